@@ -1,0 +1,37 @@
+# `make demo` and `make test` set up everything they need in .venv; nothing else has to be installed first.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint types contracts bench clean
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[emulated-gpu,dev]'
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/ovplace optimize models/demo.xml --output runs/demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+contracts: $(READY)
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python benchmarks/command_line.py
+	$(BIN)/python benchmarks/read_large.py
+
+clean:
+	rm -rf $(VENV) runs build dist

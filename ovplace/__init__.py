@@ -1,0 +1,33 @@
+"""Finds, by measuring, on which device each operation of a model should run under OpenVINO's HETERO plugin.
+
+    import ovplace
+    run = ovplace.optimize("model.xml", device="GPU,CPU")
+    print(run.verdict.status, run.best.latency_ms)
+    compiled = ovplace.load(run.folder)
+
+Nothing heavy is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ovplace.api import load as load
+    from ovplace.api import optimize as optimize
+    from ovplace.devices.emulated_gpu import enable as enable_emulated_gpu
+
+__version__ = "0.1.0"
+__all__ = ["enable_emulated_gpu", "load", "optimize"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "enable_emulated_gpu":
+        from ovplace.devices.emulated_gpu import enable
+
+        return enable
+    if name in ("load", "optimize"):
+        from ovplace import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'ovplace' has no attribute '{name}'")

@@ -1,0 +1,141 @@
+"""The Python interface: `optimize` and `load`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ovplace import config as toml
+from ovplace.core.device import Device
+from ovplace.errors import DeviceError, NotReachedError
+from ovplace.search.events import Listener, silent
+from ovplace.search.run import run
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        folder: the run folder, which `load` takes.
+        data: what `result.json` holds.
+    """
+
+    folder: Path
+    data: dict[str, Any]
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        """Status, the baseline compared with, ratio and 95 % interval."""
+        found: dict[str, Any] = self.data["verdict"]
+        return found
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """Origin, latency, operations per device, submodels of the answer."""
+        found: dict[str, Any] = self.data["best"]
+        return found
+
+
+def optimize(
+    model: str | Path,
+    folder: str | Path | None = None,
+    *,
+    settings: Sequence[str] = (),
+    config_file: str | Path | None = None,
+    listener: Listener = silent,
+    command: str = "",
+    **search: Any,
+) -> Run:
+    """Find on which device each operation of `model` should run, and leave the answer in `folder`.
+
+    Args:
+        model: a model of any format OpenVINO reads.
+        folder: the run folder; `runs/<model name>` by default. A folder that holds this run is continued.
+        settings: `section.key=value` texts, as `--set` takes them.
+        config_file: a TOML file.
+        listener: is told each step.
+        command: the command line to note in the result.
+        **search: fields of `SearchConfig`: `device="GPU,CPU"`, `budget=100`, `placer="cut"`, ...
+
+    Returns:
+        The finished run.
+
+    Raises:
+        OvplaceError: with its own text and exit code; `NotReachedError` where `require_gain` was asked for in vain.
+
+    Example:
+        >>> import ovplace
+        >>> done = ovplace.optimize("models/demo.xml", budget=40)  # doctest: +SKIP
+        >>> done.verdict["status"]  # doctest: +SKIP
+        'faster'
+    """
+    given = {"search": {"model": str(model), **search}}
+    tables = toml.merge(toml.read(Path(config_file)) if config_file else {}, toml.assignments(settings), given)
+    config = toml.build(tables)
+    target = Path(folder) if folder else Path("runs") / Path(model).stem
+    done = Run(target, run(config, target, listener, command))
+    if config.search.require_gain and done.verdict["status"] != "faster":
+        raise NotReachedError(
+            f"no placement is faster than {done.verdict['against']} ({done.verdict['status']}); the answer in '{target}' is "
+            f"{done.best['origin']}; try a larger --budget or other devices"
+        )
+    return done
+
+
+def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
+    """Compile the placed model of a run folder, or of an exported one, on its devices.
+
+    Works in a process that has done nothing else: variants are registered, the emulated GPU is enabled.
+
+    Args:
+        folder: holds `placed.xml`, `placed.bin` and `placement.json`.
+        core: the core to compile with; a new one by default.
+
+    Raises:
+        ModelError: the model cannot be read.
+        PlacementError: the placement is of another model or version, or was changed.
+        DeviceError: a device is not on this machine, or the emulated GPU comes too late (call
+            `ovplace.enable_emulated_gpu()` before the first import of openvino).
+    """
+    path = Path(folder)
+    _emulate_if_needed(path)
+    import openvino as ov
+
+    from ovplace.devices.variants import register
+    from ovplace.ir import affinity, placed
+
+    core = core or ov.Core()
+    found = placed.read(core, path)
+    _check_present(core, found.devices, path)
+    register(core, found.devices)
+    return affinity.compile_placed(core, found.model, found.table)
+
+
+def _emulate_if_needed(folder: Path) -> None:
+    """Enable the emulated GPU before openvino is imported, if the placement was made for it."""
+    from ovplace.devices import emulated_gpu
+
+    try:
+        about = (folder / "placed.xml").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return  # reading the model will say what is wrong
+    wanted = "&quot;emulated&quot;: true" in about or '"emulated": true' in about
+    if wanted and not emulated_gpu.is_enabled():
+        emulated_gpu.enable()
+
+
+def _check_present(core: ov.Core, devices: Sequence[Device], folder: Path) -> None:
+    present = core.available_devices
+    for device in devices:
+        known = any(name == device.base or name.split(".")[0] == device.base for name in present)
+        if not known:
+            raise DeviceError(
+                f"the placement in '{folder}' needs device '{device.base}', this machine has {', '.join(present)}; "
+                "optimize the model here, or install its driver (see 'ovplace devices')"
+            )

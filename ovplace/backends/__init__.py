@@ -1,0 +1,1 @@
+"""Backend plug-ins: one file, one way to measure."""

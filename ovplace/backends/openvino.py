@@ -1,0 +1,296 @@
+"""Times candidates with OpenVINO on the devices of this machine."""
+
+from __future__ import annotations
+
+import platform
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ovplace.core.accuracy import compare_all
+from ovplace.core.graph import BoolArray
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
+from ovplace.errors import ModelError, PlacementError
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+SUMMARY = "real inferences with OpenVINO on this machine"
+_OUT_OF_MEMORY = ("bad_alloc", "out of memory", "OUT_OF_HOST_MEMORY", "MEM_OBJECT_ALLOCATION", "OUT_OF_RESOURCES")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the OpenVINO backend.
+
+    Attributes:
+        keep_compiled: compiled models kept for the next request; the reference is asked for in every one.
+    """
+
+    keep_compiled: int = 3
+
+
+@dataclass
+class _Ready:
+    """A compiled candidate with its request, or why it has none."""
+
+    request: Any = None
+    failure: Measurement | None = None
+    compile_ms: float = 0.0
+    first_ms: float = 0.0
+    submodels: tuple[str, ...] = ()
+    outputs: Any = ()
+    execution: str = ""
+    kept: bool = False
+    inferring_ms: float = 0.0
+
+
+class Backend:
+    """Owns one `ov.Core`; lives in the measuring process."""
+
+    simulated: ClassVar[bool] = False
+
+    def __init__(self, job: Job) -> None:
+        """Read the model and register the devices.
+
+        Raises:
+            DeviceError: the emulated GPU cannot be enabled, or a device cannot be registered.
+            ModelError: the prepared model cannot be read, or does not run on the CPU in f32.
+        """
+        if any(device.emulated for device in job.devices):
+            from ovplace.devices import emulated_gpu
+
+            emulated_gpu.enable()  # before openvino is imported
+        import openvino as ov
+
+        from ovplace.devices.variants import register
+
+        self._job = job
+        self._config = Config(**job.options)  # type: ignore[arg-type]
+        self._core = ov.Core()
+        register(self._core, job.devices)
+        self._model = self._core.read_model(job.model_path)
+        self._inputs = self._read_inputs()
+        self._kept: OrderedDict[str, _Ready] = OrderedDict()
+        self._reference = self._whole_model_outputs()
+
+    @classmethod
+    def available(cls) -> str:
+        """Return an empty text: OpenVINO always has a CPU."""
+        return ""
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the versions and hardware that results depend on."""
+        import openvino as ov
+
+        return {
+            "openvino": ov.get_version(),
+            "cpu": str(self._core.get_property("CPU", "FULL_DEVICE_NAME")),
+            "platform": platform.platform(),
+        }
+
+    def supported(self) -> BoolArray:
+        """Return which device of the job can run which operation, `[N, D]`, by `Core.query_model`.
+
+        The answer holds for the whole model on that device, so it is a filter; measuring confirms.
+        """
+        from ovplace.ir.affinity import op_names
+
+        names = op_names(self._model)
+        table = np.zeros((len(names), len(self._job.devices)), dtype=bool)
+        for d, device in enumerate(self._job.devices):
+            known = self._query(device.name)
+            table[:, d] = [name in known for name in names]
+        return table
+
+    def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+        """Compile the candidates, check their outputs and time them in turns."""
+        ready = [self._ready(candidate) for candidate in candidates]
+        samples: list[list[list[float]]] = [[] for _ in ready]
+        running = {i: r for i, r in enumerate(ready) if r.failure is None}
+        pace = {i: self._warm_up(r, spec) for i, r in running.items()}
+        hopeless = {i for i in running if pace.get(i, 0) > spec.hopeless_ratio * min(pace.values())}
+        for block in range(spec.blocks):
+            for i, r in list(running.items()):
+                if i in hopeless and block:
+                    continue
+                try:
+                    samples[i].append(self._block(r, 1 if i in hopeless else spec.repeats, spec.min_time_ms))
+                except Exception as error:
+                    r.failure = _failure(ErrorKind.INFER, error)
+                    del running[i]
+        self._forget()
+        return [self._measurement(r, parts) for r, parts in zip(ready, samples, strict=True)]
+
+    def _measurement(self, ready: _Ready, blocks: list[list[float]]) -> Measurement:
+        if ready.failure is not None:
+            return ready.failure
+        return Measurement(
+            samples_ms=tuple(sample for block in blocks for sample in block),
+            blocks=tuple(len(block) for block in blocks),
+            compile_ms=ready.compile_ms,
+            first_ms=ready.first_ms,
+            submodels=ready.submodels,
+            outputs=ready.outputs,
+            facts={
+                "execution_devices": ready.execution,
+                "compiling_ms": "0" if ready.kept else f"{ready.compile_ms:.3f}",
+                "inferring_ms": f"{ready.inferring_ms:.3f}",
+            },
+        )
+
+    def _ready(self, candidate: Candidate) -> _Ready:
+        """Return the candidate compiled, run once and checked; the reference comes from the last request."""
+        if candidate.hash not in self._kept:
+            self._kept[candidate.hash] = self._compile(candidate)
+        else:
+            self._kept[candidate.hash].kept = True
+            self._kept[candidate.hash].inferring_ms = 0.0
+        self._kept.move_to_end(candidate.hash)
+        return self._kept[candidate.hash]
+
+    def _forget(self) -> None:
+        for key in [key for key, ready in self._kept.items() if ready.failure is not None]:
+            del self._kept[key]
+        while len(self._kept) > self._config.keep_compiled:
+            self._kept.popitem(last=False)
+
+    def _compile(self, candidate: Candidate) -> _Ready:
+        try:
+            start = perf_counter()
+            compiled = self._compiled(candidate)
+            compile_ms = (perf_counter() - start) * 1e3
+            submodels = self._submodels(candidate, compiled)
+        except PlacementError as error:
+            return _Ready(failure=Measurement.failed(ErrorKind.COMPILE, str(error)))
+        except Exception as error:  # OpenVINO raises RuntimeError, and others where plugins throw through
+            return _Ready(failure=_failure(ErrorKind.COMPILE, error))
+        try:
+            return self._first(compiled, compile_ms, submodels)
+        except Exception as error:
+            return _Ready(failure=_failure(ErrorKind.INFER, error))
+
+    def _compiled(self, candidate: Candidate) -> ov.CompiledModel:
+        from ovplace.ir.affinity import compile_placement
+
+        if candidate.placement is not None:
+            return compile_placement(self._core, self._model, candidate.placement)
+        # AUTO answers from the CPU until its choice is compiled; that would be timed by accident.
+        settled = {"ENABLE_STARTUP_FALLBACK": False} if candidate.target.startswith("AUTO") else {}
+        return self._core.compile_model(self._model, candidate.target, settled)
+
+    def _submodels(self, candidate: Candidate, compiled: ov.CompiledModel) -> tuple[str, ...]:
+        from ovplace.ir.affinity import check_chain, submodel_chain
+
+        if candidate.placement is None:
+            # The GPU plugin answers automatic mode as `GPU.0` even where there is but one `GPU`.
+            known = {device.name for device in self._job.devices}
+            chain = submodel_chain(compiled) if candidate.target.startswith("HETERO") else ()
+            return tuple(name if name in known else name.removesuffix(".0") for name in chain)
+        if candidate.placement.is_uniform:
+            return candidate.placement.used
+        chain = submodel_chain(compiled)
+        check_chain(candidate.placement, chain)
+        return chain
+
+    def _first(self, compiled: ov.CompiledModel, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
+        request = self._request(compiled)
+        ready = _Ready(request, compile_ms=compile_ms, submodels=submodels)
+        ready.first_ms = self._timed(ready)
+        ready.outputs = outputs = compare_all(self._output_names(), self._reference, _outputs(request))
+        ready.execution = ",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES"))
+        broken = next((o for o in outputs if not np.isfinite(o.max_abs)), None)
+        if broken is not None:
+            text = f"output '{broken.name}' is of another shape or not finite where the whole model's on the CPU is"
+            ready.failure = Measurement.failed(ErrorKind.OUTPUT_MISMATCH, text, outputs=outputs, submodels=submodels)
+        return ready
+
+    def _warm_up(self, ready: _Ready, spec: MeasureSpec) -> float:
+        """Run the request without timing a sample; return its pace in ms, 0 if it fails."""
+        try:
+            pace = ready.first_ms
+            for _ in range(spec.warmup):
+                pace = self._timed(ready)
+        except Exception as error:
+            ready.failure = _failure(ErrorKind.INFER, error)
+            return 0.0
+        return pace
+
+    def _block(self, ready: _Ready, repeats: int, min_time_ms: float) -> list[float]:
+        """Return the latencies in ms of one block, after one untimed inference that brings caches and state back."""
+        self._start_state(ready.request)
+        self._timed(ready)
+        samples: list[float] = []
+        while len(samples) < repeats or (repeats > 1 and sum(samples) < min_time_ms):
+            samples.append(self._timed(ready))
+        return samples
+
+    def _timed(self, ready: _Ready) -> float:
+        start = perf_counter()
+        ready.request.infer()
+        latency_ms = (perf_counter() - start) * 1e3
+        ready.inferring_ms += latency_ms
+        return latency_ms
+
+    def _start_state(self, request: ov.InferRequest) -> None:
+        if self._model.get_sinks():  # AUTO's requests refuse even to list their states
+            for state in request.query_state():
+                state.reset()
+
+    def _request(self, compiled: ov.CompiledModel) -> ov.InferRequest:
+        from ovplace.ir.inputs import as_tensor
+
+        request = compiled.create_infer_request()
+        for i, (port, array) in enumerate(zip(self._model.inputs, self._inputs, strict=True)):
+            request.set_input_tensor(i, as_tensor(port, array))
+        return request
+
+    def _read_inputs(self) -> list[Any]:
+        from ovplace.ir.inputs import random_inputs, read_inputs
+
+        if self._job.input_path:
+            return read_inputs(self._model, Path(self._job.input_path))
+        return random_inputs(self._model, self._job.seed)
+
+    def _output_names(self) -> list[str]:
+        from ovplace.ir.inputs import input_name
+
+        return [input_name(port) for port in self._model.outputs]
+
+    def _whole_model_outputs(self) -> list[Any]:
+        try:
+            compiled = self._core.compile_model(self._model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+            request = self._request(compiled)
+            request.infer()
+        except RuntimeError as error:
+            text = " ".join(str(error).split())[:300]
+            raise ModelError(
+                f"the model does not run on the CPU in f32, the reference of every check: {text}"
+            ) from error
+        return _outputs(request)
+
+    def _query(self, device: str) -> set[str]:
+        """Return the operations that `device` supports; only the keys of the answer can be trusted.
+
+        The GPU plugin answers under the name it was first used by, whichever alias is asked.
+        """
+        try:
+            return set(self._core.query_model(self._model, device))
+        except RuntimeError:
+            return set()
+
+
+def _outputs(request: ov.InferRequest) -> list[Any]:
+    return [np.array(request.get_output_tensor(i).data) for i in range(len(request.model_outputs))]
+
+
+def _failure(kind: ErrorKind, error: Exception) -> Measurement:
+    text = str(error)
+    if isinstance(error, MemoryError) or any(sign in text for sign in _OUT_OF_MEMORY):
+        kind = ErrorKind.MEMORY
+    return Measurement.failed(kind, text or type(error).__name__)

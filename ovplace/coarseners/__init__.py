@@ -1,0 +1,1 @@
+"""Coarsener plug-ins: one file, one way to group."""

@@ -1,0 +1,157 @@
+"""Contraction to a target number of groups: chains first, then any neighbours that close no cycle, lightest first."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ovplace.core.dag import topological_order
+from ovplace.core.graph import IntArray, OpGraph
+from ovplace.core.partition import Partition, Quotient
+
+SUMMARY = "neighbours merged, chains first, down to a number of groups of similar size"
+
+SLACK = 1.2
+"""How far a queued pair may have outgrown its place; exact places would move a hub's whole star at every merge."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        target: number of groups; fewer legal groups are left as they are. Parts of a model that are not connected
+            are never merged, so that there may remain more.
+    """
+
+    target: int = 64
+
+    def __post_init__(self) -> None:
+        """Check the target."""
+        if self.target < 1:
+            raise ValueError(f"target must be at least 1, got {self.target}")
+
+
+class Coarsener:
+    """Merges neighbouring legal groups until few enough are left."""
+
+    def __init__(self, config: Config) -> None:
+        """Keep the target."""
+        self._target = config.target
+
+    def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
+        """Return at most `target` groups where the graph is connected.
+
+        Merging closes no cycle: where the graph of the legal groups is acyclic, so is that of the result.
+
+        Cost: O(E log E) for bounded degrees; a group with k neighbours adds up to O(k^2).
+        """
+        quotient = legal.quotient(graph)
+        work = _Contraction(quotient, _rank(graph, legal, quotient))
+        work.contract(self._target, work.is_chain)
+        work.contract(self._target, work.is_safe)
+        return legal.then(Partition.from_labels(work.labels()))
+
+
+def _rank(graph: OpGraph, legal: Partition, quotient: Quotient) -> IntArray:
+    """Return the position of each legal group in an order that all edges follow, if there is one, `[G]`."""
+    first = np.full(quotient.n_groups, len(graph))
+    np.minimum.at(first, legal.group_of, graph.rank)
+    order = topological_order(quotient.n_groups, quotient.edges) if quotient.is_acyclic else first.argsort()
+    return order.argsort()
+
+
+class _Contraction:
+    """A shrinking acyclic graph.
+
+    Every node has a rank that all edges ascend. An edge from u to v may be contracted without closing a cycle when v
+    is the lowest successor of u, or u the highest predecessor of v: any other path from u to v would have to pass
+    between them. The merged node takes the rank of v, or of u, and the ranks stay valid without another sort.
+    """
+
+    def __init__(self, quotient: Quotient, rank: IntArray) -> None:
+        """Start from the legal groups; edges against the rank, which only cyclic legal groups have, are left out."""
+        self._rank: list[int] = rank.tolist()
+        self._weight: list[int] = quotient.sizes.tolist()
+        self._into = list(range(quotient.n_groups))
+        self._after: list[set[int]] = [set() for _ in self._into]
+        self._before: list[set[int]] = [set() for _ in self._into]
+        self._alive = quotient.n_groups
+        for u, v in quotient.edges[:, rank[quotient.edges[0]] < rank[quotient.edges[1]]].T.tolist():
+            self._after[u].add(v)
+            self._before[v].add(u)
+
+    def contract(self, target: int, wanted: Callable[[int, int], bool]) -> None:
+        """Merge the lightest pair that is `wanted` until `target` nodes are left, or no such pair."""
+        heap = [entry for node in range(len(self._into)) for entry in self._candidates(node)]
+        heapq.heapify(heap)
+        while self._alive > target and heap:
+            weight, u, v = heapq.heappop(heap)
+            if v not in self._after[u] or not wanted(u, v):
+                continue
+            if weight * SLACK < (grown := self._weight[u] + self._weight[v]):
+                heapq.heappush(heap, (grown, u, v))
+                continue
+            for node in self._merge(u, v):
+                for entry in self._candidates(node):
+                    heapq.heappush(heap, entry)
+
+    def is_chain(self, u: int, v: int) -> bool:
+        """Return whether v is all that follows u, and u all that v follows."""
+        return len(self._after[u]) == 1 == len(self._before[v])
+
+    def is_safe(self, u: int, v: int) -> bool:
+        """Return whether no other path leads from u to v, as far as the ranks tell."""
+        return self._gone(u, v) >= 0
+
+    def _gone(self, u: int, v: int) -> int:
+        """Return the end of a safe edge whose rank the merged node need not keep, -1 where neither rule holds.
+
+        The end with fewer links is asked first: moving the links of a hub at every merge would be quadratic.
+        """
+        by_u = len(self._after[u]) + len(self._before[u])
+        by_v = len(self._after[v]) + len(self._before[v])
+        for end in (u, v) if by_u <= by_v else (v, u):
+            if (self._lowest_after(u) == v) if end == u else (self._highest_before(v) == u):
+                return end
+        return -1
+
+    def labels(self) -> list[int]:
+        """Return the node that each legal group went into, `[G]`."""
+        for node in range(len(self._into)):
+            while self._into[node] != self._into[self._into[node]]:
+                self._into[node] = self._into[self._into[node]]
+        return self._into
+
+    def _lowest_after(self, u: int) -> int:
+        return min(self._after[u], key=self._rank.__getitem__)
+
+    def _highest_before(self, v: int) -> int:
+        return max(self._before[v], key=self._rank.__getitem__)
+
+    def _candidates(self, node: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (weight, u, v) of the safe edges at a node that its own rank decides."""
+        pairs = [(node, self._lowest_after(node))] if self._after[node] else []
+        pairs += [(self._highest_before(node), node)] if self._before[node] else []
+        for u, v in pairs:
+            yield self._weight[u] + self._weight[v], u, v
+
+    def _merge(self, u: int, v: int) -> set[int]:
+        """Merge the ends of a safe edge and return the nodes whose safe edges may have changed."""
+        gone = self._gone(u, v)
+        kept = u + v - gone
+        touched = (self._after[gone] | self._before[gone]) - {kept}
+        for links, back in ((self._after, self._before), (self._before, self._after)):
+            for other in links[gone]:
+                back[other].remove(gone)
+                if other != kept:
+                    back[other].add(kept)
+                    links[kept].add(other)
+            links[gone] = set()
+        self._into[gone] = kept
+        self._weight[kept] += self._weight[gone]
+        self._alive -= 1
+        return touched | {kept}

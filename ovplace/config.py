@@ -1,0 +1,93 @@
+"""Run configurations as TOML: defaults < file < `--set a.b=1` < option."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ovplace.core.measurement import MeasureSpec
+from ovplace.core.run_config import DuelConfig, RunConfig, SearchConfig
+from ovplace.errors import ConfigError
+from ovplace.plugins import fill
+
+_TYPED = {"search": SearchConfig, "measure": MeasureSpec, "duel": DuelConfig}
+_FREE = ("placer", "coarsener", "backend", "devices")
+
+Tables = dict[str, dict[str, object]]
+
+
+def read(path: Path) -> Tables:
+    """Return the tables of a TOML file.
+
+    Raises:
+        ConfigError: the file is missing or not TOML; the text names the line.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the configuration '{path}': {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"'{path}' is not TOML: {error}") from error
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"'{name}' in '{path}' must stand in a section, such as [search]")
+    return tables
+
+
+def assignments(texts: Iterable[str]) -> Tables:
+    """Return the tables that `--set section.key=value` texts describe."""
+    tables: Tables = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        section, dot, key = path.strip().partition(".")
+        if not (equals and dot and key):
+            raise ConfigError(f"--set takes section.key=value, such as search.budget=20; got '{text}'")
+        tables.setdefault(section, {})[key] = value.strip()
+    return tables
+
+
+def merge(*layers: Mapping[str, Mapping[str, object]]) -> Tables:
+    """Return the layers put over each other, later ones winning key by key."""
+    merged: Tables = {}
+    for layer in layers:
+        for section, table in layer.items():
+            merged.setdefault(section, {}).update(table)
+    return merged
+
+
+def build(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
+    """Return the run that the tables describe.
+
+    Raises:
+        ConfigError: an unknown section or key, or a bad value, with its place.
+    """
+    known = (*_TYPED, *_FREE)
+    for section in tables:
+        if section not in known:
+            raise ConfigError(f"unknown section '{section}'; known: {', '.join(known)}")
+    parts: dict[str, Any] = {s: fill(kind, dict(tables.get(s, {})), s) for s, kind in _TYPED.items()}
+    parts.update({s: dict(tables.get(s, {})) for s in _FREE})
+    return RunConfig(**parts)
+
+
+def dumps(config: RunConfig) -> str:
+    """Return the TOML text that `build` turns back into `config`; keys without a value are left out."""
+    return "\n".join(_section(name, table) for name, table in dataclasses.asdict(config).items() if table)
+
+
+def _section(name: str, table: Mapping[str, object]) -> str:
+    lines = [f"{json.dumps(k) if not k.isidentifier() else k} = {_value(v)}" for k, v in table.items() if v is not None]
+    return "\n".join([f"[{name}]", *lines, ""])
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    # JSON's escapes are TOML's; only the three values below are written alike by neither accident nor chance.
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""The values and roles that everything else is made of."""

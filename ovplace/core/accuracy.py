@@ -1,0 +1,45 @@
+"""How far outputs are from a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ovplace.core.measurement import OutputError
+
+Array = NDArray[np.generic]
+
+
+def compare(name: str, reference: Array, output: Array) -> OutputError:
+    """Return the difference of one output to the reference; infinite where shapes or finite values differ.
+
+    Args:
+        name: the output.
+        reference: what the whole model computes.
+        output: what the placed model computes.
+    """
+    if reference.shape != output.shape:
+        return OutputError(name, float("inf"), float("inf"), 0.0)
+    if reference.dtype.kind not in "fiub":
+        same = bool(np.array_equal(reference, output))
+        return OutputError(name, 0.0, 0.0, 1.0) if same else OutputError(name, float("inf"), float("inf"), 0.0)
+    a, b = reference.astype(np.float64).ravel(), output.astype(np.float64).ravel()
+    finite = np.isfinite(a)
+    if not np.array_equal(finite, np.isfinite(b)):
+        return OutputError(name, float("inf"), float("inf"), 0.0)
+    a, b = a[finite], b[finite]
+    max_abs = float(np.abs(a - b).max(initial=0.0))
+    scale = float(np.abs(a).max(initial=0.0))
+    return OutputError(name, max_abs, max_abs / scale if scale else max_abs, _cosine(a, b))
+
+
+def _cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / norm if norm else float(np.array_equal(a, b))
+
+
+def compare_all(names: Sequence[str], reference: Sequence[Array], outputs: Sequence[Array]) -> tuple[OutputError, ...]:
+    """Return the difference of each output."""
+    return tuple(compare(n, a, b) for n, a, b in zip(names, reference, outputs, strict=True))

@@ -1,0 +1,79 @@
+"""A device as data: the name used in affinities and what stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from ovplace.errors import DeviceError
+
+
+def _frozen(mapping: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(sorted(mapping.items())))
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device or a variant of one, as placements and measurements name it.
+
+    Attributes:
+        name: the name written into affinities: `CPU`, `GPU.1`, or a variant's such as `CPU_BF16`.
+        base: the OpenVINO device behind it, with its id: `CPU`, `GPU`, `GPU.1`, `NPU`.
+        properties: OpenVINO properties set on it, key to value as text.
+        facts: what is known of it (`full_name`, `driver`, `capabilities`, `kind`), text to text.
+        emulated: the GPU plugin running on a CPU's OpenCL runtime.
+    """
+
+    name: str
+    base: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    emulated: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the name and freeze the mappings."""
+        object.__setattr__(self, "properties", _frozen(self.properties))
+        object.__setattr__(self, "facts", _frozen(self.facts))
+        # OpenVINO refuses to register a plugin under a name that does not contain the plugin's own.
+        if self.plugin not in self.name:
+            raise DeviceError(
+                f"device name '{self.name}' must contain '{self.plugin}', the plugin behind it; "
+                f"try '{self.plugin}_{self.name}'"
+            )
+        if not self.name.replace("_", "").replace(".", "").isalnum():
+            raise DeviceError(f"device name '{self.name}' may hold only letters, digits, '_' and '.'")
+
+    @property
+    def plugin(self) -> str:
+        """The plugin's name: `base` without the device id."""
+        return self.base.split(".")[0]
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether the name has to be registered before OpenVINO knows it."""
+        return self.name != self.base
+
+    @property
+    def precision(self) -> str:
+        """The inference precision asked for, or `default` where the plugin decides."""
+        return self.properties.get("INFERENCE_PRECISION_HINT", "default")
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain data, the inverse of `from_dict`."""
+        return {
+            "name": self.name,
+            "base": self.base,
+            "properties": dict(self.properties),
+            "facts": dict(self.facts),
+            "emulated": self.emulated,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Device:
+        """Build a device from what `to_dict` returned."""
+        return cls(**data)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle through plain data: mapping proxies cannot be pickled."""
+        return (Device.from_dict, (self.to_dict(),))

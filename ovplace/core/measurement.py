@@ -1,0 +1,218 @@
+"""What is measured, how, and what came out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from ovplace.core.device import Device
+from ovplace.core.placement import Placement
+
+
+class ErrorKind(StrEnum):
+    """Why a measurement has no samples."""
+
+    COMPILE = "compile"
+    INFER = "infer"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    MEMORY = "memory"
+    OUTPUT_MISMATCH = "output_mismatch"
+
+
+@dataclass(frozen=True)
+class MeasureSpec:
+    """How long and how often to measure.
+
+    Attributes:
+        warmup: inferences before the first sample, beside the very first one, which is timed apart.
+        blocks: how often the candidates of one request take turns.
+        repeats: samples of each candidate in a block, at least.
+        min_time_ms: time each candidate is run in a block, at least; short inferences get more samples.
+        hopeless_ratio: a candidate whose warm-up takes this many times the fastest one's of its request gets one
+            sample in one block: nobody needs precise figures of it.
+        deadline_s: a request (compile, check and all blocks of all its candidates) is killed after this.
+    """
+
+    warmup: int = 2
+    blocks: int = 3
+    repeats: int = 3
+    min_time_ms: float = 20.0
+    hopeless_ratio: float = 2.5
+    deadline_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        """Check that everything is positive."""
+        for name, value in asdict(self).items():
+            if value < 0 or (value == 0 and name not in ("warmup", "min_time_ms")):
+                raise ValueError(f"{name} must be positive, got {value}")
+
+    def key(self) -> str:
+        """Return the text by which the store tells specs apart."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that can be compiled and timed: a placement, or one of OpenVINO's own choices.
+
+    Attributes:
+        name: what tables call it, such as `CPU` or `trial 12`.
+        placement: the devices of the operations; None where OpenVINO decides.
+        target: the device string OpenVINO gets where `placement` is None, such as `AUTO:GPU,CPU`.
+    """
+
+    name: str
+    placement: Placement | None = None
+    target: str = ""
+
+    def __post_init__(self) -> None:
+        """Check that exactly one of placement and target is there."""
+        if (self.placement is None) == (not self.target):
+            raise ValueError(f"candidate '{self.name}' needs a placement or a target, and not both")
+
+    @property
+    def hash(self) -> str:
+        """Equal for candidates that compile to the same thing."""
+        if self.placement is not None:
+            return self.placement.hash
+        return hashlib.blake2b(self.target.encode(), digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """How far one output is from the whole model's on the CPU in f32.
+
+    Attributes:
+        name: the output.
+        max_abs: largest absolute difference.
+        max_rel: largest absolute difference over the largest reference magnitude.
+        cosine: cosine of the angle between the two, 1 where they agree.
+    """
+
+    name: str
+    max_abs: float
+    max_rel: float
+    cosine: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Samples in milliseconds, or the kind and text of an error: exactly one of the two.
+
+    Attributes:
+        samples_ms: latency of each inference, in order, `[S]`.
+        blocks: samples in each block, so that ratios can be formed block by block, `[B]`.
+        error: why there are no samples.
+        error_text: the runtime's own words, one line.
+        compile_ms: time to compile.
+        first_ms: time of the first inference.
+        submodels: device of each submodel that really runs, in running order.
+        outputs: differences to the reference; empty where outputs were not checked.
+        facts: what else the backend said (execution devices, precision, simulated, ...).
+    """
+
+    samples_ms: tuple[float, ...] = ()
+    blocks: tuple[int, ...] = ()
+    error: ErrorKind | None = None
+    error_text: str = ""
+    compile_ms: float = 0.0
+    first_ms: float = 0.0
+    submodels: tuple[str, ...] = ()
+    outputs: tuple[OutputError, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that there are samples or an error, and not both."""
+        if (self.error is None) == (not self.samples_ms):
+            raise ValueError("a measurement has samples or an error, exactly one of the two")
+        if self.samples_ms and sum(self.blocks) != len(self.samples_ms):
+            raise ValueError(f"blocks count {sum(self.blocks)} samples, there are {len(self.samples_ms)}")
+
+    @classmethod
+    def failed(cls, error: ErrorKind, text: str, **extra: object) -> Measurement:
+        """Return a failure; the text is kept as one line."""
+        return cls(error=error, error_text=" ".join(text.split())[:500], **extra)  # type: ignore[arg-type]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are samples."""
+        return self.error is None
+
+    @property
+    def median_ms(self) -> float:
+        """Median latency in ms; infinite for a failure, so that it sorts last."""
+        return float(np.median(self.samples_ms)) if self.ok else float("inf")
+
+    @property
+    def block_medians_ms(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Median of each block in ms, `[B]`."""
+        bounds = np.cumsum(self.blocks)[:-1]
+        return np.array([np.median(part) for part in np.split(np.array(self.samples_ms), bounds)])
+
+    @property
+    def max_error(self) -> float:
+        """Largest relative output error, 0 where outputs were not checked."""
+        return max((output.max_rel for output in self.outputs), default=0.0)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain data for JSON, the inverse of `from_dict`."""
+        data = asdict(self)
+        data["error"] = self.error.value if self.error else None
+        data["facts"] = dict(self.facts)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Measurement:
+        """Build a measurement from what `to_dict` returned."""
+        fields = dict(data)
+        fields["error"] = ErrorKind(str(fields["error"])) if fields["error"] else None
+        fields["outputs"] = tuple(OutputError(**output) for output in fields["outputs"])  # type: ignore[attr-defined]
+        for name in ("samples_ms", "blocks", "submodels"):
+            fields[name] = tuple(fields[name])  # type: ignore[arg-type]
+        return cls(**fields)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One measured placement of a search.
+
+    Attributes:
+        number: position in the run, from 0.
+        placement: what was measured.
+        measurement: what came out.
+        ratio: median latency over the reference's, measured in turns in the same request; infinite for a failure.
+        origin: who asked for it, such as `local_search`.
+        cached: answered from the store.
+    """
+
+    number: int
+    placement: Placement
+    measurement: Measurement
+    ratio: float
+    origin: str
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a backend needs to know before it can measure: one model on some devices.
+
+    Attributes:
+        model_path: the prepared model.
+        devices: every device a candidate may name, references and null aliases included.
+        input_path: an `.npz` with the inputs; empty for random ones.
+        seed: root seed of the inputs.
+        options: the backend's own settings, its TOML section.
+    """
+
+    model_path: str
+    devices: tuple[Device, ...]
+    input_path: str = ""
+    seed: int = 0
+    options: Mapping[str, object] = field(default_factory=dict)

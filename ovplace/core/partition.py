@@ -1,0 +1,130 @@
+"""Which group each operation belongs to: what coarseners, groupers and parsing networks all yield."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ovplace.core.dag import topological_order
+from ovplace.core.graph import IntArray, OpGraph, frozen_array
+from ovplace.core.placement import Placement
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """The coarse graph of a partition: one node a group.
+
+    Attributes:
+        n_groups: number of groups G.
+        edges: distinct directed pairs of different groups, `[2, Q]`.
+        edge_bytes: bytes that cross each pair, a tensor with several readers in a group counted once, `[Q]`.
+        sizes: operations in each group, `[G]`.
+    """
+
+    n_groups: int
+    edges: IntArray
+    edge_bytes: IntArray
+    sizes: IntArray
+
+    @cached_property
+    def is_acyclic(self) -> bool:
+        """Whether the groups can be put in an order."""
+        try:
+            topological_order(self.n_groups, self.edges)
+        except ValueError:
+            return False
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A map from operations to groups 0..G-1, every group used.
+
+    Attributes:
+        group_of: the group of each operation, `[N]`.
+    """
+
+    group_of: IntArray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Freeze the array and check that no group is empty."""
+        group_of = frozen_array(self.group_of)
+        object.__setattr__(self, "group_of", group_of)
+        used = np.unique(group_of)
+        if len(used) and not np.array_equal(used, np.arange(len(used))):
+            raise ValueError(f"groups must be 0..{len(used) - 1} without gaps, got up to {used[-1]}")
+
+    @classmethod
+    def identity(cls, n: int) -> Partition:
+        """Return the partition in which every operation is its own group."""
+        return cls(np.arange(n))
+
+    @classmethod
+    def from_labels(cls, labels: Sequence[int] | IntArray) -> Partition:
+        """Return a partition from arbitrary integer labels, groups numbered by first appearance."""
+        _, first, inverse = np.unique(np.asarray(labels), return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+        return cls(rank[inverse.reshape(-1)])
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups G."""
+        return int(self.group_of.max()) + 1 if len(self.group_of) else 0
+
+    @cached_property
+    def members(self) -> tuple[IntArray, ...]:
+        """Operations of each group in index order, `[G]` arrays."""
+        by_group = np.argsort(self.group_of, kind="stable")
+        bounds = np.searchsorted(self.group_of[by_group], np.arange(1, self.n_groups))
+        return tuple(np.split(by_group, bounds))
+
+    def then(self, coarser: Partition) -> Partition:
+        """Compose: `coarser` groups this partition's groups."""
+        if len(coarser.group_of) != self.n_groups:
+            raise ValueError(f"expected a partition of {self.n_groups} groups, got {len(coarser.group_of)}")
+        return Partition(coarser.group_of[self.group_of])
+
+    def quotient(self, graph: OpGraph, *, acyclic: bool = False) -> Quotient:
+        """Return the coarse graph.
+
+        Args:
+            graph: the graph this partitions.
+            acyclic: whether to insist on an acyclic result.
+
+        Raises:
+            ValueError: the quotient has a cycle although `acyclic` was asked for.
+        """
+        quotient = _quotient(self, graph)
+        if acyclic and not quotient.is_acyclic:
+            raise ValueError(f"the quotient of {self.n_groups} groups has a cycle")
+        return quotient
+
+    def lift(self, device_of_group: Sequence[int] | IntArray, devices: Sequence[str]) -> Placement:
+        """Return the placement that gives every operation its group's device."""
+        choice = np.asarray(device_of_group, dtype=np.int64)
+        if choice.shape != (self.n_groups,):
+            raise ValueError(f"expected one device for each of {self.n_groups} groups, got {choice.shape}")
+        return Placement(choice[self.group_of], tuple(devices))
+
+
+def _quotient(partition: Partition, graph: OpGraph) -> Quotient:
+    n = partition.n_groups
+    if len(partition.group_of) != len(graph):
+        raise ValueError(f"partition of {len(partition.group_of)} operations, graph of {len(graph)}")
+    source, target = partition.group_of[graph.edges]
+    crossing = np.flatnonzero(source != target)
+    # One tensor is (source op, output port); it crosses once into each group that reads it.
+    tensor = np.stack([graph.edges[0], graph.ports[0], target])[:, crossing]
+    _, once = np.unique(tensor, axis=1, return_index=True)
+    kept = crossing[once]
+    pairs, inverse = np.unique(source[kept] * n + target[kept], return_inverse=True)
+    return Quotient(
+        n_groups=n,
+        edges=np.stack([pairs // n, pairs % n]) if len(pairs) else np.empty((2, 0), dtype=np.int64),
+        edge_bytes=np.bincount(inverse, weights=graph.out_bytes[kept], minlength=len(pairs)).astype(np.int64),
+        sizes=np.bincount(partition.group_of, minlength=n).astype(np.int64),
+    )

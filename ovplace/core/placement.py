@@ -1,0 +1,105 @@
+"""Which device each operation runs on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ovplace.core.graph import IntArray, OpGraph, frozen_array
+from ovplace.core.submodels import submodel_devices, submodel_labels
+from ovplace.errors import PlacementError
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A device for every operation.
+
+    Attributes:
+        device_of: index into `devices` for each operation, `[N]`.
+        devices: device names.
+    """
+
+    device_of: IntArray = field(repr=False)
+    devices: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Freeze the array and check that every device is known."""
+        device_of = frozen_array(self.device_of)
+        object.__setattr__(self, "device_of", device_of)
+        object.__setattr__(self, "devices", tuple(self.devices))
+        if len(device_of) and not (device_of.min() >= 0 and device_of.max() < len(self.devices)):
+            raise ValueError(f"device indices must be 0..{len(self.devices) - 1}, got {device_of.max()}")
+
+    @classmethod
+    def uniform(cls, n: int, device: str, devices: tuple[str, ...] = ()) -> Placement:
+        """Return the placement of all `n` operations on one device."""
+        devices = devices or (device,)
+        return cls(np.full(n, devices.index(device)), devices)
+
+    @classmethod
+    def from_names(cls, graph: OpGraph, table: Mapping[str, str]) -> Placement:
+        """Return the placement that an {operation name: device name} table describes.
+
+        Raises:
+            PlacementError: operations are missing from the table, or it names unknown ones.
+        """
+        missing = [name for name in graph.names if name not in table]
+        unknown = [name for name in table if name not in graph.index]
+        if missing or unknown:
+            raise PlacementError(
+                f"the placement is of another model: {len(missing)} of {len(graph)} operations are not in it"
+                + (f" (first: '{missing[0]}')" if missing else "")
+                + (f", {len(unknown)} of its names are not in the model (first: '{unknown[0]}')" if unknown else "")
+                + "; use the placed.xml that lies beside it"
+            )
+        devices = tuple(sorted(set(table.values())))
+        position = {name: i for i, name in enumerate(devices)}
+        return cls(np.array([position[table[name]] for name in graph.names]), devices)
+
+    def to_names(self, graph: OpGraph) -> dict[str, str]:
+        """Return {operation name: device name} for every operation, in graph order."""
+        return {name: self.devices[d] for name, d in zip(graph.names, self.device_of.tolist(), strict=True)}
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of the device name of every operation: equal placements, equal hash."""
+        used, inverse = np.unique(np.array(self.devices, dtype=str)[self.device_of], return_inverse=True)
+        digest = hashlib.blake2b("\n".join(used).encode(), digest_size=12)
+        digest.update(inverse.astype("<i4").tobytes())
+        return digest.hexdigest()
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Names of the devices that have at least one operation, in the order of `devices`."""
+        return tuple(self.devices[d] for d in np.unique(self.device_of))
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether one device has every operation."""
+        return len(self.used) == 1
+
+    def ops_per_device(self) -> dict[str, int]:
+        """Return the number of operations on each device, unused ones as 0."""
+        counts = np.bincount(self.device_of, minlength=len(self.devices))
+        return {name: int(count) for name, count in zip(self.devices, counts, strict=True)}
+
+    def submodels(self, graph: OpGraph) -> list[str]:
+        """Return the device of each submodel HETERO would form, in running order."""
+        labels = submodel_labels(graph, self.device_of)
+        return [self.devices[d] for d in submodel_devices(graph, self.device_of, labels)]
+
+    def cut_bytes(self, graph: OpGraph) -> int:
+        """Return the bytes that cross between devices in one inference, once per tensor and destination.
+
+        Constants do not count: HETERO copies them into the submodel that reads them.
+        """
+        source, target = self.device_of[graph.edges]
+        constant = np.array([t == "Constant" for t in graph.types], dtype=bool)
+        crossing = np.flatnonzero((source != target) & ~constant[graph.edges[0]])
+        tensor = np.stack([graph.edges[0], graph.ports[0], target])[:, crossing]
+        _, once = np.unique(tensor, axis=1, return_index=True)
+        return int(graph.out_bytes[crossing[once]].sum())

@@ -1,0 +1,93 @@
+"""All that a placement algorithm may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ovplace.core.dag import strong_labels, topological_order
+from ovplace.core.device import Device
+from ovplace.core.graph import BoolArray, FloatArray, IntArray, OpGraph
+from ovplace.core.partition import Partition, Quotient
+from ovplace.core.placement import Placement
+from ovplace.errors import PlacementError
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One search problem.
+
+    Attributes:
+        graph: the operations, N of them.
+        partition: operations to groups that are placed as one; a coarsening of the legal groups.
+        devices: the devices to choose from, D of them.
+        supported: which device can run which operation, `[N, D]`.
+        features: one row an operation, `[N, F]`.
+        seed: root seed.
+    """
+
+    graph: OpGraph = field(repr=False)
+    partition: Partition = field(repr=False)
+    devices: tuple[Device, ...]
+    supported: BoolArray = field(repr=False)
+    features: FloatArray = field(repr=False)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check shapes, and that every group has a device."""
+        n, d = len(self.graph), len(self.devices)
+        if self.supported.shape != (n, d):
+            raise ValueError(f"expected supported of shape {(n, d)}, got {self.supported.shape}")
+        if len(self.features) != n:
+            raise ValueError(f"expected {n} feature rows, got {len(self.features)}")
+        if len(self.partition.group_of) != n:
+            raise ValueError(f"expected a partition of {n} operations, got {len(self.partition.group_of)}")
+        homeless = np.flatnonzero(~self.allowed.any(axis=1))
+        if len(homeless):
+            op = int(self.partition.members[int(homeless[0])][0])
+            raise PlacementError(
+                f"no device of {', '.join(self.device_names)} can run the group of operation "
+                f"'{self.graph.names[op]}' ({self.graph.types[op]}); add a device with -d"
+            )
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups G."""
+        return self.partition.n_groups
+
+    @property
+    def device_names(self) -> tuple[str, ...]:
+        """Names of the devices, `[D]`."""
+        return tuple(device.name for device in self.devices)
+
+    @cached_property
+    def quotient(self) -> Quotient:
+        """The coarse graph of the groups."""
+        return self.partition.quotient(self.graph)
+
+    @cached_property
+    def allowed(self) -> BoolArray:
+        """Which device can run all members of which group, `[G, D]`."""
+        allowed = np.ones((self.n_groups, len(self.devices)), dtype=bool)
+        np.logical_and.at(allowed, self.partition.group_of, self.supported)
+        return allowed
+
+    @cached_property
+    def group_order(self) -> IntArray:
+        """Groups in a topological order, `[G]`; groups on a common cycle stand side by side."""
+        n, edges = self.n_groups, self.quotient.edges
+        component = strong_labels(n, edges)
+        across = component[edges][:, component[edges[0]] != component[edges[1]]]
+        rank = np.empty(component.max(initial=-1) + 1, dtype=np.int64)
+        rank[topological_order(len(rank), across)] = np.arange(len(rank))
+        return np.lexsort((np.arange(n), rank[component])).astype(np.int64)
+
+    def lift(self, device_of_group: Sequence[int] | IntArray) -> Placement:
+        """Return the placement of the operations; a group sent where it can't run goes to its first device."""
+        choice = np.asarray(device_of_group, dtype=np.int64)
+        rows = np.arange(self.n_groups)
+        choice = np.where(self.allowed[rows, choice], choice, self.allowed.argmax(axis=1))
+        return self.partition.lift(choice, self.device_names)

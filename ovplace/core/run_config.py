@@ -1,0 +1,105 @@
+"""A whole run as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ovplace.core.measurement import MeasureSpec
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """The `[search]` section: what to place, where, with how much effort.
+
+    Attributes:
+        model: the model file, in any format OpenVINO reads.
+        shape: static shapes in benchmark_app's syntax; empty where the model is static.
+        device: devices as `-d` takes them; empty chooses by what the machine has.
+        input: `.npz` with one array an input; empty for random inputs.
+        backend: name of the backend plug-in.
+        placer: name of the placer plug-in.
+        coarsener: name of the coarsener plug-in.
+        features: names of the node feature plug-ins.
+        budget: placements to measure beside the baselines, at most.
+        time_s: seconds of search, at most; 0 for no limit.
+        batch: placements asked for at a time.
+        seed: root seed of everything random.
+        emulate_gpu: use (or never use) the emulated GPU; None decides by the machine.
+        max_error: reject placements whose relative output error is larger; None accepts any and reports it.
+        require_gain: exit 3 unless the verdict is `faster`.
+    """
+
+    model: str = ""
+    shape: str = ""
+    device: str = ""
+    input: str = ""
+    backend: str = "openvino"
+    placer: str = "local_search"
+    coarsener: str = "chains"
+    features: tuple[str, ...] = ("op_type",)
+    budget: int = 60
+    time_s: float = 0.0
+    batch: int = 1
+    seed: int = 0
+    emulate_gpu: bool | None = None
+    max_error: float | None = None
+    require_gain: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("budget", "batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("time_s", "seed"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class DuelConfig:
+    """The `[duel]` section: the final comparison of the best placement with the best baseline.
+
+    Attributes:
+        finalists: best placements of the search that are measured again before one is chosen.
+        rounds: fresh processes, hence compilations, of the duel.
+        blocks: blocks in each round.
+        repeats: samples of each candidate in a block, at least.
+        min_time_ms: time each candidate is run in a block, at least.
+        null_control: also run the best placement's cut between two identical aliases.
+    """
+
+    finalists: int = 3
+    rounds: int = 4
+    blocks: int = 10
+    repeats: int = 3
+    min_time_ms: float = 20.0
+    null_control: bool = True
+
+    def __post_init__(self) -> None:
+        """Check that an interval can be formed."""
+        if self.finalists < 1 or self.rounds < 2 or self.blocks < 3:
+            raise ValueError("a duel needs at least 1 finalist, 2 rounds and 3 blocks")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A whole run: each section a dataclass, plug-in sections as plain tables checked by the plug-in's `Config`.
+
+    Attributes:
+        search: what, where, how much.
+        measure: how each placement is timed.
+        duel: how the final comparison is made.
+        placer: the placer's settings.
+        coarsener: the coarsener's settings.
+        backend: the backend's settings.
+        devices: device variants by name: `{base = "CPU", properties = {...}}`.
+    """
+
+    search: SearchConfig = field(default_factory=SearchConfig)
+    measure: MeasureSpec = field(default_factory=MeasureSpec)
+    duel: DuelConfig = field(default_factory=DuelConfig)
+    placer: Mapping[str, object] = field(default_factory=dict)
+    coarsener: Mapping[str, object] = field(default_factory=dict)
+    backend: Mapping[str, object] = field(default_factory=dict)
+    devices: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Devices as data: discovery, variants, the emulated GPU."""

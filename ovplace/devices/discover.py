@@ -1,0 +1,141 @@
+"""Which devices this machine has, and what would bring in the ones it lacks."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ovplace.core.device import Device
+from ovplace.devices import emulated_gpu
+from ovplace.devices.variants import reason
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+_PHYSICAL = re.compile(r"[A-Z]+(\.\d+)?")
+"""Names OpenVINO gives itself; aliases registered in the Core, such as `CPU_BF16`, are listed among them."""
+
+_INTEL = "0x8086"
+_NPU_RELEASES = "https://github.com/intel/linux-npu-driver/releases"
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What is not there and how to get it.
+
+    Attributes:
+        device: what is missing, such as `GPU`.
+        text: why, and what to do.
+    """
+
+    device: str
+    text: str
+
+
+def discover(core: ov.Core) -> tuple[Device, ...]:
+    """Return the physical devices OpenVINO lists, with facts; ask a Core in which no property has been set.
+
+    A fact that cannot be read is left out. A device of which nothing can be read has the fact `problem`, the reason.
+    """
+    return tuple(_describe(core, name) for name in core.available_devices if _PHYSICAL.fullmatch(name))
+
+
+def missing(devices: Sequence[Device], root: Path = Path("/"), platform: str = sys.platform) -> tuple[Hint, ...]:
+    """Return how to get the kinds of device that `devices` lack.
+
+    Args:
+        devices: what `discover` found.
+        root: the root of the file system, another one in tests.
+        platform: as `sys.platform`.
+    """
+    present = {device.plugin for device in devices if "problem" not in device.facts}
+    hints = [_hint_gpu(root, platform), _hint_emulated()] if "GPU" not in present else []
+    hints += [_hint_npu(root, platform)] if "NPU" not in present else []
+    return tuple(hint for hint in hints if hint.text)
+
+
+def _describe(core: ov.Core, name: str) -> Device:
+    if name.startswith("GPU") and emulated_gpu.is_enabled():
+        return emulated_gpu.device(name, name)
+    try:
+        facts = {"full_name": str(core.get_property(name, "FULL_DEVICE_NAME"))}
+        keys = list(core.get_property(name, "SUPPORTED_PROPERTIES"))
+    except Exception as error:  # a broken driver may raise anything; the other devices still count
+        return Device(name, name, facts={"problem": reason(error)})
+    wanted = {
+        "capabilities": "OPTIMIZATION_CAPABILITIES",
+        "default_precision": "INFERENCE_PRECISION_HINT",
+        "kind": "DEVICE_TYPE",
+        "driver": next((key for key in keys if key.endswith("DRIVER_VERSION")), ""),
+    }
+    for fact, key in wanted.items():
+        facts[fact] = _read(core, name, key)
+    if name == "CPU":
+        facts["kind"] = "cpu"  # the plugin calls itself integrated
+    return Device(name, name, facts={fact: text for fact, text in facts.items() if text})
+
+
+def _read(core: ov.Core, name: str, key: str) -> str:
+    try:
+        return _text(core.get_property(name, key)) if key else ""
+    except Exception:  # see _describe
+        return ""
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list | tuple | set | frozenset):
+        return " ".join(sorted(map(str, value)))
+    if hasattr(value, "get_type_name"):  # openvino.Type: `bf16`, where str() gives "<Type: 'bfloat16'>"
+        return str(value.get_type_name())
+    return str(getattr(value, "name", value)).lower()
+
+
+def _hint_gpu(root: Path, platform: str) -> Hint:
+    if platform == "win32":
+        return Hint("GPU", "OpenVINO finds no Intel GPU; if there is one, install its graphics driver from intel.com")
+    nodes = _intel_nodes(root, "dri/renderD*", "drm")
+    if platform != "linux" or not nodes:
+        return Hint("GPU", "")
+    if problem := _no_access(nodes):
+        return Hint("GPU", problem)
+    packages = "intel-opencl-icd on Debian and Ubuntu, intel-compute-runtime elsewhere"
+    return Hint("GPU", f"{nodes[0]} is there but its OpenCL driver does not answer: install it ({packages})")
+
+
+def _hint_npu(root: Path, platform: str) -> Hint:
+    if platform == "win32":
+        return Hint("NPU", "OpenVINO finds no Intel NPU; if there is one, its driver comes with Windows Update")
+    nodes = _intel_nodes(root, "accel/accel*", "accel")
+    if platform != "linux" or not nodes:
+        return Hint("NPU", "")
+    if problem := _no_access(nodes):
+        return Hint("NPU", problem)
+    return Hint("NPU", f"{nodes[0]} is there but its driver does not answer: install it from {_NPU_RELEASES}")
+
+
+def _hint_emulated() -> Hint:
+    return Hint("GPU (emulated)", emulated_gpu.why_unavailable())
+
+
+def _intel_nodes(root: Path, pattern: str, kind: str) -> list[Path]:
+    """Return the device nodes whose vendor is Intel; other vendors' GPUs and accelerators have nodes there too."""
+    vendor = root / "sys/class" / kind
+    return [node for node in sorted((root / "dev").glob(pattern)) if _vendor(vendor / node.name) == _INTEL]
+
+
+def _vendor(node: Path) -> str:
+    try:
+        return (node / "device/vendor").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _no_access(nodes: Sequence[Path]) -> str:
+    if any(os.access(node, os.R_OK | os.W_OK) for node in nodes):
+        return ""
+    return f"no permission to open {nodes[0]}: run 'sudo usermod -a -G render $USER' and log in again"

@@ -1,0 +1,65 @@
+"""Every error a user can meet, as one tree.
+
+    OvplaceError              exit 1
+    |-- UsageError            exit 2   the command line or a call is put wrongly
+    |   `-- ConfigError                a configuration key or value is not understood
+    |-- ModelError                     a model cannot be read, prepared or run
+    |-- DeviceError                    a device is unknown, missing or unusable
+    |-- PlacementError                 a placement does not fit the model or the machine
+    |-- BackendError                   the measuring process cannot be started or kept alive
+    |-- StoreError                     a run folder cannot be read or written
+    |-- NotReachedError       exit 3   finished, without what was required
+    `-- InterruptedRunError   exit 130 stopped by the user, everything measured is saved
+
+The text of each says what happened, the value seen, and what to do next, in one line.
+"""
+
+from __future__ import annotations
+
+
+class OvplaceError(Exception):
+    """Base of all errors that ovplace raises on purpose; `exit_code` is the process exit status."""
+
+    exit_code = 1
+
+
+class UsageError(OvplaceError):
+    """The command line or a call is put wrongly."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration key or value is not understood; the text names its place."""
+
+
+class ModelError(OvplaceError):
+    """A model cannot be read, prepared or run."""
+
+
+class DeviceError(OvplaceError):
+    """A device is unknown, missing or unusable."""
+
+
+class PlacementError(OvplaceError):
+    """A placement does not fit the model, the version or the machine."""
+
+
+class BackendError(OvplaceError):
+    """The measuring process cannot be started or kept alive."""
+
+
+class StoreError(OvplaceError):
+    """A run folder cannot be read or written."""
+
+
+class NotReachedError(OvplaceError):
+    """The run finished without what the user required, such as a gain."""
+
+    exit_code = 3
+
+
+class InterruptedRunError(OvplaceError):
+    """The user stopped the run; what was measured is saved and the same folder continues."""
+
+    exit_code = 130

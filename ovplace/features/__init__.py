@@ -1,0 +1,1 @@
+"""Node feature plug-ins: one file, one description of operations."""

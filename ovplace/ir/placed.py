@@ -1,0 +1,128 @@
+"""The files a program loads: `placed.xml/.bin` with its provenance, and `placement.json` beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import openvino as ov
+
+from ovplace.core.device import Device
+from ovplace.errors import PlacementError
+from ovplace.ir.content_hash import content_hash
+from ovplace.ir.opening import open_model
+
+SCHEMA = 1
+MODEL = "placed.xml"
+TABLE = "placement.json"
+_ROOT = "ovplace"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A placement read back from its folder.
+
+    Attributes:
+        model: the prepared model.
+        table: device name of every operation.
+        devices: the devices the table names, with their properties.
+    """
+
+    model: ov.Model
+    table: Mapping[str, str]
+    devices: tuple[Device, ...]
+
+
+def write(
+    core: ov.Core,
+    prepared: Path,
+    folder: Path,
+    table: Mapping[str, str],
+    devices: Sequence[Device],
+    provenance: Mapping[str, object],
+) -> None:
+    """Write `placed.xml/.bin` and `placement.json` into `folder`.
+
+    The model's rt_info carries the same table: per-operation affinities do not survive `save_model`.
+
+    Args:
+        core: reads the model.
+        prepared: the prepared model; may lie in `folder` under the same name.
+        folder: where the files go.
+        table: device name of every operation.
+        devices: the devices the table names.
+        provenance: what else the model shall remember of the run.
+
+    Raises:
+        PlacementError: the files cannot be written.
+    """
+    model = core.read_model(prepared)
+    used = [device.to_dict() for device in devices if device.name in set(table.values())]
+    about = {
+        "schema": str(SCHEMA),
+        "model_hash": content_hash(model),
+        "placement": json.dumps(table),
+        "devices": json.dumps(used),
+        "provenance": json.dumps(provenance),
+    }
+    for key, value in about.items():
+        model.set_rt_info(value, [_ROOT, key])
+    try:
+        _replace(model, folder)
+        (folder / TABLE).write_text(json.dumps(table, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+    except (OSError, RuntimeError) as error:
+        raise PlacementError(f"cannot write the placed model into '{folder}': {error}; check the disk") from error
+
+
+def _replace(model: ov.Model, folder: Path) -> None:
+    """Save beside the final names first: `model` may be mapped from the very file that is replaced."""
+    temporary = folder / f"new-{MODEL}"
+    ov.save_model(model, temporary, compress_to_fp16=False)
+    temporary.with_suffix(".bin").replace((folder / MODEL).with_suffix(".bin"))
+    temporary.replace(folder / MODEL)
+
+
+def read(core: ov.Core, folder: Path) -> Placed:
+    """Read a folder that `write` has filled.
+
+    Raises:
+        ModelError: the model cannot be read.
+        PlacementError: there is no placement, it is of another version, or it does not belong to the model.
+    """
+    model = open_model(core, folder / MODEL)
+    if not model.has_rt_info([_ROOT, "schema"]):
+        raise PlacementError(f"'{folder / MODEL}' holds no placement yet; let 'ovplace optimize' finish in this folder")
+    about = {key: str(model.get_rt_info([_ROOT, key]).value) for key in ("schema", "model_hash", "devices")}
+    if about["schema"] != str(SCHEMA):
+        raise PlacementError(
+            f"the placement in '{folder}' is of version {about['schema']}, this ovplace reads {SCHEMA}; optimize again"
+        )
+    table = _read_table(folder / TABLE)
+    _check_belongs(model, table, about["model_hash"], folder)
+    return Placed(model, table, tuple(Device.from_dict(device) for device in json.loads(about["devices"])))
+
+
+def _read_table(path: Path) -> dict[str, str]:
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PlacementError(f"there is no '{path}'; export the run again") from None
+    except (OSError, ValueError) as error:
+        raise PlacementError(f"cannot read the placement '{path}': {error}; export the run again") from error
+    if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
+        raise PlacementError(f"'{path}' must be one flat JSON object, operation name to device name")
+    return table
+
+
+def _check_belongs(model: ov.Model, table: Mapping[str, str], model_hash: str, folder: Path) -> None:
+    names = {op.get_friendly_name() for op in model.get_ops()}
+    missing, unknown = names - set(table), set(table) - names
+    if missing or unknown:
+        raise PlacementError(
+            f"the placement in '{folder}' is of another model: {len(missing)} operations lack a device, "
+            f"{len(unknown)} names are unknown (such as '{min(missing or unknown)}'); optimize this model again"
+        )
+    if content_hash(model) != model_hash:
+        raise PlacementError(f"'{folder / MODEL}' was changed after it was placed; optimize this model again")

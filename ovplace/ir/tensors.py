@@ -1,0 +1,26 @@
+"""Sizes of the tensors that operations produce."""
+
+from __future__ import annotations
+
+import math
+
+import openvino as ov
+
+
+def shape_of(port: ov.Output) -> tuple[int, ...]:
+    """Return the shape of an output, -1 for a dynamic dimension; a dynamic rank is `(-1,)`."""
+    shape = port.get_partial_shape()
+    if shape.rank.is_dynamic:
+        return (-1,)
+    return tuple(d.get_length() if d.is_static else -1 for d in shape)
+
+
+def elements(port: ov.Output) -> int:
+    """Return the number of elements of an output; dynamic dimensions count as 1."""
+    return math.prod(abs(d) for d in shape_of(port))
+
+
+def tensor_bytes(port: ov.Output) -> int:
+    """Return the size of an output in bytes, rounded up for types of less than a byte."""
+    bits = int(port.get_element_type().bitwidth)
+    return (elements(port) * bits + 7) // 8

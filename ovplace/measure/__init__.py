@@ -1,0 +1,1 @@
+"""Measuring in child processes that may hang or die."""

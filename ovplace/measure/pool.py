@@ -1,0 +1,148 @@
+"""Measuring as tasks of any `concurrent.futures` executor.
+
+Each task owns a child process with a deadline, so isolation does not depend on the executor: local threads by
+default, `distributed.Client.get_executor(pure=False, resources=...)` for machines of one device class.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
+from ovplace.measure.child import Child, ChildDiedError, ChildTimeoutError
+
+RECYCLE_AFTER = 60
+"""Requests a child serves before it is replaced: the emulated GPU leaks about 4 MB a compiled model."""
+
+QUERY_DEADLINE_S = 600.0
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Which backend measures which job, and when its process is replaced.
+
+    Attributes:
+        backend: name of the backend plug-in.
+        job: the model and its devices.
+        recycle_after: requests one process serves.
+        memory_fraction: a process that once held more than this part of the machine's memory is replaced.
+    """
+
+    backend: str
+    job: Job
+    recycle_after: int = RECYCLE_AFTER
+    memory_fraction: float = 0.5
+
+    @property
+    def key(self) -> bytes:
+        """Equal for equal workplaces."""
+        return pickle.dumps((self.backend, self.job))
+
+
+@dataclass
+class _Seat:
+    child: Child
+    served: int = 0
+
+
+# The children of this process, one a workplace. Tasks find theirs here, wherever the executor runs them.
+_seats: dict[bytes, _Seat] = {}
+_lock = threading.RLock()
+
+
+def run_request(place: Workplace, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
+    """Have the workplace's child run a method of its backend. This is the task that executors run.
+
+    Raises:
+        OvplaceError: the backend cannot work at all.
+        ChildTimeoutError, ChildDiedError: the child hung or died, and is gone.
+    """
+    with _lock:
+        if place.key not in _seats:
+            _seats[place.key] = _Seat(Child(place.backend, place.job))
+        seat = _seats[place.key]
+        try:
+            value = seat.child.call(method, *arguments, deadline_s=deadline_s)
+        except (ChildTimeoutError, ChildDiedError):
+            _seats.pop(place.key).child.close()
+            raise
+        seat.served += 1
+        if seat.served >= place.recycle_after or seat.child.peak_mib > place.memory_fraction * _memory_mib():
+            recycle(place)
+        return value
+
+
+def recycle(place: Workplace) -> None:
+    """End the workplace's child, if there is one; the next request starts another."""
+    with _lock:
+        seat = _seats.pop(place.key, None)
+        if seat:
+            seat.child.close()
+
+
+def _memory_mib() -> float:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+    except (AttributeError, ValueError, OSError):  # Windows
+        return float("inf")
+
+
+class Pool:
+    """Measures candidates of one workplace; every failure comes back as a measurement."""
+
+    def __init__(self, place: Workplace, executor: Executor | None = None) -> None:
+        """Use `executor`, or one local thread: two measurements at once would disturb each other."""
+        self._place = place
+        self._own = ThreadPoolExecutor(max_workers=1) if executor is None else None
+        self._executor = executor or self._own
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Return the answer of a backend method other than `measure`.
+
+        Raises:
+            OvplaceError: the backend cannot work, or its process hung or died.
+        """
+        from ovplace.errors import BackendError
+
+        try:
+            return self._run(method, arguments, QUERY_DEADLINE_S)
+        except (ChildTimeoutError, ChildDiedError) as error:
+            raise BackendError(f"{error}, while asked for '{method}'") from error
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the backend's facts."""
+        facts: Mapping[str, str] = self.ask("facts")
+        return facts
+
+    def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+        """Return one measurement for each candidate, timed in turns; a hang or a crash fails all of them."""
+        try:
+            measured: list[Measurement] = self._run("measure", (tuple(candidates), spec), spec.deadline_s)
+        except ChildTimeoutError as error:
+            return [Measurement.failed(ErrorKind.TIMEOUT, str(error))] * len(candidates)
+        except ChildDiedError as error:
+            # The kernel ends the largest process with SIGKILL when memory runs out.
+            kind = ErrorKind.MEMORY if error.signal == 9 and "bad_alloc" in str(error) else ErrorKind.CRASH
+            return [Measurement.failed(kind, str(error))] * len(candidates)
+        return measured
+
+    def recycle(self) -> None:
+        """Replace the child, so that the next request compiles anew in a fresh process."""
+        assert self._executor is not None
+        self._executor.submit(recycle, self._place).result()
+
+    def close(self) -> None:
+        """End the child, and the executor if it is the pool's own."""
+        self.recycle()
+        if self._own:
+            self._own.shutdown()
+
+    def _run(self, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
+        assert self._executor is not None
+        return self._executor.submit(run_request, self._place, method, arguments, deadline_s).result()

@@ -1,0 +1,60 @@
+"""The child's main program: builds one backend and answers requests from standard input until it closes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from typing import IO, Any
+
+from ovplace import plugins
+from ovplace.measure.child import Answer, Call, guarded
+
+
+def _peak_mib() -> float:
+    """Return the largest resident size so far in MiB, 0 where the platform does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _read(stream: IO[bytes], messages: queue.SimpleQueue[Any]) -> None:
+    """Pass messages on; when the parent is gone, end at once, even in the middle of a compilation that hangs."""
+    try:
+        while True:
+            messages.put(pickle.load(stream))
+    except (EOFError, OSError):
+        if sys.platform != "win32":
+            os.killpg(0, signal.SIGKILL)  # helpers that runtimes have forked, too
+        os._exit(0)
+
+
+def main() -> None:
+    """Serve the parent. Plugins that print must not disturb the answers: standard output goes to standard error."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, messages), daemon=True).start()
+    backend: Any = None
+
+    def build() -> None:
+        nonlocal backend
+        name, job = messages.get()
+        backend = plugins.load("backends", name).factory(job)
+
+    answer = guarded(build)
+    while True:
+        pickle.dump(Answer(answer.value, answer.error, _peak_mib()), answers)
+        answers.flush()
+        call: Call = messages.get()
+        answer = guarded(lambda call=call: getattr(backend, call.method)(*call.arguments))  # type: ignore[misc]
+
+
+if __name__ == "__main__":
+    main()

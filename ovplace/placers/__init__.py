@@ -1,0 +1,1 @@
+"""Placer plug-ins: one file, one algorithm."""

@@ -1,0 +1,1 @@
+"""A run: baselines, ask/tell loop, duel, verdict."""

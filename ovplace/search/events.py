@@ -1,0 +1,32 @@
+"""What a run tells whoever watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A step of a run, told between measurements, never inside one.
+
+    Attributes:
+        phase: `prepare`, `baselines`, `search`, `finalists` or `duel`.
+        done: steps of the phase that are done.
+        total: steps of the phase; 0 where unknown.
+        text: what has just happened.
+        best_ratio: best latency so far over the best single device's; infinite before there is one.
+    """
+
+    phase: str
+    done: int = 0
+    total: int = 0
+    text: str = ""
+    best_ratio: float = float("inf")
+
+
+Listener = Callable[[Progress], None]
+
+
+def silent(_: Progress) -> None:
+    """Tell nobody."""

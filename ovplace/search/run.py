@@ -1,0 +1,141 @@
+"""A whole run: set up, baselines, search, duel, files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from ovplace import config as toml
+from ovplace import plugins
+from ovplace.core.measurement import Trial
+from ovplace.core.run_config import RunConfig
+from ovplace.errors import ConfigError, InterruptedRunError, StoreError
+from ovplace.search.baselines import Baseline, measure_baselines
+from ovplace.search.duel import decide
+from ovplace.search.events import Listener, silent
+from ovplace.search.loop import Budget, Loop
+from ovplace.search.measurer import Measurer
+from ovplace.search.placed import write_placed
+from ovplace.search.result import Data, Outcome, to_data, write_json
+from ovplace.search.session import Session, open_session
+from ovplace.store.run_store import RunStore
+
+F32_LIMIT = 1e-3
+"""Relative output error that a placement on f32 devices may have where the user sets none. Two correct f32
+implementations of the benchmark models differ by 3e-4 at most; a faulty kernel is off by the signal itself."""
+
+_MAY_CHANGE = ("budget", "time_s", "require_gain")
+
+
+def run(config: RunConfig, folder: Path, listener: Listener = silent, command: str = "") -> Data:
+    """Run, or continue, a search in `folder`; return what `result.json` holds.
+
+    Raises:
+        OvplaceError: with its own text; what was measured until then is in the folder, and the same call continues.
+        InterruptedRunError: Ctrl-C; likewise.
+    """
+    start = time.monotonic()
+    store = open_folder(config, folder)
+    try:
+        session = open_session(config, folder, listener)
+        try:
+            return _search(session, store, listener, start, command)
+        finally:
+            session.pool.close()
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError(
+            f"stopped; everything measured is saved, the same command continues in '{folder}'"
+        ) from error
+    finally:
+        store.close()
+
+
+def open_folder(config: RunConfig, folder: Path) -> RunStore:
+    """Create the run folder or take up the one that is there.
+
+    Raises:
+        StoreError: it cannot be written.
+        ConfigError: it holds a run of something else.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        earlier = folder / "config.toml"
+        if earlier.exists():
+            _check_same(toml.build(toml.read(earlier)), config, folder)
+        earlier.write_text(toml.dumps(config), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write the run folder '{folder}': {error.strerror}; choose another with -o") from error
+    return RunStore(folder / "run.db")
+
+
+def _check_same(earlier: RunConfig, config: RunConfig, folder: Path) -> None:
+    changed = _differences(earlier, config)
+    if changed:
+        raise ConfigError(
+            f"'{folder}' holds another run ({', '.join(changed)} differ); choose another folder with -o, or delete it"
+        )
+
+
+def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:
+    old, new = asdict(earlier), asdict(config)
+    return [
+        f"{section}.{key}"
+        for section in old
+        for key in sorted({*old[section], *new[section]})
+        if key not in _MAY_CHANGE and old[section].get(key) != new[section].get(key)
+    ]
+
+
+def _search(session: Session, store: RunStore, listener: Listener, start: float, command: str) -> Data:
+    measurer = Measurer(session, store, limit=_asked_limit(session))
+    baselines = measure_baselines(measurer, session.config.measure, listener)
+    measurer.limit = error_limit(session, baselines)
+    trials: Sequence[Trial] = ()
+    if len(session.devices) > 1:
+        trials = make_loop(measurer, baselines[0], listener).run()
+    duel = decide(measurer, baselines, trials, listener)
+    total_s = time.monotonic() - start
+    data = to_data(Outcome(session, baselines, trials, duel, measurer.seconds, total_s, command))
+    write_placed(session, data, duel.verdict.placement)
+    write_json(session.folder / "result.json", data)
+    return data
+
+
+def _asked_limit(session: Session) -> float:
+    """Return the error limit for the baselines: the user's, or that of f32 where all devices compute in f32."""
+    if session.config.search.max_error is not None:
+        return session.config.search.max_error
+    return F32_LIMIT if all(device.precision == "f32" for device in session.devices) else float("inf")
+
+
+def error_limit(session: Session, baselines: Sequence[Baseline]) -> float:
+    """Return the error limit for placements.
+
+    Where a device computes in a lower precision and the user set no limit, a placement may be twice as far off as the
+    worst working device alone: mixing devices of one run must not lose more than using one of them.
+    """
+    asked = _asked_limit(session)
+    if np.isfinite(asked):
+        return asked
+    alone = [b.measurement.max_error for b in baselines[: len(session.devices)] if b.measurement.ok]
+    return max(F32_LIMIT, 2 * max(alone))
+
+
+def make_loop(measurer: Measurer, reference: Baseline, listener: Listener) -> Loop:
+    """Return the search loop of a run."""
+    search = measurer.session.config.search
+    placer = plugins.load("placers", search.placer)
+    settings = placer.config(dict(measurer.session.config.placer))
+    return Loop(
+        placer=placer.factory(measurer.session.problem, settings),
+        measurer=measurer,
+        reference=reference.candidate,
+        spec=measurer.session.config.measure,
+        budget=Budget(search.budget, search.time_s, search.batch),
+        origin=search.placer,
+        listener=listener,
+    )

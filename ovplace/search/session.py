@@ -1,0 +1,170 @@
+"""From a configuration to a problem that can be searched: prepared model, devices, groups, measuring process."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ovplace import plugins
+from ovplace.core.device import Device
+from ovplace.core.graph import BoolArray, FloatArray, OpGraph
+from ovplace.core.measurement import Job
+from ovplace.core.partition import Partition
+from ovplace.core.problem import Problem
+from ovplace.core.run_config import RunConfig
+from ovplace.devices.select import Selection, references, select
+from ovplace.devices.variants import null_alias
+from ovplace.errors import BackendError, ModelError
+from ovplace.measure.pool import Pool, Workplace
+from ovplace.search.events import Listener, Progress
+
+PREPARED = "placed.xml"
+"""The prepared model of a run folder; the finished run adds the placement to it."""
+
+
+@dataclass
+class Session:
+    """A run that is set up.
+
+    Attributes:
+        config: the effective configuration.
+        folder: the run folder.
+        graph: the prepared model's operations.
+        selection: the devices to choose from, with the note the user must see.
+        defaults: physical devices as their plugins run them by default, measured but never chosen.
+        nulls: identical aliases of the devices, by device name, for the null control.
+        problem: what the placer sees.
+        pool: where candidates are measured.
+        facts: what the backend says of versions and hardware.
+    """
+
+    config: RunConfig
+    folder: Path
+    graph: OpGraph
+    selection: Selection
+    defaults: tuple[Device, ...]
+    nulls: Mapping[str, Device]
+    problem: Problem
+    pool: Pool
+    facts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The devices to choose from."""
+        return self.selection.devices
+
+    def input_id(self) -> str:
+        """Return what tells these inputs from others: their file's hash, or the seed they are drawn from."""
+        path = self.config.search.input
+        if not path:
+            return f"seed {self.config.search.seed}"
+        return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()
+
+
+def choose_devices(config: RunConfig) -> Selection:
+    """Return the devices of a run: what `-d` says, or what the machine has."""
+    import openvino as ov
+
+    from ovplace.devices import emulated_gpu
+    from ovplace.devices.discover import discover
+
+    return select(
+        config.search.device,
+        config.devices,
+        config.search.emulate_gpu,
+        discover(ov.Core()),
+        emulated_gpu.why_unavailable(),
+    )
+
+
+def prepare_model(config: RunConfig, folder: Path) -> OpGraph:
+    """Prepare the model into the run folder, unless that is done, and read it."""
+    from ovplace.ir.prepare import prepare
+    from ovplace.ir.read import read_graph
+
+    target = folder / PREPARED
+    if not target.exists():
+        prepare(Path(config.search.model), target, config.search.shape)
+    return read_graph(target)
+
+
+def open_session(config: RunConfig, folder: Path, listener: Listener) -> Session:
+    """Set a run up in `folder`.
+
+    Raises:
+        OvplaceError: the model, a device or the backend does not work; each with its own text.
+    """
+    listener(Progress("prepare", 0, 3, "reading the model"))
+    graph = prepare_model(config, folder)
+    selection = choose_devices(config)
+    listener(Progress("prepare", 1, 3, selection.note))
+    defaults, nulls = references(selection.devices), _null_aliases(selection)
+    job = _job(config, folder, (*selection.devices, *defaults, *nulls.values()))
+    pool = Pool(Workplace(config.search.backend, job))
+    try:
+        supported = pool.ask("supported")[:, : len(selection.devices)]
+        problem = make_problem(config, graph, selection.devices, supported)
+        listener(Progress("prepare", 2, 3, f"{len(graph)} operations in {problem.n_groups} groups"))
+        return Session(config, folder, graph, selection, defaults, nulls, problem, pool, dict(pool.facts()))
+    except BaseException:
+        pool.close()
+        raise
+
+
+def make_problem(config: RunConfig, graph: OpGraph, devices: tuple[Device, ...], supported: BoolArray) -> Problem:
+    """Return the problem: legal groups, coarsened as configured, with the configured features."""
+    return Problem(
+        graph=graph,
+        partition=groups(config, graph),
+        devices=devices,
+        supported=supported,
+        features=_features(config, graph),
+        seed=config.search.seed,
+    )
+
+
+def groups(config: RunConfig, graph: OpGraph) -> Partition:
+    """Return the legal groups of `graph`, coarsened as configured.
+
+    Raises:
+        ModelError: the model computes nothing.
+    """
+    from ovplace.ir.legal import legal_groups
+
+    if not len(graph):
+        raise ModelError("the model has no operations left after preparing; there is nothing to place")
+    coarsener = plugins.load("coarseners", config.search.coarsener)
+    built = coarsener.factory(coarsener.config(dict(config.coarsener)))
+    partition: Partition = built.coarsen(graph, legal_groups(graph))
+    return partition
+
+
+def _features(config: RunConfig, graph: OpGraph) -> FloatArray:
+    parts = [np.empty((len(graph), 0))]
+    for name in config.search.features:
+        feature = plugins.load("features", name)
+        parts.append(feature.factory(feature.config({})).compute(graph))
+    return np.concatenate(parts, axis=1)
+
+
+def _null_aliases(selection: Selection) -> dict[str, Device]:
+    aliases = ((device.name, null_alias(device)) for device in selection.devices)
+    return {name: alias for name, alias in aliases if alias is not None}
+
+
+def _job(config: RunConfig, folder: Path, devices: tuple[Device, ...]) -> Job:
+    backend = plugins.load("backends", config.search.backend)
+    if problem := backend.factory.available():
+        raise BackendError(problem)
+    return Job(
+        model_path=str((folder / PREPARED).resolve()),
+        devices=devices,
+        input_path=str(Path(config.search.input).resolve()) if config.search.input else "",
+        seed=config.search.seed,
+        options=dataclasses.asdict(backend.config(dict(config.backend))),
+    )

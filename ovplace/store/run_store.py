@@ -1,0 +1,202 @@
+"""One SQLite file a run: placements, measurements, trials and the placer's state.
+
+Written in WAL mode, one transaction a step: a run killed at any time loses at most the trial being measured.
+
+    meta(key, value)                             what the run is, finished stages as JSON
+    placements(hash, devices, device_of)         each distinct placement once
+    measurements(key, name, data, ratio)         by cache key; nothing is measured twice
+    trials(number, placement, key, origin, cached)
+    checkpoint(id, state, pending)               the placer right after its last `ask`, and what it asked for
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ovplace.core.measurement import Measurement, Trial
+from ovplace.core.placement import Placement
+from ovplace.core.protocols import State
+from ovplace.errors import StoreError
+
+SCHEMA = 1
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS placements(hash TEXT PRIMARY KEY, devices TEXT NOT NULL, device_of BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS measurements(
+    key TEXT PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL, ratio REAL);
+CREATE TABLE IF NOT EXISTS trials(
+    number INTEGER PRIMARY KEY, placement TEXT NOT NULL REFERENCES placements(hash),
+    key TEXT NOT NULL REFERENCES measurements(key), origin TEXT NOT NULL, cached INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS checkpoint(id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL, pending TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A measurement from the cache with its ratio to the reference measured beside it."""
+
+    measurement: Measurement
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where the search stood after its last `ask`.
+
+    Attributes:
+        state: the placer's own state.
+        pending: what it asked for; the trials that already answer it are the last ones in the store.
+        first: number of the first pending trial.
+    """
+
+    state: State
+    pending: tuple[Placement, ...]
+    first: int
+
+
+def cache_key(*parts: object) -> str:
+    """Return the key of a measurement: equal only if all it depends on is equal."""
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+
+
+class RunStore:
+    """The open store of one run folder."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file.
+
+        Raises:
+            StoreError: it cannot be written, is not a run store, or is of another version.
+        """
+        self._path = path
+        with self._guard():
+            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.executescript(_TABLES)
+            self._check_schema()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _check_schema(self) -> None:
+        found = self.get("schema")
+        if found is None:
+            self.put("schema", SCHEMA)
+        elif found != SCHEMA:
+            raise StoreError(
+                f"'{self._path}' has schema {found}, this version of ovplace writes {SCHEMA}; use another folder with -o"
+            )
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"cannot use the run store '{self._path}': {error}; check the folder and the disk"
+            ) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._guard():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def get(self, key: str) -> object:
+        """Return a stored value, None if there is none."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def put(self, key: str, value: object) -> None:
+        """Store a value that JSON can hold."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    def find(self, key: str) -> Stored | None:
+        """Return the measurement of a cache key, None if there is none."""
+        row = self._db.execute("SELECT data, ratio FROM measurements WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        return Stored(Measurement.from_dict(json.loads(row[0])), float("inf") if row[1] is None else row[1])
+
+    def keep(self, key: str, name: str, stored: Stored) -> None:
+        """Store a measurement that is no trial: a baseline, a finalist."""
+        with self._transaction() as db:
+            _insert_measurement(db, key, name, stored)
+
+    def add_trial(self, key: str, trial: Trial) -> None:
+        """Store a trial and, unless it came from the cache, its measurement."""
+        with self._transaction() as db:
+            _insert_placement(db, trial.placement)
+            if not trial.cached:
+                _insert_measurement(db, key, f"trial {trial.number}", Stored(trial.measurement, trial.ratio))
+            row = (trial.number, trial.placement.hash, key, trial.origin, int(trial.cached))
+            db.execute("INSERT INTO trials VALUES (?, ?, ?, ?, ?)", row)
+
+    def trials(self) -> list[Trial]:
+        """Return all trials in order."""
+        rows = self._db.execute(
+            "SELECT number, placement, origin, cached, data, ratio FROM trials JOIN measurements USING (key) ORDER BY number"
+        ).fetchall()
+        return [
+            Trial(
+                number=number,
+                placement=self.placement(placement),
+                measurement=Measurement.from_dict(json.loads(data)),
+                ratio=float("inf") if ratio is None else ratio,
+                origin=origin,
+                cached=bool(cached),
+            )
+            for number, placement, origin, cached, data, ratio in rows
+        ]
+
+    def placement(self, digest: str) -> Placement:
+        """Return a stored placement."""
+        devices, blob = self._db.execute(
+            "SELECT devices, device_of FROM placements WHERE hash = ?", (digest,)
+        ).fetchone()
+        return Placement(np.frombuffer(blob, dtype="<i4").astype(np.int64), tuple(json.loads(devices)))
+
+    def save_checkpoint(self, state: State, pending: Sequence[Placement]) -> None:
+        """Store the placer's state right after an `ask`, together with what it asked for."""
+        with self._transaction() as db:
+            for placement in pending:
+                _insert_placement(db, placement)
+            first = db.execute("SELECT COUNT(*) FROM trials").fetchone()[0]
+            row = json.dumps({"hashes": [placement.hash for placement in pending], "first": first})
+            db.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (json.dumps(state), row))
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Return the last checkpoint, None before the first `ask`."""
+        row = self._db.execute("SELECT state, pending FROM checkpoint").fetchone()
+        if row is None:
+            return None
+        state: Mapping[str, object] = json.loads(row[0])
+        pending = json.loads(row[1])
+        return Checkpoint(state, tuple(self.placement(h) for h in pending["hashes"]), pending["first"])
+
+
+def _insert_placement(db: sqlite3.Connection, placement: Placement) -> None:
+    row = (placement.hash, json.dumps(placement.devices), placement.device_of.astype("<i4").tobytes())
+    db.execute("INSERT OR IGNORE INTO placements VALUES (?, ?, ?)", row)
+
+
+def _insert_measurement(db: sqlite3.Connection, key: str, name: str, stored: Stored) -> None:
+    ratio = stored.ratio if np.isfinite(stored.ratio) else None
+    row = (key, name, json.dumps(stored.measurement.to_dict()), ratio)
+    db.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?)", row)

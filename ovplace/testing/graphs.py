@@ -1,0 +1,182 @@
+"""Small synthetic graphs and problems, and a latency oracle to play searches against, without OpenVINO."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ovplace.core.dag import connected_labels
+from ovplace.core.device import Device
+from ovplace.core.graph import BoolArray, FloatArray, OpGraph
+from ovplace.core.measurement import ErrorKind, Measurement, Trial
+from ovplace.core.partition import Partition
+from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
+from ovplace.core.protocols import Placer
+from ovplace.seeds import generator
+
+KINDS = ("Convolution", "Add", "Multiply", "Relu", "Sin", "MatMul")
+
+
+def graph(types: Sequence[str], edges: Iterable[tuple[int, int]], tensor_bytes: int = 1000) -> OpGraph:
+    """Return a graph of single-output operations of the given types, `[N]`, joined by `edges`.
+
+    Args:
+        types: operation type of each node.
+        edges: (source, target) pairs; the n-th edge into a node enters its input port n.
+        tensor_bytes: size of every tensor.
+    """
+    pairs, seen = list(edges), [0] * len(types)
+    ports = []
+    for _, target in pairs:
+        ports.append((0, seen[target]))
+        seen[target] += 1
+    n = len(types)
+    return OpGraph(
+        names=tuple(f"{kind}_{i}" for i, kind in enumerate(types)),
+        types=tuple(types),
+        attributes=({},) * n,
+        edges=np.array(pairs, dtype=np.int64).reshape(-1, 2).T,
+        ports=np.array(ports, dtype=np.int64).reshape(-1, 2).T,
+        shapes=(((1, tensor_bytes // 4),),) * n,
+        element_types=(("f32",),) * n,
+        out_bytes=np.full(len(pairs), tensor_bytes),
+        content_hash=f"synthetic-{n}-{len(pairs)}",
+    )
+
+
+def chain(types: Sequence[str]) -> OpGraph:
+    """Return a graph in which each operation feeds the next."""
+    return graph(types, zip(range(len(types)), range(1, len(types)), strict=False))
+
+
+def diamond() -> OpGraph:
+    """Return one operation that feeds two branches of two operations, and one that joins them."""
+    types = ("Convolution", "Sin", "Multiply", "MatMul", "Relu", "Add")
+    return graph(types, [(0, 1), (1, 2), (0, 3), (3, 4), (2, 5), (4, 5)])
+
+
+def layered(n: int, seed: int, width: int = 3) -> OpGraph:
+    """Return a random DAG of `n` operations that reads at most `3 * width` operations back.
+
+    Some operations read one tensor twice, so that there are parallel edges.
+    """
+    rng = generator(seed, "testing", "layered", n)
+    types = [KINDS[k] for k in rng.integers(len(KINDS), size=n)]
+    edges = [
+        (int(rng.integers(max(0, node - 3 * width), node)), node)
+        for node in range(1, n)
+        for _ in range(1 + int(rng.integers(2)))
+    ]
+    return graph(types, edges)
+
+
+def renamed(of: OpGraph) -> OpGraph:
+    """Return the same graph under other operation names."""
+    return _permuted(of, np.arange(len(of)), prefix="other/")
+
+
+def reordered(of: OpGraph, permutation: Sequence[int]) -> OpGraph:
+    """Return the same graph with operation `permutation[i]` at index i."""
+    return _permuted(of, np.asarray(permutation, dtype=np.int64), prefix="")
+
+
+def _permuted(of: OpGraph, order: np.ndarray[tuple[int], np.dtype[np.int64]], prefix: str) -> OpGraph:
+    position = np.argsort(order)
+    return OpGraph(
+        names=tuple(prefix + of.names[i] for i in order),
+        types=tuple(of.types[i] for i in order),
+        attributes=tuple(of.attributes[i] for i in order),
+        edges=position[of.edges],
+        ports=of.ports,
+        shapes=tuple(of.shapes[i] for i in order),
+        element_types=tuple(of.element_types[i] for i in order),
+        out_bytes=of.out_bytes,
+        content_hash=of.content_hash,
+    )
+
+
+def devices(count: int) -> tuple[Device, ...]:
+    """Return `count` variants of a CPU, `[D]`."""
+    return tuple(Device(f"CPU_{i}", "CPU") for i in range(count))
+
+
+def problem(
+    of: OpGraph,
+    n_devices: int = 2,
+    seed: int = 0,
+    partition: Partition | None = None,
+    supported: BoolArray | None = None,
+) -> Problem:
+    """Return the problem of placing a graph; by default every operation is a group that runs everywhere."""
+    return Problem(
+        graph=of,
+        partition=partition or Partition.identity(len(of)),
+        devices=devices(n_devices),
+        supported=np.ones((len(of), n_devices), dtype=bool) if supported is None else supported,
+        features=np.zeros((len(of), 1)),
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialCost:
+    """Latency as HETERO has it: operations one after another, plus what every border between devices costs.
+
+    Attributes:
+        op_ms: time of each operation on each device, `[N, D]`.
+        ms_per_byte: time to move one byte to another device.
+        submodel_ms: time that each connected region of one device costs beside its operations.
+    """
+
+    op_ms: FloatArray
+    ms_per_byte: float = 1e-4
+    submodel_ms: float = 0.1
+
+    @classmethod
+    def by_kind(cls, of: OpGraph, table: dict[str, Sequence[float]], **rest: float) -> SequentialCost:
+        """Return the cost in which all operations of one type take the same time, ms on each device."""
+        return cls(np.array([table[kind] for kind in of.types], dtype=np.float64), **rest)
+
+    def latency_ms(self, of: OpGraph, placement: Placement) -> float:
+        """Return the latency of one inference in ms."""
+        work = self.op_ms[np.arange(len(of)), placement.device_of].sum()
+        source, target = placement.device_of[of.edges]
+        regions = connected_labels(len(of), of.edges[:, source == target]).max(initial=-1) + 1
+        return float(work + placement.cut_bytes(of) * self.ms_per_byte + regions * self.submodel_ms)
+
+
+def measured(number: int, placement: Placement, latency_ms: float, reference_ms: float = 1.0) -> Trial:
+    """Return a trial with one sample; an infinite latency gives a failure."""
+    if np.isinf(latency_ms):
+        return Trial(number, placement, Measurement.failed(ErrorKind.COMPILE, "refused"), float("inf"), "test")
+    measurement = Measurement(samples_ms=(latency_ms,), blocks=(1,))
+    return Trial(number, placement, measurement, latency_ms / reference_ms, "test")
+
+
+def play(placer: Placer, of: Problem, cost: SequentialCost, budget: int, batch: int = 1) -> list[Trial]:
+    """Run a search against the oracle for at most `budget` trials; ratios are against the first device."""
+    reference = cost.latency_ms(of.graph, of.lift(np.zeros(of.n_groups, dtype=np.int64)))
+    trials: list[Trial] = []
+    while len(trials) < budget and (asked := placer.ask(min(batch, budget - len(trials)))):
+        answers = [
+            measured(len(trials) + i, placement, cost.latency_ms(of.graph, placement), reference)
+            for i, placement in enumerate(asked)
+        ]
+        placer.tell(answers)
+        trials += answers
+    return trials
+
+
+def every_placement(of: Problem) -> Iterator[Placement]:
+    """Yield every placement of a problem; there are D to the power of G."""
+    options = [np.flatnonzero(row).tolist() for row in of.allowed]
+    return (of.lift(choice) for choice in product(*options))
+
+
+def optimum_ms(of: Problem, cost: SequentialCost) -> float:
+    """Return the lowest latency of all placements in ms, by trying each."""
+    return min(cost.latency_ms(of.graph, placement) for placement in every_placement(of))

@@ -1,0 +1,196 @@
+"""What every placer has to do: inherit `PlacerContract` and give it a `plugin` fixture.
+
+class TestMine(PlacerContract):
+    @pytest.fixture
+    def plugin(self) -> Plugin:
+        return plugins.load("placers", "mine")
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from math import inf
+
+import numpy as np
+import pytest
+
+from ovplace.core.measurement import Trial
+from ovplace.core.partition import Partition
+from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
+from ovplace.core.protocols import Placer
+from ovplace.plugins import Plugin
+from ovplace.testing.child import in_another_process
+from ovplace.testing.graphs import chain, diamond, layered, measured, problem
+
+ROUNDS = 25
+"""Asks a check makes: enough to leave the systematic part of a search."""
+
+Answer = Callable[[Placement], float]
+
+
+def problems() -> dict[str, Problem]:
+    """Return the problems that a placer has to cope with."""
+    middle = layered(24, seed=1)
+    some = np.ones((24, 3), dtype=bool)
+    some[::3, 0] = some[1::4, 2] = False
+    return {
+        "one group": problem(chain(("Add", "Relu", "Sin")), partition=Partition(np.zeros(3, dtype=np.int64))),
+        "one device": problem(diamond(), n_devices=1),
+        "one operation": problem(chain(("Relu",)), n_devices=3),
+        "diamond": problem(diamond()),
+        "groups of two": problem(middle, partition=Partition.from_labels(middle.rank // 2)),
+        "groups in a circle": problem(chain(("Add", "Sin") * 4), partition=Partition(np.arange(8) % 4)),
+        "unsupported": problem(middle, n_devices=3, supported=some),
+        "many devices": problem(layered(40, seed=2), n_devices=7),
+    }
+
+
+def by_hash(placement: Placement) -> float:
+    """Return a ratio between 0.5 and 1.5 that is as good as random, and the same everywhere."""
+    return 0.5 + int(placement.hash[:8], 16) / 2**32
+
+
+def some_fail(placement: Placement) -> float:
+    """Return the same, with every third placement a failure."""
+    return inf if int(placement.hash[8:10], 16) % 3 == 0 else by_hash(placement)
+
+
+def all_fail(placement: Placement) -> float:
+    """Return a failure."""
+    return inf
+
+
+def build(plugin: Plugin, of: Problem) -> Placer:
+    """Return the placer with default settings."""
+    placer: Placer = plugin.factory(of, plugin.Config())
+    return placer
+
+
+def answered(asked: Sequence[Placement], answer: Answer) -> list[Trial]:
+    """Return a trial for each placement."""
+    return [measured(number, placement, answer(placement)) for number, placement in enumerate(asked)]
+
+
+def advance(placer: Placer, rounds: int, batch: int = 1, answer: Answer = by_hash) -> list[Placement]:
+    """Play some rounds and return all that was asked; stops when nothing is."""
+    found: list[Placement] = []
+    for _ in range(rounds):
+        asked = placer.ask(batch)
+        assert len(asked) <= batch, f"asked {batch} placements, got {len(asked)}"
+        if not asked:
+            break
+        found += asked
+        placer.tell(answered(asked, answer))
+    return found
+
+
+def hashes(module: str) -> list[str]:
+    """Return what the placer in `module` asks, as hashes; run in another process."""
+    plugin = Plugin("placers", module, importlib.import_module(module))
+    return [
+        placement.hash for name in ("many devices", "diamond") for placement in advance(_fresh(plugin, name), ROUNDS)
+    ]
+
+
+def _fresh(plugin: Plugin, name: str) -> Placer:
+    return build(plugin, problems()[name])
+
+
+def _check(placement: Placement, of: Problem) -> None:
+    assert placement.devices == of.device_names, "a placement names the devices of the problem, in their order"
+    assert placement.device_of.shape == (len(of.graph),), "a placement has a device for every operation"
+    for group, members in enumerate(of.partition.members):
+        chosen = np.unique(placement.device_of[members])
+        assert len(chosen) == 1, f"group {group} is torn apart"
+        assert of.allowed[group, chosen[0]], f"group {group} is on a device that cannot run it"
+
+
+class PlacerContract:
+    """Checks a placer on small problems; `plugin` is the only thing to provide."""
+
+    @pytest.fixture
+    def plugin(self) -> Plugin:
+        """Return the placer to check."""
+        raise NotImplementedError("give PlacerContract a 'plugin' fixture")
+
+    @pytest.mark.parametrize("batch", [1, 4])
+    @pytest.mark.parametrize("name", problems())
+    def test_placements_are_valid(self, plugin: Plugin, name: str, batch: int) -> None:
+        """They have the right size, keep groups whole and send none where it cannot run."""
+        of = problems()[name]
+        asked = advance(build(plugin, of), ROUNDS, batch)
+        assert asked, "a new placer asks something"
+        for placement in asked:
+            _check(placement, of)
+
+    @pytest.mark.parametrize("answer", [some_fail, all_fail])
+    @pytest.mark.parametrize("name", ["one group", "diamond", "unsupported", "many devices"])
+    def test_failures_are_survived(self, plugin: Plugin, name: str, answer: Answer) -> None:
+        """Failures are answers like any other."""
+        of = problems()[name]
+        for placement in advance(build(plugin, of), 2 * ROUNDS, 2, answer):
+            _check(placement, of)
+
+    def test_nothing_asked_nothing_answered(self, plugin: Plugin) -> None:
+        """`ask(0)` is empty and changes nothing."""
+        placer = _fresh(plugin, "diamond")
+        assert not placer.ask(0)
+        placer.tell([])
+        assert _hashes(advance(placer, 5)) == _hashes(advance(_fresh(plugin, "diamond"), 5))
+
+    def test_the_end_is_the_end(self, plugin: Plugin) -> None:
+        """After nothing was left to try, nothing is asked again."""
+        placer = _fresh(plugin, "one operation")
+        if len(advance(placer, ROUNDS)) < ROUNDS:
+            assert not placer.ask(1), "asked nothing, then something"
+
+    def test_same_seed_same_placements(self, plugin: Plugin) -> None:
+        """Two placers of one problem ask the same."""
+        first, second = (_hashes(advance(_fresh(plugin, "many devices"), ROUNDS)) for _ in range(2))
+        assert first == second
+
+    def test_same_placements_in_another_process(self, plugin: Plugin) -> None:
+        """No choice depends on the order of a set of strings."""
+        here = hashes(plugin.module.__name__)
+        assert here == in_another_process(__name__, "hashes", plugin.module.__name__)
+
+    @pytest.mark.parametrize("batch", [1, 3])
+    @pytest.mark.parametrize("rounds", [0, 1, 7, 20])
+    def test_resumed_equals_uninterrupted(self, plugin: Plugin, rounds: int, batch: int) -> None:
+        """A state goes through JSON into another instance, which then asks the same."""
+        placer, other = (_fresh(plugin, "many devices") for _ in range(2))
+        advance(placer, rounds, batch)
+        saved = json.dumps(placer.state())
+        rest = _hashes(advance(placer, ROUNDS, batch))
+        other.restore(json.loads(saved))
+        assert _hashes(advance(other, ROUNDS, batch)) == rest
+
+    @pytest.mark.parametrize("rounds", [0, 1, 12])
+    def test_resumed_between_ask_and_tell(self, plugin: Plugin, rounds: int) -> None:
+        """The answer may come after the state was saved."""
+        placer, other = (_fresh(plugin, "many devices") for _ in range(2))
+        advance(placer, rounds, 2)
+        asked = placer.ask(2)
+        other.restore(json.loads(json.dumps(placer.state())))
+        for resumed in (placer, other):
+            resumed.tell(answered(asked, by_hash))
+        assert _hashes(advance(other, ROUNDS)) == _hashes(advance(placer, ROUNDS))
+
+    def test_state_is_a_snapshot(self, plugin: Plugin) -> None:
+        """A state does not change when the placer goes on, nor when another placer goes on from it."""
+        placer, other = (_fresh(plugin, "many devices") for _ in range(2))
+        advance(placer, 12)
+        state = placer.state()
+        saved = json.dumps(state)
+        advance(placer, 8)
+        assert json.dumps(state) == saved, "the state changed under its owner"
+        other.restore(state)
+        advance(other, 8)
+        assert json.dumps(state) == saved, "the state changed under the placer that was restored from it"
+
+
+def _hashes(placements: Sequence[Placement]) -> list[str]:
+    return [placement.hash for placement in placements]

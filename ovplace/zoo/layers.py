@@ -1,0 +1,209 @@
+"""The layers that the convolutional recipes share: named, seeded, BatchNorm already folded in.
+
+A recipe draws with one `Builder`. The builder holds the random generator, the channel multiplier and
+the scope that prefixes every friendly name, so that a layer's code says only what the layer is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import openvino as ov
+from openvino import opset13 as opset
+
+Tensor: TypeAlias = ov.Node | ov.Output
+"""What a layer takes: a node with one output, or one output of a node with several."""
+
+RELU_GAIN = 2.0
+"""Weight variance times fan-in that keeps the scale through a ReLU (He et al., 2015)."""
+
+LINEAR_GAIN = 1.0
+"""The same for a layer that no ReLU follows."""
+
+BIAS_STD = 0.05
+
+
+@dataclass(frozen=True)
+class Window:
+    """What a convolution or pooling slides over the image.
+
+    Attributes:
+        kernel: Its size, one number for both axes or (height, width).
+        stride: Its step in both axes.
+        padding: Zeros on all sides; without it, as many as keep the size of an odd kernel's image.
+    """
+
+    kernel: int | tuple[int, int]
+    stride: int = 1
+    padding: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the kernel."""
+        return (self.kernel, self.kernel) if isinstance(self.kernel, int) else self.kernel
+
+    def attributes(self) -> dict[str, list[int]]:
+        """Returns the arguments that the opset's sliding operations share."""
+        pads = [size // 2 if self.padding is None else self.padding for size in self.shape]
+        return {"strides": [self.stride] * 2, "pads_begin": pads, "pads_end": pads, "dilations": [1, 1]}
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes layers with random weights and readable names.
+
+    Attributes:
+        rng: Where every weight comes from; scopes share it, so the order of calls fixes the weights.
+        multiplier: What the channels of each `conv` are scaled by.
+        scope: The prefix of every name, without the trailing slash.
+    """
+
+    rng: np.random.Generator
+    multiplier: float = 1.0
+    scope: str = ""
+
+    def within(self, name: str) -> Builder:
+        """Returns the same builder one scope deeper."""
+        return replace(self, scope=self.path(name))
+
+    def path(self, name: str) -> str:
+        """Returns the full friendly name of `name` in this scope."""
+        return f"{self.scope}/{name}" if self.scope else name
+
+    def normal(self, name: str, shape: Sequence[int], std: float) -> ov.Node:
+        """Returns a constant of the given shape, drawn from N(0, std^2)."""
+        return self.floats(name, self.rng.standard_normal(shape, dtype=np.float32) * np.float32(std))
+
+    def floats(self, name: str, values: npt.ArrayLike) -> ov.Node:
+        """Returns the values as an f32 constant."""
+        return opset.constant(np.asarray(values, np.float32), name=self.path(name))
+
+    def ints(self, name: str, values: npt.ArrayLike) -> ov.Node:
+        """Returns the values as an i64 constant: an axis, axes, sizes, a target shape."""
+        return opset.constant(np.asarray(values, np.int64), name=self.path(name))
+
+    def conv(
+        self,
+        name: str,
+        data: Tensor,
+        channels: int,
+        window: Window,
+        gain: float = LINEAR_GAIN,
+    ) -> ov.Node:
+        """Convolution and bias, `[N, I, H, W]` to `[N, O, H', W']`, O being `channels` scaled."""
+        shape = (scale_channels(channels, self.multiplier), channels_of(data), *window.shape)
+        weight = self._weight(name, shape, gain)
+        product = opset.convolution(data, weight, **window.attributes(), name=self.path(name))
+        return self._biased(name, product)
+
+    def conv_relu(
+        self,
+        name: str,
+        data: Tensor,
+        channels: int,
+        window: Window,
+        gain: float = RELU_GAIN,
+    ) -> ov.Node:
+        """`conv` and a ReLU, with the weights scaled for it."""
+        return self.relu(f"{name}/relu", self.conv(name, data, channels, window, gain))
+
+    def depthwise(self, name: str, data: Tensor, window: Window) -> ov.Node:
+        """One filter a channel and bias, for a ReLU: `[N, C, H, W]` to `[N, C, H', W']`."""
+        weight = self._weight(name, (channels_of(data), 1, 1, *window.shape), RELU_GAIN)
+        product = opset.group_convolution(data, weight, **window.attributes(), name=self.path(name))
+        return self._biased(name, product)
+
+    def dense(self, name: str, data: Tensor, units: int) -> ov.Node:
+        """Fully connected layer and bias, `[N, C]` to `[N, units]`; the weight is `[units, C]`."""
+        weight = self._weight(name, (units, channels_of(data)), LINEAR_GAIN)
+        product = opset.matmul(data, weight, transpose_a=False, transpose_b=True, name=self.path(name))
+        return self._biased(name, product)
+
+    def relu(self, name: str, data: Tensor) -> ov.Node:
+        """ReLU of any shape."""
+        return opset.relu(data, name=self.path(name))
+
+    def add(self, name: str, left: Tensor, right: Tensor) -> ov.Node:
+        """Elementwise sum of two nodes of one shape, as at the end of a residual block."""
+        return opset.add(left, right, name=self.path(name))
+
+    def concat(self, name: str, parts: Sequence[Tensor]) -> ov.Node:
+        """Joins `[N, C_i, ...]` along axis 1."""
+        return opset.concat(list(parts), axis=1, name=self.path(name))
+
+    def max_pool(self, name: str, data: Tensor, window: Window) -> ov.Output:
+        """Max pooling, `[N, C, H, W]` to `[N, C, H', W']`; the indices, its second output, stay unused."""
+        shape = list(window.shape)
+        pool = opset.max_pool(data, **window.attributes(), kernel_shape=shape, name=self.path(name))
+        return pool.output(0)
+
+    def upsample(self, name: str, data: Tensor, size: Sequence[int], mode: str) -> ov.Node:
+        """Resizes `[N, C, H, W]` to `[N, C, *size]`; mode is 'linear_onnx' (bilinear) or 'nearest'."""
+        return opset.interpolate(
+            data,
+            self.ints(f"{name}/size", size),
+            mode,
+            shape_calculation_mode="sizes",
+            coordinate_transformation_mode="half_pixel",
+            axes=self.ints(f"{name}/axes", (2, 3)),
+            name=self.path(name),
+        )
+
+    def classifier(self, data: Tensor, classes: int) -> ov.Node:
+        """Global average pooling and a fully connected layer, `[N, C, H, W]` to `[N, classes]`."""
+        axes = self.ints("avgpool/axes", (2, 3))
+        pooled = opset.reduce_mean(data, axes, keep_dims=True, name=self.path("avgpool"))
+        flat = self.reshape("flatten", pooled, (0, -1))
+        return self.dense("fc", flat, classes)
+
+    def reshape(self, name: str, data: Tensor, shape: Sequence[int]) -> ov.Node:
+        """Reshape where 0 keeps an axis and -1 is what remains."""
+        target = self.ints(f"{name}/shape", shape)
+        return opset.reshape(data, target, special_zero=True, name=self.path(name))
+
+    def _weight(self, name: str, shape: Sequence[int], gain: float) -> ov.Node:
+        """A weight whose first axis is the output; all others count as fan-in."""
+        return self.normal(f"{name}/weight", shape, math.sqrt(gain / math.prod(shape[1:])))
+
+    def _biased(self, name: str, data: Tensor) -> ov.Node:
+        rank = len(data.shape)
+        bias = self.normal(f"{name}/bias", (1, channels_of(data), *[1] * (rank - 2)), BIAS_STD)
+        return self.add(f"{name}/add", data, bias)
+
+
+def image(batch: int, height: int, width: int) -> ov.Node:
+    """Returns the input of an image model, `data` of f32 `[N, 3, H, W]`."""
+    data = opset.parameter([batch, 3, height, width], np.float32, name="data")
+    data.output(0).set_names({"data"})
+    return data
+
+
+def finish(name: str, data: ov.Node, outputs: Mapping[str, ov.Node]) -> ov.Model:
+    """Returns the model from `data` to the named outputs."""
+    results = [opset.result(node, name=output) for output, node in outputs.items()]
+    for output, node in outputs.items():
+        node.output(0).set_names({output})
+    return ov.Model(results, [data], name)
+
+
+def scale_channels(channels: int, multiplier: float) -> int:
+    """Scales a channel count, to a multiple of 8 where the multiplier is not 1 (Sandler et al., 2018)."""
+    if multiplier == 1.0:
+        return channels
+    return max(8, round(channels * multiplier / 8) * 8)
+
+
+def channels_of(data: Tensor) -> int:
+    """Returns the size of axis 1."""
+    return int(data.shape[1])
+
+
+def spatial_size(data: Tensor) -> tuple[int, int]:
+    """Returns (height, width) of `[N, C, H, W]`."""
+    _, _, height, width = data.shape
+    return int(height), int(width)

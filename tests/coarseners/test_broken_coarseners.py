@@ -1,0 +1,95 @@
+"""The contract sees red."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from ovplace.core.partition import Partition
+from ovplace.plugins import Plugin
+from ovplace.testing.coarsener_contract import CoarsenerContract, cases
+
+
+@dataclass(frozen=True)
+class Config:
+    pass
+
+
+class Broken:
+    def __init__(self, config):
+        self.calls = 0
+
+
+class TearsGroups(Broken):
+    def coarsen(self, graph, legal):
+        return Partition.identity(len(graph))
+
+
+class ClosesCycles(Broken):
+    def coarsen(self, graph, legal):
+        return legal.then(Partition.from_labels(np.arange(legal.n_groups) % 2))
+
+
+class Unseeded(Broken):
+    def coarsen(self, graph, legal):
+        return legal.then(Partition.from_labels(np.random.default_rng().integers(9, size=legal.n_groups)))
+
+
+class ReadsNames(Broken):
+    def coarsen(self, graph, legal):
+        other = bool(graph.names) and "other" in graph.names[0]
+        return legal.then(Partition(np.zeros(legal.n_groups))) if other else legal
+
+
+def as_plugin(coarsener):
+    module = ModuleType("broken")
+    module.Config, module.Coarsener = Config, coarsener
+    return Plugin("coarseners", "broken", module)
+
+
+@pytest.mark.parametrize(
+    ("check", "coarsener", "case"),
+    [
+        ("test_legal_groups_stay_whole", TearsGroups, "groups of two"),
+        ("test_closes_no_cycle", ClosesCycles, "random"),
+        ("test_deterministic", Unseeded, "random"),
+        ("test_names_do_not_matter", ReadsNames, "random"),
+    ],
+)
+def test_a_defect_is_seen(check, coarsener, case):
+    with pytest.raises((AssertionError, ValueError)):
+        getattr(CoarsenerContract(), check)(as_plugin(coarsener), cases()[case])
+
+
+HASH_ORDER = """
+from dataclasses import dataclass
+import numpy as np
+from ovplace.core.partition import Partition
+
+@dataclass(frozen=True)
+class Config: pass
+
+class Coarsener:
+    def __init__(self, config): pass
+    def coarsen(self, graph, legal):
+        labels = np.random.default_rng(abs(hash("a string"))).integers(9, size=legal.n_groups)
+        return legal.then(Partition.from_labels(labels))
+"""
+
+
+def test_a_dependence_on_string_hashes_is_seen(tmp_path, monkeypatch):
+    (tmp_path / "hash_order_coarsener.py").write_text(HASH_ORDER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import hash_order_coarsener
+
+    try:
+        with pytest.raises(AssertionError):
+            CoarsenerContract().test_same_groups_in_another_process(
+                Plugin("coarseners", "broken", hash_order_coarsener)
+            )
+    finally:
+        del sys.modules["hash_order_coarsener"]

@@ -1,0 +1,50 @@
+"""The shapes that users write."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovplace.errors import UsageError
+from ovplace.ir.shapes import parse_shapes
+
+NAMES = st.text(
+    st.characters(codec="ascii", categories=("L", "N"), include_characters="_/.:-"), min_size=1, max_size=12
+)
+SHAPES = st.dictionaries(NAMES, st.lists(st.integers(1, 5000), max_size=5).map(tuple), max_size=4)
+
+
+@given(SHAPES)
+def test_what_is_written_is_read(shapes: dict[str, tuple[int, ...]]) -> None:
+    text = ",".join(f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items())
+    assert parse_shapes(text) == shapes
+
+
+def test_spaces_and_the_only_input() -> None:
+    assert parse_shapes(" data [1, 3 ,8] , mask[] ") == {"data": (1, 3, 8), "mask": ()}
+    assert parse_shapes("[1,3,8]") == {"": (1, 3, 8)}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("data[1,?]", r"dimension '\?'"),
+        ("data[-1,3]", "dimension '-1'"),
+        ("data[1..4]", r"dimension '1\.\.4'"),
+        ("data[0]", "dimension '0'"),
+        ("data[1,,3]", "dimension ''"),
+        ("data", "not understood from 'data'"),
+        ("data[1", r"not understood from 'data\[1'"),
+        ("data[1],", "not understood"),
+        ("data[1]mask[2]", "not understood"),
+        ("1,3,224,224", "not understood"),
+        ("a[1],a[2]", "'a' twice"),
+        ("[1],[2]", "the only input twice"),
+        ("[1],a[2]", "with and without"),
+    ],
+)
+def test_what_is_not_a_static_shape_is_refused(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told) as error:
+        parse_shapes(text)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,150 @@
+"""The convolutional recipes: published structure, names, seeded weights and healthy activations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from ovplace.zoo import detector_head, inception_v3, mobilenet_v2, resnet_50, unet
+
+RECIPES = (inception_v3, resnet_50, mobilenet_v2, unet, detector_head)
+recipes = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.__name__.rsplit(".", 1)[-1])
+sizes = pytest.mark.parametrize("size", ["default", "small"])
+
+CONVOLUTIONS = ("Convolution", "GroupConvolution")
+PROBED = ("Relu", "Clamp", "Add", "Concat")
+
+
+def config_of(recipe: ModuleType, size: str):
+    return recipe.Config() if size == "default" else recipe.SMALL
+
+
+def constants(model: ov.Model) -> dict[str, np.ndarray]:
+    """Returns the floating-point constants by friendly name."""
+    found = (node for node in model.get_ops() if node.get_type_name() == "Constant")
+    return {node.friendly_name: node.data for node in found if node.get_element_type().is_real()}
+
+
+def count(model: ov.Model, *types: str) -> int:
+    return sum(node.get_type_name() in types for node in model.get_ops())
+
+
+def save_and_read(model: ov.Model, path: Path) -> ov.Model:
+    ov.save_model(model, path, compress_to_fp16=True)
+    return ov.Core().read_model(path)
+
+
+def run(model: ov.Model) -> dict[str, np.ndarray]:
+    """Returns what the probed operations and the outputs give on an N(0, 1) input."""
+    probes = [node for node in model.get_ops() if node.get_type_name() in PROBED]
+    outputs = [node.output(0) for node in probes] + [node.input_value(0) for node in model.get_results()]
+    names = [node.friendly_name for node in [*probes, *model.get_results()]]
+    probed = ov.Model(outputs, model.get_parameters())
+    hints = {"INFERENCE_PRECISION_HINT": "f32"}
+    request = ov.Core().compile_model(probed, "CPU", hints).create_infer_request()
+    data = np.random.default_rng(1).standard_normal(model.input().shape, dtype=np.float32)
+    request.infer([data])
+    return {name: request.get_output_tensor(i).data.copy() for i, name in enumerate(names)}
+
+
+@sizes
+@pytest.mark.parametrize(
+    ("recipe", "convolutions", "depthwise", "activations"),
+    [(inception_v3, 94, 0, 94), (resnet_50, 53, 0, 49), (mobilenet_v2, 52, 17, 35), (unet, 19, 0, 18)],
+)
+def test_operations_are_the_published_ones(recipe, convolutions, depthwise, activations, size):
+    model = recipe.build(config_of(recipe, size))
+    assert count(model, *CONVOLUTIONS) == convolutions
+    assert count(model, "GroupConvolution") == depthwise
+    assert count(model, "Relu", "Clamp") == activations
+
+
+@pytest.mark.parametrize(
+    ("recipe", "parameters"), [(inception_v3, 23_817_352), (resnet_50, 25_530_472), (mobilenet_v2, 3_487_816)]
+)
+def test_parameters_are_torchvisions_after_folding(recipe, parameters):
+    assert sum(values.size for values in constants(recipe.build(recipe.Config())).values()) == parameters
+
+
+@sizes
+def test_resnet_50_in_fp16_has_396_operations_and_411_edges(size, tmp_path):
+    model = save_and_read(resnet_50.build(config_of(resnet_50, size)), tmp_path / "model.xml")
+    assert len(model.get_ops()) == 396
+    assert sum(node.get_input_size() for node in model.get_ops()) == 411
+
+
+@recipes
+def test_fp16_compression_skips_no_constant(recipe, tmp_path):
+    model = recipe.build(recipe.SMALL)
+    compressed = constants(save_and_read(model, tmp_path / "model.xml"))
+    assert len(compressed) == len(constants(model))
+    assert {values.dtype for values in compressed.values()} == {np.dtype(np.float16)}
+
+
+@recipes
+def test_small_has_the_structure_of_the_default(recipe):
+    small, default = (
+        [(node.friendly_name, node.get_type_name()) for node in recipe.build(config).get_ordered_ops()]
+        for config in (recipe.SMALL, recipe.Config())
+    )
+    assert small == default
+
+
+@recipes
+def test_names_are_given_and_unique(recipe):
+    nodes = recipe.build(recipe.SMALL).get_ops()
+    names = [node.friendly_name for node in nodes]
+    assert len(set(names)) == len(names)
+    assert not [node for node in nodes if node.friendly_name == node.get_name()]
+
+
+@recipes
+def test_model_input_and_outputs_are_named(recipe):
+    model = recipe.build(recipe.SMALL)
+    assert model.friendly_name == recipe.__name__.rsplit(".", 1)[-1].replace("_", "-")
+    assert model.input().any_name == "data"
+    assert all(output.any_name in ("logits", "mask", "boxes", "scores") for output in model.outputs)
+
+
+@recipes
+def test_the_seed_alone_decides_the_weights(recipe):
+    first, again = (constants(recipe.build(recipe.SMALL)) for _ in range(2))
+    other = constants(recipe.build(replace(recipe.SMALL, seed=1)))
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    drawn = [name for name in first if name.endswith(("/weight", "/bias"))]
+    assert drawn
+    assert not any(np.array_equal(first[name], other[name]) for name in drawn)
+
+
+@recipes
+def test_constants_are_neither_denormal_nor_trivial(recipe):
+    for name, values in constants(recipe.build(recipe.SMALL)).items():
+        magnitudes = np.abs(values[values != 0])
+        assert np.isfinite(values).all(), name
+        assert magnitudes.min() >= np.finfo(np.float32).tiny, name
+        assert not (values == 0).all(), name
+        assert not (values == 1).all(), name
+
+
+@recipes
+def test_activations_neither_die_nor_explode(recipe):
+    for name, values in run(recipe.build(recipe.SMALL)).items():
+        assert np.isfinite(values).all(), name
+        assert 0.05 < values.std() < 50, name
+
+
+def test_unet_joins_odd_sizes():
+    model = unet.build(replace(unet.SMALL, height=50, width=37))
+    assert list(model.output().shape) == [1, 4, 50, 37]
+
+
+def test_box_centres_are_near_the_image_and_scores_are_probabilities():
+    outputs = run(detector_head.build(detector_head.SMALL))
+    assert (outputs["boxes"][..., :2] > -0.2).all()
+    assert (outputs["boxes"][..., :2] < 1.2).all()
+    np.testing.assert_allclose(outputs["scores"].sum(axis=-1), 1, rtol=1e-4)
