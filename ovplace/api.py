@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ovplace import config as toml
 from ovplace.core.device import Device
-from ovplace.errors import DeviceError, NotReachedError
+from ovplace.errors import DeviceError, NotReachedError, PlacementError
 from ovplace.search.events import Listener, silent
 from ovplace.search.run import run
 
@@ -75,15 +75,13 @@ def optimize(
         >>> done.verdict["status"]  # doctest: +SKIP
         'faster'
     """
-    given = {"search": {"model": str(model), **search}}
-    tables = toml.merge(toml.read(Path(config_file)) if config_file else {}, toml.assignments(settings), given)
-    config = toml.build(tables)
+    config = toml.effective(config_file, settings, {"model": str(model), **search})
     target = Path(folder) if folder else Path("runs") / Path(model).stem
     done = Run(target, run(config, target, listener, command))
     if config.search.require_gain and done.verdict["status"] != "faster":
         raise NotReachedError(
-            f"no placement is faster than {done.verdict['against']} ({done.verdict['status']}); the answer in '{target}' is "
-            f"{done.best['origin']}; try a larger --budget or other devices"
+            f"no placement is faster than {done.verdict['against']} ({done.verdict['status']}); "
+            f"the answer in '{target}' is {done.best['origin']}; try a larger --budget or other devices"
         )
     return done
 
@@ -107,14 +105,22 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
     _emulate_if_needed(path)
     import openvino as ov
 
-    from ovplace.devices.variants import register
+    from ovplace.devices.variants import reason, register
     from ovplace.ir import affinity, placed
 
     core = core or ov.Core()
     found = placed.read(core, path)
     _check_present(core, found.devices, path)
     register(core, found.devices)
-    return affinity.compile_placed(core, found.model, found.table)
+    try:
+        compiled = affinity.compile_placed(core, found.model, found.table)
+    except RuntimeError as error:
+        raise PlacementError(
+            f"the placement in '{path}' does not compile here: {reason(error)}; optimize the model on this machine"
+        ) from error
+    # Without its Core, export_model of a HETERO model with a GPU part ends the process (openvino 2026.4.1).
+    compiled.core = core
+    return compiled
 
 
 def _emulate_if_needed(folder: Path) -> None:

@@ -74,20 +74,39 @@ def build(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
     return RunConfig(**parts)
 
 
+def effective(file: str | Path | None, settings: Iterable[str], given: Mapping[str, object]) -> RunConfig:
+    """Return the run that a file, `--set` texts and options describe, later ones winning.
+
+    Args:
+        file: a TOML file.
+        settings: `section.key=value` texts.
+        given: options, fields of `SearchConfig`.
+
+    Raises:
+        ConfigError: one of them is not understood.
+    """
+    return build(merge(read(Path(file)) if file else {}, assignments(settings), {"search": given}))
+
+
 def dumps(config: RunConfig) -> str:
     """Return the TOML text that `build` turns back into `config`; keys without a value are left out."""
     return "\n".join(_section(name, table) for name, table in dataclasses.asdict(config).items() if table)
 
 
 def _section(name: str, table: Mapping[str, object]) -> str:
-    lines = [f"{json.dumps(k) if not k.isidentifier() else k} = {_value(v)}" for k, v in table.items() if v is not None]
+    lines = [f"{_key(key)} = {value_text(value)}" for key, value in table.items() if value is not None]
     return "\n".join([f"[{name}]", *lines, ""])
 
 
-def _value(value: object) -> str:
+def _key(key: str) -> str:
+    return key if key.isidentifier() and key.isascii() else json.dumps(key)
+
+
+def value_text(value: object) -> str:
+    """Return a value as TOML."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(k)} = {value_text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
+        return "[" + ", ".join(value_text(item) for item in value) + "]"
     # JSON's escapes are TOML's; only the three values below are written alike by neither accident nor chance.
     return json.dumps(value, ensure_ascii=False)

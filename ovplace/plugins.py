@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import importlib.util
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -70,17 +71,28 @@ def names(role: str) -> list[str]:
 
 
 def load(role: str, name: str) -> Plugin:
-    """Import the plug-in `name`.
+    """Import the plug-in `name`; the dotted path of a module that holds one is a name, too.
 
     Raises:
         UsageError: there is none of that name.
     """
-    locations = _locations(role)
+    locations = _locations(role) | _dotted(name)
     if name not in locations:
         near = difflib.get_close_matches(name, locations, n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
         raise UsageError(f"unknown {role[:-1]} '{name}'; {hint}there are: {', '.join(sorted(locations))}")
-    return Plugin(role, name, importlib.import_module(locations[name]))
+    module = importlib.import_module(locations[name])
+    if not hasattr(module, ROLES[role]):
+        raise UsageError(f"'{name}' is no {role[:-1]}: {locations[name]} has no class '{ROLES[role]}'")
+    return Plugin(role, name, module)
+
+
+def _dotted(name: str) -> dict[str, str]:
+    try:
+        found = "." in name and importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return {}
+    return {name: name} if found else {}
 
 
 def _locations(role: str) -> dict[str, str]:
@@ -127,7 +139,7 @@ def _convert(hint: Any, value: object, place: str) -> object:
             return origin(value)
         if isinstance(value, origin):
             return value
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise ConfigError(f"'{place}' must be {getattr(target, '__name__', target)}, got '{value}'")
 

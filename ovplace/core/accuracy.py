@@ -26,18 +26,26 @@ def compare(name: str, reference: Array, output: Array) -> OutputError:
         same = bool(np.array_equal(reference, output))
         return OutputError(name, 0.0, 0.0, 1.0) if same else OutputError(name, float("inf"), float("inf"), 0.0)
     a, b = reference.astype(np.float64).ravel(), output.astype(np.float64).ravel()
-    finite = np.isfinite(a)
-    if not np.array_equal(finite, np.isfinite(b)):
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return OutputError(name, float("inf"), float("inf"), 0.0)
     a, b = a[finite], b[finite]
-    max_abs = float(np.abs(a - b).max(initial=0.0))
-    scale = float(np.abs(a).max(initial=0.0))
+    with np.errstate(over="ignore"):
+        max_abs = float(np.abs(a - b).max(initial=0.0))
+    scale = _largest(a)
     return OutputError(name, max_abs, max_abs / scale if scale else max_abs, _cosine(a, b))
 
 
+def _largest(a: NDArray[np.float64]) -> float:
+    return float(np.abs(a).max(initial=0.0))
+
+
 def _cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / norm if norm else float(np.array_equal(a, b))
+    scales = _largest(a), _largest(b)
+    if not all(scales):
+        return float(np.array_equal(a, b))
+    a, b = a / scales[0], b / scales[1]  # squares of large numbers overflow
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
 def compare_all(names: Sequence[str], reference: Sequence[Array], outputs: Sequence[Array]) -> tuple[OutputError, ...]:

@@ -17,9 +17,9 @@ BoolArray = NDArray[np.bool_]
 Shape = tuple[int, ...]
 
 
-def frozen_array(values: object, dtype: type = np.int64) -> NDArray[np.generic]:
-    """Return a read-only copy of `values`."""
-    array = np.array(values, dtype=dtype)
+def frozen_array(values: object) -> IntArray:
+    """Return a read-only integer copy of `values`."""
+    array: IntArray = np.array(values, dtype=np.int64)
     array.setflags(write=False)
     return array
 

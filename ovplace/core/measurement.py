@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from math import inf, isnan
 
 import numpy as np
 
@@ -23,6 +24,17 @@ class ErrorKind(StrEnum):
     CRASH = "crash"
     MEMORY = "memory"
     OUTPUT_MISMATCH = "output_mismatch"
+
+
+OUT_OF_MEMORY = (
+    "bad_alloc", "MemoryError", "out of memory", "OUT_OF_HOST_MEMORY", "MEM_OBJECT_ALLOCATION", "OUT_OF_RESOURCES",
+)  # fmt: skip
+"""Signs of exhausted memory in the words of runtimes and drivers."""
+
+
+def kind_of(text: str, otherwise: ErrorKind) -> ErrorKind:
+    """Return `MEMORY` if an error's words speak of exhausted memory, else `otherwise`."""
+    return ErrorKind.MEMORY if any(sign in text for sign in OUT_OF_MEMORY) else otherwise
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class MeasureSpec:
     def __post_init__(self) -> None:
         """Check that everything is positive."""
         for name, value in asdict(self).items():
-            if value < 0 or (value == 0 and name not in ("warmup", "min_time_ms")):
+            if not 0 <= value < inf or (value == 0 and name not in ("warmup", "min_time_ms")):
                 raise ValueError(f"{name} must be positive, got {value}")
 
     def key(self) -> str:
@@ -131,8 +143,10 @@ class Measurement:
         """Check that there are samples or an error, and not both."""
         if (self.error is None) == (not self.samples_ms):
             raise ValueError("a measurement has samples or an error, exactly one of the two")
-        if self.samples_ms and sum(self.blocks) != len(self.samples_ms):
+        if self.samples_ms and (sum(self.blocks) != len(self.samples_ms) or min(self.blocks) < 1):
             raise ValueError(f"blocks count {sum(self.blocks)} samples, there are {len(self.samples_ms)}")
+        if not all(0 < sample < inf for sample in self.samples_ms):
+            raise ValueError(f"samples must be positive, got {min(self.samples_ms)} to {max(self.samples_ms)} ms")
 
     @classmethod
     def failed(cls, error: ErrorKind, text: str, **extra: object) -> Measurement:
@@ -157,8 +171,8 @@ class Measurement:
 
     @property
     def max_error(self) -> float:
-        """Largest relative output error, 0 where outputs were not checked."""
-        return max((output.max_rel for output in self.outputs), default=0.0)
+        """Largest relative output error, infinite where one is not a number, 0 where outputs were not checked."""
+        return max((inf if isnan(output.max_rel) else output.max_rel for output in self.outputs), default=0.0)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON, the inverse of `from_dict`."""

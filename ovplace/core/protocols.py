@@ -41,7 +41,7 @@ class Coarsener(Protocol):
 class Placer(Protocol):
     """Proposes placements and learns from how they did.
 
-    Built as `Placer(problem, config)`. All randomness comes from `ovplace.seeds.generator(problem.seed, "placer", ...)`.
+    Built as `Placer(problem, config)`; draws only from `ovplace.seeds.generator(problem.seed, "placer", ...)`.
     """
 
     def ask(self, n: int) -> Sequence[Placement]:

@@ -1,99 +1,158 @@
 """How HETERO cuts a placed model into submodels.
 
-Source: OpenVINO `src/plugins/hetero/src/subgraph_collector.cpp` (2026): every Parameter and Constant, and every
-edge between different affinities, is a boundary; the rest is joined, undirected; while submodels depend on
-each other in a cycle, edges inside them become boundaries too.
+Source: openvino `src/plugins/hetero/src/subgraph_collector.cpp` (2026). Edges between different affinities are
+boundaries, a Result takes its producer's affinity, and the rest is joined, undirected. While a submodel depends on
+what it produces itself, edges inside it become boundaries too.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from ovplace.core.dag import connected_labels, strong_labels, topological_order
 from ovplace.core.graph import BoolArray, IntArray, OpGraph
 
-FREE = -1
-"""Label of operations that form no submodel by themselves: Parameters, Constants, Results."""
-
 
 def submodel_labels(graph: OpGraph, device_of: IntArray) -> IntArray:
-    """Return the submodel of each operation, `[N]`, `FREE` for Parameters, Constants and Results.
+    """Return the submodel of each operation, `[N]`.
 
     Args:
         graph: the model.
         device_of: a device index for each operation, `[N]`.
 
-    Cost: O(N + E) a round; one round where submodels do not depend on each other in a cycle.
+    Cost: O(N + E) where submodels do not need each other in a cycle, else O((N + E) B / 64) a round, B boundaries.
     """
-    free = np.isin(np.array(graph.types), ("Parameter", "Constant", "Result"))
-    inner = graph.edges[:, ~free[graph.edges[0]] & ~free[graph.edges[1]]]
-    joined = device_of[inner[0]] == device_of[inner[1]]
-    labels = connected_labels(len(graph), inner[:, joined])
-    while (cut := _edges_that_close_cycles(graph, inner, labels, joined)).any():
-        joined = joined & ~cut
-        labels = connected_labels(len(graph), inner[:, joined])
-    labels = np.where(free, FREE, labels)
-    labels[~free] = np.unique(labels[~free], return_inverse=True)[1]
+    result = np.array([kind == "Result" for kind in graph.types], dtype=bool)
+    source, target = graph.edges
+    joined = (device_of[source] == device_of[target]) | result[target]
+    labels = connected_labels(len(graph), graph.edges[:, joined])
+    while not _is_acyclic(graph, labels):
+        cut = _promoted(graph, labels, joined)
+        joined = joined & ~(cut if cut.any() else _mutual(graph, labels, joined))
+        labels = connected_labels(len(graph), graph.edges[:, joined])
     return labels
 
 
 def submodel_devices(graph: OpGraph, device_of: IntArray, labels: IntArray) -> list[int]:
-    """Return the device index of each submodel in the order HETERO runs them."""
-    placed = np.flatnonzero(labels != FREE)
-    if not len(placed):
-        return []
-    device = np.empty(labels.max() + 1, dtype=np.int64)
-    device[labels[placed]] = device_of[placed]
-    quotient = labels[graph.edges]
-    across = (quotient[0] != quotient[1]) & (quotient != FREE).all(axis=0)
-    order = topological_order(len(device), quotient[:, across])
-    return [int(d) for d in device[order]]
+    """Return the device index of each submodel in the order HETERO runs them.
 
-
-def _edges_that_close_cycles(graph: OpGraph, edges: IntArray, labels: IntArray, joined: BoolArray) -> BoolArray:
-    """Return which joined edges become boundaries in this round, `[E']`.
-
-    An input of a submodel is cyclic when its producer depends on that same submodel. An edge inside a submodel
-    is cut when its two ends do not lie behind the same cyclic inputs.
+    Constants alone form none: they are copied into the submodel that reads them.
     """
-    quotient = labels[edges]
-    inside = joined & (quotient[0] == quotient[1])
+    used, compact = np.unique(labels, return_inverse=True)
+    device, runs = np.zeros(len(used), dtype=np.int64), np.zeros(len(used), dtype=bool)
+    kind = np.array(graph.types)
+    device[compact[::-1]] = device_of[::-1]
+    placed = kind != "Result"
+    device[compact[placed]] = device_of[placed]
+    runs[compact[(kind != "Constant") & placed]] = True
+    quotient = compact[graph.edges]
+    order = topological_order(len(used), quotient[:, quotient[0] != quotient[1]])
+    return [int(device[s]) for s in order if runs[s]]
+
+
+def _is_acyclic(graph: OpGraph, labels: IntArray) -> bool:
+    return not _first_cycle(graph, labels).any()
+
+
+@dataclass(frozen=True)
+class _Dependencies:
+    """What each operation depends on, as bit masks over boundaries; bit number = edge, or E + op for graph inputs."""
+
+    entering: list[int]  # boundaries into the operation's own submodel
+    returning: list[int]  # boundaries that the operation's own submodel produces
+
+
+def _promoted(graph: OpGraph, labels: IntArray, joined: BoolArray) -> BoolArray:
+    """Return which joined edges HETERO makes boundaries in this round, `[E]`."""
+    deps = _dependencies(graph, labels, joined)
+    incoming = _incoming(graph)
+    cut = np.zeros(len(joined), dtype=bool)
+    for op, returning in enumerate(deps.returning):
+        if not returning:
+            continue
+        behind = _behind(graph, labels, deps, op)
+        for edge in incoming[op]:
+            source = int(graph.edges[0, edge])
+            if not (returning & deps.returning[source]) and behind & deps.entering[source]:
+                cut[edge] = True
+    return cut & joined
+
+
+def _behind(graph: OpGraph, labels: IntArray, deps: _Dependencies, op: int) -> int:
+    """Return the boundaries into the submodel of `op` that lie before its cycle leaves or after it comes back."""
+    found = 0
+    for boundary in _bits(deps.returning[op]):
+        found |= deps.entering[graph.edges[0, boundary]]
+    for boundary in _bits(deps.entering[op]):
+        if boundary < graph.edges.shape[1]:
+            source, target = graph.edges[:, boundary]
+            if labels[source] != labels[op]:
+                found |= deps.entering[target]
+    return found
+
+
+def _dependencies(graph: OpGraph, labels: IntArray, joined: BoolArray) -> _Dependencies:
+    n_edges = graph.edges.shape[1]
+    incoming, label = _incoming(graph), labels.tolist()
+    upstream = [0] * len(graph)
+    into, out_of = [0] * (max(label, default=0) + 1), [0] * (max(label, default=0) + 1)
+    for op in graph.order.tolist():
+        if graph.types[op] in ("Parameter", "Constant"):
+            upstream[op] = 1 << (n_edges + op)
+            into[label[op]] |= upstream[op]
+        for edge in incoming[op]:
+            source = int(graph.edges[0, edge])
+            upstream[op] |= upstream[source]
+            if not joined[edge]:
+                upstream[op] |= 1 << edge
+                into[label[op]] |= 1 << edge
+                out_of[label[source]] |= 1 << edge
+    entering = [upstream[op] & into[label[op]] for op in range(len(graph))]
+    return _Dependencies(entering, [upstream[op] & out_of[label[op]] for op in range(len(graph))])
+
+
+def _incoming(graph: OpGraph) -> list[list[int]]:
+    incoming: list[list[int]] = [[] for _ in range(len(graph))]
+    for edge, target in enumerate(graph.edges[1].tolist()):
+        incoming[target].append(edge)
+    return incoming
+
+
+def _bits(mask: int) -> list[int]:
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def _first_cycle(graph: OpGraph, labels: IntArray) -> BoolArray:
+    """Return the operations of the submodels that need each other and hold the earliest such operation, `[N]`."""
+    quotient = labels[graph.edges]
     component = strong_labels(len(graph), quotient[:, quotient[0] != quotient[1]])[labels]
     size = np.bincount(component[np.unique(labels, return_index=True)[1]], minlength=len(graph))
-    if size.max(initial=0) < 2:
-        return np.zeros(len(joined), dtype=bool)
-    upstream, behind = _dependencies(graph, edges, labels)
-    cut = inside & _differs(behind, edges)
-    return cut if cut.any() else inside & _mutual(graph, edges, labels, component, size, upstream)
+    cyclic = np.flatnonzero(size[component] > 1)
+    if not len(cyclic):
+        return np.zeros(len(graph), dtype=bool)
+    first = cyclic[graph.rank[cyclic].argmin()]
+    return np.asarray(component == component[first])
 
 
-def _mutual(
-    graph: OpGraph, edges: IntArray, labels: IntArray, component: IntArray, size: IntArray, upstream: list[int]
-) -> BoolArray:
-    """Return where to cut submodels that need each other although no path comes back to where it left.
+def _mutual(graph: OpGraph, labels: IntArray, joined: BoolArray) -> BoolArray:
+    """Return where to cut submodels that need each other although no path comes back to where it left, `[E]`.
 
-    The submodel of the earliest operation on a cycle has one operation that needs no other submodel of the cycle and
+    The submodel of the earliest operation on the cycle has one operation that needs no other submodel of the cycle and
     one that does; it is cut between the two.
     """
-    first = next(op for op in graph.order.tolist() if size[component[op]] > 1)
-    on_cycle = sum(1 << int(label) for label in np.unique(labels[component == component[first]]))
-    others = on_cycle & ~(1 << int(labels[first]))
-    return (labels[edges[0]] == labels[first]) & _differs([mask & others for mask in upstream], edges)
-
-
-def _differs(masks: list[int], edges: IntArray) -> BoolArray:
-    return np.array([masks[source] != masks[target] for source, target in edges.T.tolist()], dtype=bool)
-
-
-def _dependencies(graph: OpGraph, edges: IntArray, labels: IntArray) -> tuple[list[int], list[int]]:
-    """Return, as bit masks, the submodels each operation depends on, and the cyclic inputs it lies behind."""
-    upstream, behind = [0] * len(graph), [0] * len(graph)
-    by_target = np.argsort(graph.rank[edges[1]], kind="stable")
-    label = labels.tolist()
-    for number, (source, target) in enumerate(edges[:, by_target].T.tolist()):
-        upstream[target] |= upstream[source] | (1 << label[source])
-        if label[source] == label[target]:
-            behind[target] |= behind[source]
-        elif upstream[source] >> label[target] & 1:
-            behind[target] |= 1 << number
-    return upstream, behind
+    members = np.flatnonzero(_first_cycle(graph, labels))
+    first = labels[members[graph.rank[members].argmin()]]
+    others = set(np.unique(labels[members]).tolist()) - {int(first)}
+    needs = [False] * len(graph)
+    for op in graph.order.tolist():
+        needs[op] = any(needs[p] or int(labels[p]) in others for p in graph.predecessors[op])
+    source, target = graph.edges
+    need = np.array(needs, dtype=bool)
+    return np.asarray(joined & (labels[source] == first) & (need[source] != need[target]))

@@ -74,17 +74,36 @@ def reason(error: Exception) -> str:
     return next(iter(telling or reversed(lines)), type(error).__name__)
 
 
-def _register(core: ov.Core, device: Device) -> None:
-    if device.is_variant and device.name not in core.get_versions(device.name):
-        core.register_plugin(_library(core, device.plugin), device.name)
-    # Asking loads the plugin and fails without the device; before that, set_property takes any key and value.
-    core.get_property(device.name, "FULL_DEVICE_NAME")
-    properties = dict(device.properties)
+def properties(device: Device) -> dict[str, str]:
+    """Return what has to be set on a device."""
+    wanted = dict(device.properties)
     if device.is_variant and "." in device.base:
         # The GPU plugin makes this its default device (intel_gpu `src/plugin/plugin.cpp`, Plugin::set_property).
-        properties["DEVICE_ID"] = device.base.split(".")[1]
-    if properties:
-        core.set_property(device.name, properties)
+        wanted["DEVICE_ID"] = device.base.split(".")[1]
+    return wanted
+
+
+def library(core: ov.Core, plugin: str) -> str:
+    """Return the plugin's library, which OpenVINO completes to the platform's file name.
+
+    Most plugins call their version by it: `openvino_intel_cpu_plugin`, or `openvino_arm_cpu_plugin` on ARM.
+
+    Raises:
+        RuntimeError: OpenVINO has no such plugin.
+    """
+    versions = core.get_versions(plugin)
+    if plugin not in versions:
+        raise RuntimeError(f"there is no plugin for {plugin}")
+    return _UNNAMED.get(plugin) or str(versions[plugin].description)
+
+
+def _register(core: ov.Core, device: Device) -> None:
+    if device.is_variant and device.name not in core.get_versions(device.name):
+        core.register_plugin(library(core, device.plugin), device.name)
+    # Asking loads the plugin and fails without the device; before that, set_property takes any key and value.
+    core.get_property(device.name, "FULL_DEVICE_NAME")
+    if wanted := properties(device):
+        core.set_property(device.name, wanted)
 
 
 def _absence(core: ov.Core, device: Device) -> str:
@@ -93,17 +112,6 @@ def _absence(core: ov.Core, device: Device) -> str:
     if any(name.split(".")[0] == device.base for name in listed) or device.base.removesuffix(".0") in listed:
         return ""
     return f"OpenVINO finds no {device.base} here"
-
-
-def _library(core: ov.Core, plugin: str) -> str:
-    """Return the plugin's library, which OpenVINO completes to the platform's file name.
-
-    Most plugins call their version by it: `openvino_intel_cpu_plugin`, or `openvino_arm_cpu_plugin` on ARM.
-    """
-    versions = core.get_versions(plugin)
-    if plugin not in versions:
-        raise RuntimeError(f"there is no plugin for {plugin}")
-    return _UNNAMED.get(plugin) or str(versions[plugin].description)
 
 
 def _check_kind(device: Device) -> None:

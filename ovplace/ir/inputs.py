@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import openvino as ov
@@ -16,15 +17,14 @@ Array = NDArray[np.generic]
 
 def input_name(port: ov.Output) -> str:
     """Return the tensor name of a model input or output, or its operation's name where it has none."""
-    names = sorted(port.get_names())
-    return names[0] if names else port.get_node().get_friendly_name()
+    return str(min(port.get_names(), default=port.get_node().get_friendly_name()))
 
 
 def random_inputs(model: ov.Model, seed: int) -> list[Array]:
     """Return one array an input of a static model.
 
-    Floats are N(0, 1): the time of sin and its kin depends on the values. Integers feed embeddings, gathers and masks, so
-    they are 0 or 1, which every table and every mask has; booleans are true, so that nothing is masked away.
+    Floats are N(0, 1): the time of sin and its kin depends on the values. Integers feed embeddings, gathers and masks,
+    so they are 0 or 1, which every table and every mask has; booleans are true, so that nothing is masked away.
     """
     return [_random(port, generator(seed, "input", i)) for i, port in enumerate(model.inputs)]
 
@@ -53,9 +53,9 @@ def read_inputs(model: ov.Model, path: Path) -> list[Array]:
         ModelError: the file cannot be read, or an array is missing or does not fit.
     """
     try:
-        with np.load(path) as stored:
+        with path.open("rb") as file, np.load(file) as stored:
             arrays = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
         raise ModelError(
             f"cannot read the inputs '{path}': {error}; it must be an .npz with one array an input"
         ) from error
@@ -71,13 +71,38 @@ def _matching(port: ov.Output, arrays: dict[str, Array], path: Path) -> Array:
         raise ModelError(
             f"'{input_name(port)}' in '{path}' is of shape {found.shape}, the model wants {port.get_shape()}"
         )
-    if port.get_element_type() == ov.Type.bf16:
-        return (found.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return found.astype(port.get_element_type().to_dtype())
+    kind = port.get_element_type()
+    if (found.dtype.kind in "SU") != (kind == ov.Type.string) or (found.dtype.kind == "f" and not kind.is_real()):
+        raise ModelError(
+            f"'{input_name(port)}' in '{path}' holds {found.dtype}, the model wants {kind.get_type_name()}"
+        )
+    if kind == ov.Type.bf16:
+        return (np.ascontiguousarray(found, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return found if kind == ov.Type.string else found.astype(kind.to_dtype())
 
 
 def as_tensor(port: ov.Output, array: Array) -> ov.Tensor:
     """Return `array` as a tensor of the port's element type."""
-    if port.get_element_type() == ov.Type.bf16:
-        return ov.Tensor(array, tuple(port.get_shape()), ov.Type.bf16)
+    kind, shape = port.get_element_type(), tuple(port.get_shape())
+    if kind == ov.Type.bf16:
+        return ov.Tensor(array, shape, kind)
+    if kind.bitwidth < 8 and kind != ov.Type.string:
+        return ov.Tensor(_packed(array.astype(np.uint8), kind.bitwidth), shape, kind)
     return ov.Tensor(np.ascontiguousarray(array))
+
+
+def _packed(array: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+    """Return values of fewer than 8 bits side by side in bytes, the first one in the lowest bits."""
+    per_byte = 8 // bits
+    values = np.resize(array.ravel() & (2**bits - 1), -(-array.size // per_byte) * per_byte).reshape(-1, per_byte)
+    return np.asarray(np.bitwise_or.reduce(values << (bits * np.arange(per_byte, dtype=np.uint8)), axis=1))
+
+
+def as_array(tensor: ov.Tensor) -> Array:
+    """Return a copy of a tensor's values, bf16 as f32."""
+    if tensor.get_element_type() == ov.Type.string:
+        return np.array(tensor.str_data)
+    values: Array = np.array(tensor.data)
+    if tensor.get_element_type() == ov.Type.bf16:  # numpy has none, and OpenVINO hands it out as f16
+        values = (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return values

@@ -21,7 +21,7 @@ _SHAPE_PORTS: dict[str, frozenset[int]] = {
     for kind, ports in {
         "AdaptiveAvgPool": (1,), "AdaptiveMaxPool": (1,), "BatchToSpace": (1, 2, 3), "Broadcast": (1, 2),
         "Col2Im": (1, 2), "ConvolutionBackpropData": (2,), "GroupConvolutionBackpropData": (2,), "DFT": (1, 2),
-        "Eye": (0, 1, 2, 3), "IDFT": (1, 2), "Interpolate": (1, 2, 3), "IRDFT": (1, 2), "MaxPool": (),
+        "Eye": (0, 1, 2, 3), "IDFT": (1, 2), "Interpolate": (1, 2, 3), "IRDFT": (1, 2),
         "NonMaxSuppression": (2,), "OneHot": (1,), "Pad": (1, 2), "RDFT": (1, 2), "RandomUniform": (0,),
         "Range": (0, 1, 2), "Reshape": (1,), "Slice": (1, 2, 3, 4), "SliceScatter": (2, 3, 4, 5),
         "SpaceToBatch": (1, 2, 3), "Split": (1,), "Squeeze": (1,), "StridedSlice": (1, 2, 3), "Tile": (1,),
@@ -34,7 +34,7 @@ Pairs = Iterator[tuple[int, int]]
 
 
 def legal_groups(graph: OpGraph) -> Partition:
-    """Return the finest partition of which every assignment of devices to groups compiles and runs under HETERO.
+    """Return a fine partition of which every assignment of devices to groups compiles and runs under HETERO.
 
     Joined are: Constants and Parameters with their first consumer, Results with their producer; operations computed
     from constants with all that read them; shape computations with the operations they shape; both ends of a tensor of

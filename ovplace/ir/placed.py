@@ -99,9 +99,22 @@ def read(core: ov.Core, folder: Path) -> Placed:
         raise PlacementError(
             f"the placement in '{folder}' is of version {about['schema']}, this ovplace reads {SCHEMA}; optimize again"
         )
-    table = _read_table(folder / TABLE)
+    table, devices = _read_table(folder / TABLE), _read_devices(about["devices"], folder)
     _check_belongs(model, table, about["model_hash"], folder)
-    return Placed(model, table, tuple(Device.from_dict(device) for device in json.loads(about["devices"])))
+    strange = set(table.values()) - {device.name for device in devices}
+    if strange:
+        raise PlacementError(
+            f"the placement in '{folder}' names device '{min(strange)}', the model was placed on "
+            f"{', '.join(device.name for device in devices)}; export the run again"
+        )
+    return Placed(model, table, devices)
+
+
+def _read_devices(text: str, folder: Path) -> tuple[Device, ...]:
+    try:
+        return tuple(Device.from_dict(device) for device in json.loads(text))
+    except (ValueError, TypeError, KeyError) as error:
+        raise PlacementError(f"cannot read the devices in '{folder / MODEL}': {error}; export the run again") from error
 
 
 def _read_table(path: Path) -> dict[str, str]:

@@ -16,10 +16,14 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ovplace.core.measurement import Job
-from ovplace.errors import BackendError, OvplaceError
+from ovplace.errors import OvplaceError
 
 START_DEADLINE_S = 600.0
 """Starting reads the model and runs it whole once, which takes minutes for the largest."""
+
+
+EXIT_DEADLINE_S = 5.0
+"""Drivers have been seen to hang in their own clean-up at the end of a process."""
 
 
 class ChildTimeoutError(Exception):
@@ -27,25 +31,21 @@ class ChildTimeoutError(Exception):
 
 
 class ChildDiedError(Exception):
-    """The child ended before it answered; `signal` is the number that killed it, 0 if none."""
-
-    def __init__(self, text: str, number: int) -> None:
-        """Keep the text and the signal."""
-        super().__init__(text)
-        self.signal = number
+    """The child ended before it answered, or its backend raised what no backend may raise."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A request: the backend's method and its arguments."""
+    """A request: the backend's method, its arguments, and the time after which nobody waits for the answer."""
 
     method: str
-    arguments: tuple[Any, ...] = ()
+    arguments: tuple[Any, ...]
+    deadline_s: float
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The reply: a value, or an error that makes measuring impossible; and the child's peak memory in MiB."""
+    """The reply: a value, or an error; and the child's peak memory in MiB."""
 
     value: Any = None
     error: Exception | None = None
@@ -55,14 +55,9 @@ class Answer:
 class Child:
     """One living child. Not thread-safe: one request at a time."""
 
-    def __init__(self, backend: str, job: Job) -> None:
-        """Start the process and let it build the backend `backend` for `job`.
-
-        Raises:
-            OvplaceError: what the backend itself raised while it was built.
-            BackendError: the process did not come up.
-        """
-        self._errors: IO[bytes] = tempfile.TemporaryFile()
+    def __init__(self) -> None:
+        """Start the process."""
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `close`
         # A session of its own: Ctrl-C goes to the parent alone, which saves and then ends the child.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "ovplace.measure.worker"],
@@ -74,33 +69,39 @@ class Child:
         self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        self._closed = False
         self.peak_mib = 0.0
-        try:
-            self._exchange((backend, job), START_DEADLINE_S)
-        except (ChildDiedError, ChildTimeoutError) as error:
-            raise BackendError(f"the measuring process did not come up: {error}") from error
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def pid(self) -> int:
         """Process id."""
         return self._process.pid
 
+    def build(self, backend: str, job: Job) -> None:
+        """Let the process build the backend `backend` for `job`; the first request.
+
+        Raises:
+            OvplaceError: what the backend itself raised while it was built.
+            ChildTimeoutError, ChildDiedError: the process did not come up.
+        """
+        self._exchange((backend, job), START_DEADLINE_S)
+
     def call(self, method: str, *arguments: Any, deadline_s: float) -> Any:
         """Return what the backend's `method` returns.
 
         Raises:
             ChildTimeoutError: no answer within `deadline_s`; the child has been killed.
-            ChildDiedError: the child ended instead.
+            ChildDiedError: the child ended instead, or the backend raised something else.
             OvplaceError: what the backend raised.
         """
-        return self._exchange(Call(method, arguments), deadline_s)
+        return self._exchange(Call(method, arguments, deadline_s), deadline_s)
 
     def close(self) -> None:
         """End the process; safe to call twice."""
-        self._kill()
+        if self._closed:
+            return  # its number may be another process's by now
+        self._closed = True
+        self.kill()
         self._process.wait()
         self._reader.join()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
@@ -108,8 +109,11 @@ class Child:
                 with contextlib.suppress(OSError):
                     stream.close()
 
-    def _kill(self) -> None:
-        """Kill the child's process group: OpenCL runtimes fork helpers that inherit and hold the pipes."""
+    def kill(self) -> None:
+        """Kill the child's process group: OpenCL runtimes fork helpers that inherit and hold the pipes.
+
+        May be called from another thread than the one that waits for an answer.
+        """
         if sys.platform == "win32":
             self._process.kill()
             return
@@ -122,31 +126,37 @@ class Child:
             pickle.dump(message, self._process.stdin)
             self._process.stdin.flush()
         except OSError:
-            self._died()
+            raise self._death() from None
         try:
             answer = self._answers.get(timeout=deadline_s)
         except queue.Empty:
             self.close()
             raise ChildTimeoutError(f"no answer within {deadline_s:g} s") from None
         if answer is None:
-            self._died()
+            raise self._death()
         self.peak_mib = answer.peak_mib
         if answer.error is not None:
             raise answer.error
         return answer.value
 
-    def _died(self) -> None:
-        code = self._process.wait()
+    def _death(self) -> ChildDiedError:
+        try:
+            code = self._process.wait(EXIT_DEADLINE_S)
+        except subprocess.TimeoutExpired:  # it hangs while it ends
+            self.kill()
+            code = self._process.wait()
         self._errors.seek(0)
-        words = self._errors.read()[-400:].decode(errors="replace").strip()
+        words = " ".join(self._errors.read()[-400:].decode(errors="replace").split())
         self.close()
         number = -code if code < 0 else 0
         how = f"killed by {signal.Signals(number).name}" if number else f"exit code {code}"
-        raise ChildDiedError(f"the measuring process ended ({how}) {words}".strip(), number)
+        return ChildDiedError(f"the measuring process ended ({how}){words and ': '}{words}")
 
     def _read(self) -> None:
         stream = self._process.stdout
-        with contextlib.suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
+        assert stream is not None
+        # What a dying or faulty child leaves in the pipe can raise anything when it is read.
+        with contextlib.suppress(Exception):
             while True:
                 self._answers.put(pickle.load(stream))
         self._answers.put(None)
@@ -159,4 +169,5 @@ def guarded(act: Callable[[], Any]) -> Answer:
     except OvplaceError as error:
         return Answer(error=error)
     except Exception as error:
-        return Answer(error=BackendError(f"{type(error).__name__} in the measuring process: {error}"))
+        words = " ".join(str(error).split())
+        return Answer(error=ChildDiedError(f"{type(error).__name__} in the measuring process: {words}"))

@@ -10,17 +10,24 @@ import os
 import pickle
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
+from ovplace.errors import BackendError
 from ovplace.measure.child import Child, ChildDiedError, ChildTimeoutError
 
 RECYCLE_AFTER = 60
 """Requests a child serves before it is replaced: the emulated GPU leaks about 4 MB a compiled model."""
 
 QUERY_DEADLINE_S = 600.0
+
+START_ATTEMPTS = 3
+"""A child that is killed while it starts is started again; one that fails by itself fails three times."""
+
+CLOSE_PATIENCE_S = 0.5
+"""Closing waits this long for a running request, then ends it."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +67,35 @@ def run_request(place: Workplace, method: str, arguments: tuple[Any, ...], deadl
     """Have the workplace's child run a method of its backend. This is the task that executors run.
 
     Raises:
-        OvplaceError: the backend cannot work at all.
+        OvplaceError: the backend cannot work at all, or its process does not come up.
         ChildTimeoutError, ChildDiedError: the child hung or died, and is gone.
     """
     with _lock:
-        if place.key not in _seats:
-            _seats[place.key] = _Seat(Child(place.backend, place.job))
-        seat = _seats[place.key]
+        seat = _seats.get(place.key) or _started(place)
         try:
             value = seat.child.call(method, *arguments, deadline_s=deadline_s)
         except (ChildTimeoutError, ChildDiedError):
-            _seats.pop(place.key).child.close()
+            recycle(place)
             raise
         seat.served += 1
         if seat.served >= place.recycle_after or seat.child.peak_mib > place.memory_fraction * _memory_mib():
             recycle(place)
         return value
+
+
+def _started(place: Workplace, attempts: int = START_ATTEMPTS) -> _Seat:
+    seat = _seats[place.key] = _Seat(Child())
+    try:
+        seat.child.build(place.backend, place.job)
+    except (ChildTimeoutError, ChildDiedError) as error:
+        recycle(place)
+        if attempts > 1 and isinstance(error, ChildDiedError):
+            return _started(place, attempts - 1)
+        raise BackendError(f"the measuring process did not come up: {error}") from error
+    except BaseException:
+        recycle(place)
+        raise
+    return seat
 
 
 def recycle(place: Workplace) -> None:
@@ -84,6 +104,13 @@ def recycle(place: Workplace) -> None:
         seat = _seats.pop(place.key, None)
         if seat:
             seat.child.close()
+
+
+def interrupt(place: Workplace) -> None:
+    """Kill the workplace's child in the middle of a request of another thread, which then fails."""
+    seat = _seats.get(place.key)  # without the lock: that thread holds it
+    if seat:
+        seat.child.kill()
 
 
 def _memory_mib() -> float:
@@ -108,8 +135,6 @@ class Pool:
         Raises:
             OvplaceError: the backend cannot work, or its process hung or died.
         """
-        from ovplace.errors import BackendError
-
         try:
             return self._run(method, arguments, QUERY_DEADLINE_S)
         except (ChildTimeoutError, ChildDiedError) as error:
@@ -121,16 +146,22 @@ class Pool:
         return facts
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
-        """Return one measurement for each candidate, timed in turns; a hang or a crash fails all of them."""
+        """Return one measurement for each candidate, timed in turns; a hang or a crash fails all of them.
+
+        Raises:
+            OvplaceError: the backend cannot work at all.
+        """
         try:
-            measured: list[Measurement] = self._run("measure", (tuple(candidates), spec), spec.deadline_s)
+            measured = self._run("measure", (tuple(candidates), spec), spec.deadline_s)
         except ChildTimeoutError as error:
             return [Measurement.failed(ErrorKind.TIMEOUT, str(error))] * len(candidates)
         except ChildDiedError as error:
-            # The kernel ends the largest process with SIGKILL when memory runs out.
-            kind = ErrorKind.MEMORY if error.signal == 9 and "bad_alloc" in str(error) else ErrorKind.CRASH
-            return [Measurement.failed(kind, str(error))] * len(candidates)
-        return measured
+            return [Measurement.failed(kind_of(str(error), ErrorKind.CRASH), str(error))] * len(candidates)
+        if not _fits(measured, len(candidates)):
+            self.recycle()
+            text = f"the backend '{self._place.backend}' did not return one measurement for each candidate"
+            return [Measurement.failed(ErrorKind.CRASH, text)] * len(candidates)
+        return list(measured)
 
     def recycle(self) -> None:
         """Replace the child, so that the next request compiles anew in a fresh process."""
@@ -138,11 +169,18 @@ class Pool:
         self._executor.submit(recycle, self._place).result()
 
     def close(self) -> None:
-        """End the child, and the executor if it is the pool's own."""
-        self.recycle()
+        """End the child, in the middle of a request if need be, and the executor if it is the pool's own."""
+        assert self._executor is not None
+        ended = self._executor.submit(recycle, self._place)
+        while not wait([ended], CLOSE_PATIENCE_S).done:
+            interrupt(self._place)
         if self._own:
             self._own.shutdown()
 
     def _run(self, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
         assert self._executor is not None
         return self._executor.submit(run_request, self._place, method, arguments, deadline_s).result()
+
+
+def _fits(answer: object, count: int) -> bool:
+    return isinstance(answer, Sequence) and len(answer) == count and all(isinstance(m, Measurement) for m in answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import queue
@@ -12,6 +13,9 @@ from typing import IO, Any
 
 from ovplace import plugins
 from ovplace.measure.child import Answer, Call, guarded
+
+GRACE_S = 2.0
+"""The parent kills at the deadline; this much later the child ends by itself."""
 
 
 def _peak_mib() -> float:
@@ -40,7 +44,9 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(sys.stdin.buffer, messages), daemon=True).start()
+    # Not `sys.stdin`: a thread that waits in it makes the interpreter abort when it ends.
+    requests = open(0, "rb", closefd=False)  # noqa: SIM115 - a descriptor, open to the end
+    threading.Thread(target=_read, args=(requests, messages), daemon=True).start()
     backend: Any = None
 
     def build() -> None:
@@ -53,7 +59,10 @@ def main() -> None:
         pickle.dump(Answer(answer.value, answer.error, _peak_mib()), answers)
         answers.flush()
         call: Call = messages.get()
+        # A hang in native code may keep `_read` from running: without a parent, nobody else would ever end it.
+        faulthandler.dump_traceback_later(call.deadline_s + GRACE_S, exit=True)
         answer = guarded(lambda call=call: getattr(backend, call.method)(*call.arguments))  # type: ignore[misc]
+        faulthandler.cancel_dump_traceback_later()
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class Measurer:
 
     def judged(self, measurement: Measurement) -> Measurement:
         """Return the measurement, as a failure if its outputs are further off than the limit allows."""
-        if not measurement.ok or measurement.max_error <= self.limit:
+        if not measurement.ok or (measurement.max_error <= self.limit and np.isfinite(measurement.max_error)):
             return measurement
         text = f"relative output error {measurement.max_error:.2g}, allowed is {self.limit:.2g}"
         return replace(measurement, samples_ms=(), blocks=(), error=ErrorKind.OUTPUT_MISMATCH, error_text=text)

@@ -81,8 +81,10 @@ def _device(device: Device) -> Data:
     return {
         "name": device.name,
         "plugin": device.plugin,
+        "base": device.base,
         "full_name": device.facts.get("full_name", ""),
         "properties": dict(device.properties),
+        "default_precision": device.facts.get("default_precision", ""),
         "emulated": device.emulated,
     }
 

@@ -21,7 +21,7 @@ from ovplace.search.loop import Budget, Loop
 from ovplace.search.measurer import Measurer
 from ovplace.search.placed import write_placed
 from ovplace.search.result import Data, Outcome, to_data, write_json
-from ovplace.search.session import Session, open_session
+from ovplace.search.session import CONFIG, Session, check_settings, open_session
 from ovplace.store.run_store import RunStore
 
 F32_LIMIT = 1e-3
@@ -39,10 +39,12 @@ def run(config: RunConfig, folder: Path, listener: Listener = silent, command: s
         InterruptedRunError: Ctrl-C; likewise.
     """
     start = time.monotonic()
+    check_settings(config)
     store = open_folder(config, folder)
     try:
         session = open_session(config, folder, listener)
         try:
+            _remember(config, folder)
             return _search(session, store, listener, start, command)
         finally:
             session.pool.close()
@@ -63,13 +65,22 @@ def open_folder(config: RunConfig, folder: Path) -> RunStore:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        earlier = folder / "config.toml"
+        earlier = folder / CONFIG
         if earlier.exists():
             _check_same(toml.build(toml.read(earlier)), config, folder)
-        earlier.write_text(toml.dumps(config), encoding="utf-8")
     except OSError as error:
         raise StoreError(f"cannot write the run folder '{folder}': {error.strerror}; choose another with -o") from error
     return RunStore(folder / "run.db")
+
+
+def _remember(config: RunConfig, folder: Path) -> None:
+    """Note what the folder is for, once model and devices have proved good: a mistyped call must not occupy it."""
+    temporary = folder / f"new-{CONFIG}"
+    try:
+        temporary.write_text(toml.dumps(config), encoding="utf-8")
+        temporary.replace(folder / CONFIG)  # half of it would be another run's
+    except OSError as error:
+        raise StoreError(f"cannot write the run folder '{folder}': {error.strerror}; choose another with -o") from error
 
 
 def _check_same(earlier: RunConfig, config: RunConfig, folder: Path) -> None:

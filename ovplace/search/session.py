@@ -19,12 +19,15 @@ from ovplace.core.problem import Problem
 from ovplace.core.run_config import RunConfig
 from ovplace.devices.select import Selection, references, select
 from ovplace.devices.variants import null_alias
-from ovplace.errors import BackendError, ModelError
+from ovplace.errors import BackendError, ModelError, UsageError
 from ovplace.measure.pool import Pool, Workplace
 from ovplace.search.events import Listener, Progress
 
 PREPARED = "placed.xml"
 """The prepared model of a run folder; the finished run adds the placement to it."""
+
+CONFIG = "config.toml"
+"""The configuration of a run folder; it is there once the run has begun."""
 
 
 @dataclass
@@ -66,6 +69,22 @@ class Session:
         return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()
 
 
+def check_settings(config: RunConfig) -> None:
+    """Check the names and the settings of all plug-ins, before anything is done.
+
+    Raises:
+        UsageError: a plug-in is unknown, or a setting of it is not understood.
+    """
+    search = config.search
+    plugins.load("placers", search.placer).config(dict(config.placer))
+    plugins.load("coarseners", search.coarsener).config(dict(config.coarsener))
+    plugins.load("backends", search.backend).config(dict(config.backend))
+    for feature in search.features:
+        plugins.load("features", feature)
+    if search.input and not Path(search.input).is_file():
+        raise UsageError(f"the inputs '{search.input}' do not exist; check the path")
+
+
 def choose_devices(config: RunConfig) -> Selection:
     """Return the devices of a run: what `-d` says, or what the machine has."""
     import openvino as ov
@@ -83,12 +102,15 @@ def choose_devices(config: RunConfig) -> Selection:
 
 
 def prepare_model(config: RunConfig, folder: Path) -> OpGraph:
-    """Prepare the model into the run folder, unless that is done, and read it."""
+    """Prepare the model into the run folder, unless that is done, and read it.
+
+    What a call that failed at once has left there is of no use: it may be of another model.
+    """
     from ovplace.ir.prepare import prepare
     from ovplace.ir.read import read_graph
 
     target = folder / PREPARED
-    if not target.exists():
+    if not (target.exists() and (folder / CONFIG).exists()):
         prepare(Path(config.search.model), target, config.search.shape)
     return read_graph(target)
 

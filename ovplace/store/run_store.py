@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from ovplace.core.protocols import State
 from ovplace.errors import StoreError
 
 SCHEMA = 1
+_DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS placements(hash TEXT PRIMARY KEY, devices TEXT NOT NULL, device_of BLOB NOT NULL);
@@ -35,7 +36,8 @@ CREATE TABLE IF NOT EXISTS measurements(
 CREATE TABLE IF NOT EXISTS trials(
     number INTEGER PRIMARY KEY, placement TEXT NOT NULL REFERENCES placements(hash),
     key TEXT NOT NULL REFERENCES measurements(key), origin TEXT NOT NULL, cached INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS checkpoint(id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL, pending TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS checkpoint(
+    id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL, pending TEXT NOT NULL);
 """
 
 
@@ -79,31 +81,37 @@ class RunStore:
         self._path = path
         with self._guard():
             self._db = sqlite3.connect(path, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.executescript(_TABLES)
-            self._check_schema()
+        try:
+            with self._guard(_DAMAGE):
+                self._set_up()
+        except StoreError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    def _check_schema(self) -> None:
+    def _set_up(self) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        self._db.executescript(_TABLES)
         found = self.get("schema")
         if found is None:
             self.put("schema", SCHEMA)
         elif found != SCHEMA:
             raise StoreError(
-                f"'{self._path}' has schema {found}, this version of ovplace writes {SCHEMA}; use another folder with -o"
+                f"'{self._path}' has schema {found}, this ovplace writes {SCHEMA}; use another folder with -o"
             )
 
     @contextmanager
-    def _guard(self) -> Iterator[None]:
+    def _guard(self, errors: tuple[type[Exception], ...] = (sqlite3.Error,)) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except errors as error:
             raise StoreError(
-                f"cannot use the run store '{self._path}': {error}; check the folder and the disk"
+                f"cannot use the run store '{self._path}': {error}; check the folder and the disk, "
+                "or start anew in another folder with -o"
             ) from error
 
     @contextmanager
@@ -112,15 +120,17 @@ class RunStore:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # SQLite has rolled back by itself when the disk is full
+                    self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
 
     def get(self, key: str) -> object:
         """Return a stored value, None if there is none."""
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return json.loads(row[0]) if row else None
+        with self._guard(_DAMAGE):
+            row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return json.loads(row[0]) if row else None
 
     def put(self, key: str, value: object) -> None:
         """Store a value that JSON can hold."""
@@ -129,10 +139,9 @@ class RunStore:
 
     def find(self, key: str) -> Stored | None:
         """Return the measurement of a cache key, None if there is none."""
-        row = self._db.execute("SELECT data, ratio FROM measurements WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            return None
-        return Stored(Measurement.from_dict(json.loads(row[0])), float("inf") if row[1] is None else row[1])
+        with self._guard(_DAMAGE):
+            row = self._db.execute("SELECT data, ratio FROM measurements WHERE key = ?", (key,)).fetchone()
+            return Stored(Measurement.from_dict(json.loads(row[0])), _ratio(row[1])) if row else None
 
     def keep(self, key: str, name: str, stored: Stored) -> None:
         """Store a measurement that is no trial: a baseline, a finalist."""
@@ -150,20 +159,22 @@ class RunStore:
 
     def trials(self) -> list[Trial]:
         """Return all trials in order."""
-        rows = self._db.execute(
-            "SELECT number, placement, origin, cached, data, ratio FROM trials JOIN measurements USING (key) ORDER BY number"
-        ).fetchall()
-        return [
-            Trial(
-                number=number,
-                placement=self.placement(placement),
-                measurement=Measurement.from_dict(json.loads(data)),
-                ratio=float("inf") if ratio is None else ratio,
-                origin=origin,
-                cached=bool(cached),
-            )
-            for number, placement, origin, cached, data, ratio in rows
-        ]
+        query = (
+            "SELECT number, placement, data, ratio, origin, cached FROM trials JOIN measurements USING (key) "
+            "ORDER BY number"
+        )
+        with self._guard(_DAMAGE):
+            return [
+                Trial(
+                    number,
+                    self.placement(placement),
+                    Measurement.from_dict(json.loads(data)),
+                    _ratio(ratio),
+                    origin,
+                    bool(cached),
+                )
+                for number, placement, data, ratio, origin, cached in self._db.execute(query).fetchall()
+            ]
 
     def placement(self, digest: str) -> Placement:
         """Return a stored placement."""
@@ -183,12 +194,16 @@ class RunStore:
 
     def checkpoint(self) -> Checkpoint | None:
         """Return the last checkpoint, None before the first `ask`."""
-        row = self._db.execute("SELECT state, pending FROM checkpoint").fetchone()
-        if row is None:
-            return None
-        state: Mapping[str, object] = json.loads(row[0])
-        pending = json.loads(row[1])
-        return Checkpoint(state, tuple(self.placement(h) for h in pending["hashes"]), pending["first"])
+        with self._guard(_DAMAGE):
+            row = self._db.execute("SELECT state, pending FROM checkpoint").fetchone()
+            if row is None:
+                return None
+            pending = json.loads(row[1])
+            return Checkpoint(json.loads(row[0]), tuple(map(self.placement, pending["hashes"])), pending["first"])
+
+
+def _ratio(stored: float | None) -> float:
+    return float("inf") if stored is None else stored
 
 
 def _insert_placement(db: sqlite3.Connection, placement: Placement) -> None:

@@ -1,0 +1,49 @@
+"""`ovplace export`: the answer of a run in another form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ovplace.cli import options
+from ovplace.cli.talk import Talk
+from ovplace.export import FORMATS
+
+_NEXT = {
+    "ir": "load it with: python -c \"import ovplace; compiled = ovplace.load('{path}')\"",
+    "blob": "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device "
+    "properties, set them first as the program does that 'ovplace export {run} --to python' prints",
+    "netron": "open {path} in Netron",
+}
+
+
+@click.command(short_help="Write a run's answer in another form.")
+@click.argument("run", metavar="RUN")
+@click.option("--to", "form", required=True, type=click.Choice(FORMATS), help="The form.")
+@click.option("-o", "--output", metavar="PATH", help="File, or folder for ir; texts go to standard output by default.")
+@options.common
+@click.pass_obj
+def command(talk: Talk, run: str, form: str, output: str | None) -> None:
+    r"""Write the answer in the folder RUN in another form.
+
+    \b
+    ir      folder with placed.xml, placed.bin and placement.json, for ovplace.load
+    json    flat JSON, operation name to device
+    blob    compiled blob for core.import_model, bound to this OpenVINO and these drivers
+    netron  IR for viewing whose layers show their device
+    dot     Graphviz, a colour a device, transfers on the edges
+    python  Python program that loads the placed model with OpenVINO alone
+    cpp     C++ program that loads the placed model with OpenVINO alone
+    """
+    from ovplace import export
+
+    folder = Path(run)
+    if output is None and form in export.TEXTS:
+        click.echo(export.text(folder, form), nl=False)
+        return
+    written = export.export(folder, form, Path(output) if output else folder / export.load(form).TARGET)
+    for path in written:
+        click.echo(str(path))
+    if form in _NEXT:
+        talk.say(_NEXT[form].format(path=written[0].parent if form == "ir" else written[0], run=run))

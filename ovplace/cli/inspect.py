@@ -1,0 +1,57 @@
+"""`ovplace inspect`: what a model consists of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ovplace.cli import options
+
+if TYPE_CHECKING:
+    from ovplace.search.inspection import Inspection
+
+
+@click.command(short_help="Show what a model consists of.")
+@options.model
+@options.preparing
+@options.coarsener
+@options.configuring
+@options.as_json
+@options.common
+def command(model: str, config_file: str | None, settings: tuple[str, ...], as_json: bool, **search: Any) -> None:
+    """Show the operations, sizes and groups of MODEL as it would be placed: static, shapes folded. Needs no device."""
+    from dataclasses import asdict
+
+    from ovplace import config as toml
+    from ovplace.cli.data_files import config_path
+    from ovplace.cli.model_path import checked
+    from ovplace.cli.tables import show_json
+    from ovplace.search.inspection import inspect
+
+    given = {"model": checked(model), **options.given(search)}
+    found = inspect(toml.effective(config_path(config_file), settings, given))
+    if as_json:
+        show_json(asdict(found))
+    else:
+        _show(found)
+
+
+def _show(found: Inspection) -> None:
+    from ovplace.cli.tables import show, show_pairs, size
+
+    show_pairs(
+        [
+            ("model", found.path),
+            ("hash", found.hash),
+            ("operations", f"{found.operations} ({found.operations_before} before preparing)"),
+            ("edges", str(found.edges)),
+            ("weights", size(found.weight_bytes)),
+            ("legal groups", str(found.legal_groups)),
+            ("groups", f"{found.groups} (coarsener '{found.coarsener}')"),
+            ("inputs", ", ".join(f"{i.name}{i.shape} {i.element_type}" for i in found.inputs)),
+            ("dynamic inputs", ", ".join(i.name for i in found.inputs if i.dynamic)),
+        ]
+    )
+    click.echo()
+    show(("operation type", "count"), [(kind, str(count)) for kind, count in found.types.items()], right=(1,))

@@ -1,0 +1,86 @@
+"""`ovplace measure`: time devices and a placement, without a search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ovplace.cli import options
+from ovplace.cli.talk import Talk
+
+
+@click.command(short_help="Time devices and a placement.")
+@options.model
+@options.measuring
+@click.option("--placement", metavar="FILE.json", help="Flat JSON, operation name to device, as optimize leaves it.")
+@options.configuring
+@options.as_json
+@options.common
+@click.pass_obj
+def command(
+    talk: Talk,
+    /,
+    model: str,
+    placement: str | None,
+    config_file: str | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+    **search: Any,
+) -> None:
+    """Time MODEL whole on each device, under HETERO's own choice (-d HETERO:...) and with a placement, in turns.
+
+    A placement names the operations of the prepared model: those of a run's placed.xml, or of the model of that run.
+    """
+    from ovplace import config as toml
+    from ovplace.cli.data_files import config_path
+    from ovplace.cli.model_path import checked
+    from ovplace.cli.progress import listening
+    from ovplace.cli.tables import show_json
+    from ovplace.errors import BackendError
+    from ovplace.search.measure_one import measure
+
+    given = {"model": checked(model), **options.given(search)}
+    config = toml.effective(config_path(config_file), settings, given)
+    table = _read(Path(placement)) if placement else None
+    with listening(talk) as listener:
+        report = measure(config, table, listener)
+    if as_json:
+        show_json(report.data)
+    else:
+        _show(report.data)
+    if report.failed:
+        raise BackendError("nothing could be measured; the reasons stand in the result")
+
+
+def _read(path: Path) -> Mapping[str, str]:
+    from ovplace.errors import PlacementError
+
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PlacementError(f"cannot read the placement '{path}': {error}") from error
+    if not isinstance(table, dict) or not all(isinstance(device, str) for device in table.values()):
+        raise PlacementError(f"'{path}' must be one flat JSON object, operation name to device name")
+    return table
+
+
+def _show(data: Mapping[str, Any]) -> None:
+    from ovplace.cli.tables import show
+
+    header = ("placement", "median ms", "95 % interval", "p90", "p99", "compile ms", "output error", "submodels")
+    show(header, [_row(data, row) for row in data["measured"]], right=range(1, 7))
+
+
+def _row(data: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
+    from ovplace.cli.result import error, interval, label, number
+
+    name, found = label(data, row["name"]), row["latency_ms"]
+    if not found:
+        return name, "-", "-", "-", "-", "-", "-", str(row["error"])[:100]
+    times = (number(found["median"]), interval(found["ci95"]), number(found["p90"]), number(found["p99"]))
+    chain = " ".join(row["submodels"]) if len(row["submodels"]) <= 8 else f"{len(row['submodels'])}"
+    return name, *times, f"{row['compile_ms']:.0f}", error(row["max_rel_error"]), chain

@@ -1,0 +1,108 @@
+"""`ovplace models`: the benchmark models, built from recipes without any other framework."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from ovplace.cli import options
+from ovplace.cli.talk import Talk
+
+
+def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    from ovplace import zoo
+
+    return [CompletionItem(name) for name in zoo.names() if name.startswith(start)]
+
+
+@click.group(name="models")
+@options.common
+def command() -> None:
+    """List and build the benchmark models."""
+
+
+@command.command("list")
+@options.as_json
+@options.common
+def list_models(as_json: bool) -> None:
+    """List the models with their options."""
+    from ovplace.cli.tables import show, show_json
+
+    found = [_recipe(name) for name in _names()]
+    if as_json:
+        show_json(found)
+        return
+    rows = [(r["name"], r["summary"], " ".join(f"{o['name']}={o['default']}" for o in r["options"])) for r in found]
+    show(("model", "what it is", "options"), rows)
+
+
+@command.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete)
+@click.option("-o", "--output", default="models", show_default=True, metavar="DIR", help="Where the IR files go.")
+@click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option; may be repeated.")
+@click.option("--fp16", is_flag=True, help="Store weights in half precision.")
+@options.as_json
+@options.common
+@click.pass_obj
+def build(
+    talk: Talk, names: tuple[str, ...], output: str, settings: tuple[str, ...], fp16: bool, as_json: bool
+) -> None:
+    """Build benchmark models as OpenVINO IR, weights in f32."""
+    from ovplace import zoo
+    from ovplace.cli.tables import show_json
+
+    recipes = [zoo.recipe(name) for name in names]
+    configs = [_config(name, recipe, settings) for name, recipe in zip(names, recipes, strict=True)]
+    built = []
+    for name, recipe, config in zip(names, recipes, configs, strict=True):
+        talk.say(f"building {name}")
+        built.append(_save(recipe.build(config), Path(output) / f"{name}.xml", fp16))
+        if not as_json:
+            click.echo(built[-1]["path"])
+    if as_json:
+        show_json(built)
+
+
+def _names() -> list[str]:
+    from ovplace import zoo
+
+    return zoo.names()
+
+
+def _recipe(name: str) -> dict[str, Any]:
+    from ovplace import zoo
+    from ovplace.cli.settings_doc import settings
+
+    module = zoo.recipe(name)
+    return {"name": name, "summary": module.SUMMARY, "options": [s.to_data() for s in settings(module.Config)]}
+
+
+def _config(name: str, recipe: Any, texts: tuple[str, ...]) -> Any:
+    from ovplace.errors import ConfigError
+    from ovplace.plugins import fill
+
+    values: dict[str, object] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--set takes option=value here, such as seed=1; got '{text}'")
+        values[key.strip()] = value.strip()
+    return fill(recipe.Config, values, name)
+
+
+def _save(model: Any, path: Path, fp16: bool) -> dict[str, Any]:
+    import openvino as ov
+
+    from ovplace.errors import ModelError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ov.save_model(model, path, compress_to_fp16=fp16)
+    except (OSError, RuntimeError) as error:
+        raise ModelError(
+            f"cannot write '{path}': {str(error).splitlines()[0]}; choose another folder with -o"
+        ) from error
+    return {"path": str(path), "ops": len(model.get_ops()), "weight_bytes": path.with_suffix(".bin").stat().st_size}

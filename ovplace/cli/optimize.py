@@ -1,0 +1,84 @@
+"""`ovplace optimize`: the search."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ovplace.cli import options
+from ovplace.cli.talk import Talk
+
+if TYPE_CHECKING:
+    from ovplace.api import Run
+
+
+@click.command(short_help="Find the fastest placement of a model.")
+@options.model
+@options.measuring
+@options.searching
+@click.option("-o", "--output", metavar="DIR", help="Run folder; runs/<model name> by default. One run is continued.")
+@options.configuring
+@click.option("--dry-run", is_flag=True, help="Say what would be measured, and roughly how long it takes.")
+@options.as_json
+@options.common
+@click.pass_obj
+def command(
+    talk: Talk,
+    /,
+    model: str,
+    output: str | None,
+    config_file: str | None,
+    settings: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
+    **search: Any,
+) -> None:
+    """Find on which device each operation of MODEL should run, and leave the files of the answer in a folder.
+
+    MODEL is of any format that OpenVINO reads. A stopped run goes on where it was when the same command is given again.
+    """
+    from ovplace.cli.data_files import config_path
+    from ovplace.cli.model_path import checked
+
+    path, options_given, file = checked(model), options.given(search), config_path(config_file)
+    if dry_run:
+        from ovplace import config
+        from ovplace.cli.dry_run import show_plan
+
+        show_plan(talk, config.effective(file, settings, {"model": path, **options_given}), as_json)
+        return
+    folder = Path(output or Path("runs") / Path(model).stem)
+    arguments = {"settings": settings, "config_file": file, **options_given}
+    _run(talk, path, folder, arguments, as_json)
+
+
+def _run(talk: Talk, model: str, folder: Path, arguments: dict[str, Any], as_json: bool) -> None:
+    from ovplace import api
+    from ovplace.cli.progress import listening
+    from ovplace.errors import NotReachedError
+
+    going_on = f"continuing the run in '{folder}'" if (folder / "config.toml").exists() else ""
+    try:
+        with listening(talk, going_on) as listener:
+            command = shlex.join(["ovplace", *sys.argv[1:]])
+            done = api.optimize(model, folder, listener=listener, command=command, **arguments)
+    except NotReachedError:
+        # The run is finished all the same: its result is shown before the exit code says what it lacks.
+        _show(api.Run(folder, json.loads((folder / "result.json").read_text(encoding="utf-8"))), as_json)
+        raise
+    _show(done, as_json)
+
+
+def _show(done: Run, as_json: bool) -> None:
+    from ovplace.cli.result import show_result
+    from ovplace.cli.tables import show_json
+
+    if as_json:
+        show_json(done.data)
+    else:
+        show_result(done)

@@ -1,0 +1,45 @@
+"""`ovplace placers`: the plug-ins and their settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ovplace.cli import options
+
+
+@click.command(short_help="List placers and other plug-ins.")
+@click.option("--all", "every", is_flag=True, help="Also coarseners, features and backends.")
+@options.as_json
+@options.common
+def command(every: bool, as_json: bool) -> None:
+    """List the placers with their settings; plug-ins of other packages are among them."""
+    from ovplace import plugins
+    from ovplace.cli.tables import show_json
+
+    roles = list(plugins.ROLES) if every else ["placers"]
+    found = {role: [_plugin(role, name) for name in plugins.names(role)] for role in sorted(roles, reverse=True)}
+    if as_json:
+        show_json(found)
+        return
+    for role, entries in found.items():
+        _show(role, entries)
+
+
+def _plugin(role: str, name: str) -> dict[str, Any]:
+    from ovplace import plugins
+    from ovplace.cli.settings_doc import settings
+
+    plugin = plugins.load(role, name)
+    return {"name": name, "summary": plugin.summary, "settings": [s.to_data() for s in settings(plugin.Config)]}
+
+
+def _show(role: str, entries: list[dict[str, Any]]) -> None:
+    from ovplace.cli.tables import show_pairs
+
+    click.echo(f"{role}:")
+    for entry in entries:
+        click.echo(f"  {entry['name']}: {entry['summary']}")
+        show_pairs((f"    {s['name']} = {s['default']}", s["doc"]) for s in entry["settings"])
+    click.echo()

@@ -1,0 +1,25 @@
+"""What goes to standard error: everything that is not the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+
+@dataclass
+class Talk:
+    """How much is said; the options of every command set it.
+
+    Attributes:
+        debug: a traceback for each error.
+        verbosity: -1 errors only, 0 what matters, 1 each step.
+    """
+
+    debug: bool = False
+    verbosity: int = 0
+
+    def say(self, text: str, level: int = 0) -> None:
+        """Write a line to standard error unless the user wants less."""
+        if self.verbosity >= level:
+            click.echo(text, err=True)

@@ -1,0 +1,24 @@
+"""The placed model with its placement, as `ovplace.load` takes it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import openvino as ov
+
+from ovplace.errors import UsageError
+from ovplace.ir import placed
+
+SUMMARY = "folder with placed.xml, placed.bin and placement.json, for ovplace.load"
+TARGET = "ir"
+
+
+def write(folder: Path, target: Path) -> list[Path]:
+    """Copy the three files into the folder `target`, after checking that they belong together."""
+    if target.resolve() == folder.resolve():
+        raise UsageError(f"'{folder}' is the run folder itself; choose another folder with -o")
+    placed.read(ov.Core(), folder)
+    target.mkdir(parents=True, exist_ok=True)
+    names = (placed.MODEL, str(Path(placed.MODEL).with_suffix(".bin")), placed.TABLE)
+    return [Path(shutil.copyfile(folder / name, target / name)) for name in names]

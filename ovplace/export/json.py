@@ -1,0 +1,18 @@
+"""The bare placement: one flat JSON object, operation name to device, as OpenVINO's hello_affinity sample reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import openvino as ov
+
+from ovplace.ir import placed
+
+SUMMARY = "flat JSON, operation name to device"
+
+
+def text(folder: Path) -> str:
+    """Return the placement of `folder`."""
+    table = placed.read(ov.Core(), folder).table
+    return json.dumps(table, indent=0, ensure_ascii=False) + "\n"

@@ -1,0 +1,39 @@
+"""What a program has to tell OpenVINO about the devices of a placement before it compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import openvino as ov
+
+from ovplace.core.device import Device
+from ovplace.devices.variants import library, properties
+
+
+@dataclass(frozen=True)
+class Step:
+    """One device that is not simply there.
+
+    Attributes:
+        name: its name.
+        library: the plugin to register under that name, "" where the name is OpenVINO's own.
+        properties: what to set on it, key to value as text.
+    """
+
+    name: str
+    library: str
+    properties: dict[str, str]
+
+
+def steps(devices: Sequence[Device]) -> list[Step]:
+    """Return what to do for those devices that need anything."""
+    core = ov.Core()
+    found = [Step(d.name, library(core, d.plugin) if d.is_variant else "", properties(d)) for d in devices]
+    return [step for step in found if step.library or step.properties]
+
+
+def target(devices: Sequence[str]) -> str:
+    """Return the device text to compile for."""
+    used = sorted(devices)
+    return used[0] if len(used) == 1 else f"HETERO:{','.join(used)}"

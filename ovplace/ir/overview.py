@@ -1,0 +1,44 @@
+"""A model as it is, before preparing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import openvino as ov
+
+from ovplace.ir.inputs import input_name
+from ovplace.ir.opening import open_model
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """One input: its name, its shape and element type as text, whether a dimension is open."""
+
+    name: str
+    shape: str
+    element_type: str
+    dynamic: bool
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The number of operations, and the inputs."""
+
+    operations: int
+    inputs: tuple[InputFacts, ...]
+
+
+def overview(path: Path) -> Overview:
+    """Return what there is to say of a model file without changing it.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    model = open_model(ov.Core(), path)
+    return Overview(len(model.get_ops()), tuple(_input(port) for port in model.inputs))
+
+
+def _input(port: ov.Output) -> InputFacts:
+    shape = port.get_partial_shape()
+    return InputFacts(input_name(port), str(shape), port.get_element_type().get_type_name(), bool(shape.is_dynamic))

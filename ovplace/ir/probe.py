@@ -1,0 +1,44 @@
+"""A first impression of a model's speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import openvino as ov
+
+from ovplace.errors import ModelError
+from ovplace.ir.inputs import as_tensor, random_inputs
+from ovplace.ir.opening import open_model
+from ovplace.ir.shapes import last_line
+
+
+@dataclass(frozen=True)
+class Impression:
+    """Seconds of one compilation and of one inference on the CPU."""
+
+    compiling_s: float
+    inferring_s: float
+
+
+def probe(path: Path, seed: int = 0) -> Impression:
+    """Compile a prepared model for the CPU and run it twice; the second inference counts.
+
+    Raises:
+        ModelError: the model cannot be read, or does not run.
+    """
+    core = ov.Core()
+    model = open_model(core, path)
+    try:
+        start = perf_counter()
+        request = core.compile_model(model, "CPU").create_infer_request()
+        compiled = perf_counter()
+        for i, (port, array) in enumerate(zip(model.inputs, random_inputs(model, seed), strict=True)):
+            request.set_input_tensor(i, as_tensor(port, array))
+        request.infer()
+        warm = perf_counter()
+        request.infer()
+    except RuntimeError as error:
+        raise ModelError(f"the model does not run on the CPU: {last_line(error)}") from error
+    return Impression(compiled - start, perf_counter() - warm)

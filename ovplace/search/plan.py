@@ -1,0 +1,95 @@
+"""What a run would do, and roughly how long it would take."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ovplace.core.run_config import RunConfig
+from ovplace.devices.select import references
+from ovplace.search.session import PREPARED, check_settings, choose_devices, groups, prepare_model
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that has not begun.
+
+    Attributes:
+        operations: of the prepared model.
+        groups: placed as one each.
+        devices: their names.
+        note: what there is to know about the choice of devices.
+        baselines: simple choices measured first.
+        placements: measured in the search, at most.
+        finalists: placements measured again.
+        rounds: fresh processes of the duel.
+        duellists: candidates in each round, at most.
+        seconds: rough wall time.
+        formed: how that was estimated.
+    """
+
+    operations: int
+    groups: int
+    devices: tuple[str, ...]
+    note: str
+    baselines: int
+    placements: int
+    finalists: int
+    rounds: int
+    duellists: int
+    seconds: float
+    formed: str
+
+
+def plan(config: RunConfig) -> Plan:
+    """Return what `run` would do; the model is prepared in a temporary folder, no device is measured.
+
+    Raises:
+        OvplaceError: what `run` would raise about the configuration, the model or the devices.
+    """
+    from ovplace.ir.probe import probe
+
+    check_settings(config)
+    with tempfile.TemporaryDirectory() as folder:
+        graph = prepare_model(config, Path(folder))
+        selection = choose_devices(config)
+        partition = groups(config, graph)
+        seen = probe(Path(folder) / PREPARED, config.search.seed)
+    n, alone = len(selection.devices), len(references(selection.devices))
+    several = n > 1
+    counts = {
+        "baselines": n + alone + (n + 1 if several else 0),
+        "placements": config.search.budget if several else 0,
+        "finalists": config.duel.finalists if several else 0,
+        "rounds": config.duel.rounds if several else 0,
+        "duellists": 2 + alone + int(config.duel.null_control) if several else 0,
+    }
+    return Plan(
+        operations=len(graph),
+        groups=partition.n_groups,
+        devices=tuple(device.name for device in selection.devices),
+        note=selection.note,
+        seconds=_seconds(config, counts, seen.compiling_s, seen.inferring_s),
+        formed=(
+            f"from one compilation ({seen.compiling_s:.2f} s) and one inference ({seen.inferring_s * 1e3:.1f} ms) on "
+            "the CPU here, as if every placement took that; a GPU compiles several times as long"
+        ),
+        **counts,
+    )
+
+
+def _seconds(config: RunConfig, counts: dict[str, int], compiling_s: float, inferring_s: float) -> float:
+    """Return the time of all compilations and inferences; each placement is timed in turns with the reference."""
+
+    def turns(blocks: int, repeats: int, min_time_ms: float) -> float:
+        return blocks * (inferring_s + max(min_time_ms / 1e3, repeats * inferring_s))
+
+    measure, duel = config.measure, config.duel
+    warming = (1 + measure.warmup) * inferring_s
+    pair = compiling_s + 2 * (warming + turns(measure.blocks, measure.repeats, measure.min_time_ms))
+    long = compiling_s + warming + turns(duel.blocks, duel.repeats, duel.min_time_ms)
+    searching = (counts["baselines"] + counts["placements"]) * pair
+    if config.search.time_s:
+        searching = min(searching, config.search.time_s + counts["baselines"] * pair)
+    return searching + (2 * counts["finalists"] + counts["rounds"] * counts["duellists"]) * long

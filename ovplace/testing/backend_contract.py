@@ -1,0 +1,121 @@
+"""What every backend has to do: inherit `BackendContract` and give it a `plugin` and a `job` fixture.
+
+class TestMine(BackendContract):
+    @pytest.fixture
+    def plugin(self) -> Plugin:
+        return plugins.load("backends", "mine")
+
+    @pytest.fixture
+    def job(self) -> Job:
+        return Job(model_path, two_devices, options=asdict(plugin.Config()))
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec
+from ovplace.core.placement import Placement
+from ovplace.core.protocols import Backend
+from ovplace.plugins import Plugin
+
+SPEC = MeasureSpec(warmup=1, blocks=2, repeats=3, min_time_ms=0.0, hopeless_ratio=1e6)
+
+
+class BackendContract:
+    """Checks a backend on a small model and two devices that each run all of it."""
+
+    @pytest.fixture
+    def plugin(self) -> Plugin:
+        """Return the backend to check."""
+        raise NotImplementedError("give BackendContract a 'plugin' fixture")
+
+    @pytest.fixture
+    def job(self) -> Job:
+        """Return a small model on two devices."""
+        raise NotImplementedError("give BackendContract a 'job' fixture")
+
+    @pytest.fixture
+    def backend(self, plugin: Plugin, job: Job) -> Backend:
+        """Return the backend, built."""
+        built: Backend = plugin.factory(job)
+        return built
+
+    @pytest.fixture
+    def singles(self, backend: Backend, job: Job) -> list[Candidate]:
+        """Return the placements of all operations on each device."""
+        n, names = len(backend.supported()), tuple(device.name for device in job.devices)
+        return [Candidate(name, Placement.uniform(n, name, names)) for name in names]
+
+    def test_settings_are_frozen_data(self, plugin: Plugin) -> None:
+        """`Config` has defaults and cannot be changed."""
+        config = plugin.Config()
+        assert json.dumps(dataclasses.asdict(config))
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            config.anything = 1
+
+    def test_says_whether_it_can_work(self, plugin: Plugin) -> None:
+        """`available` answers in words, and the class says whether its figures are simulated."""
+        assert plugin.factory.available() == ""
+        assert isinstance(plugin.factory.simulated, bool)
+
+    def test_facts_are_text(self, backend: Backend) -> None:
+        """Facts are part of the store's key: text, and the same each time."""
+        facts = backend.facts()
+        assert facts
+        assert all(isinstance(key, str) and isinstance(value, str) for key, value in facts.items())
+        assert dict(backend.facts()) == dict(facts)
+
+    def test_supported_is_a_table(self, backend: Backend, job: Job) -> None:
+        """Rows are operations, columns devices."""
+        table = np.asarray(backend.supported())
+        assert table.dtype == bool
+        assert table.ndim == 2
+        assert table.shape[1] == len(job.devices)
+        assert table.any(axis=0).all()
+
+    def test_one_measurement_a_candidate_in_order(self, backend: Backend, singles: list[Candidate]) -> None:
+        """Whatever the order, each answer belongs to its candidate."""
+        for asked in (singles, singles[::-1], singles[:1]):
+            measured = backend.measure(asked, SPEC)
+            assert [m.submodels for m in measured] == [(candidate.name,) for candidate in asked]
+
+    def test_samples_are_positive_and_in_blocks(self, backend: Backend, singles: list[Candidate]) -> None:
+        """Every block has as many samples as were asked for."""
+        for m in backend.measure(singles, SPEC):
+            assert m.ok, m.error_text
+            assert len(m.blocks) == SPEC.blocks
+            assert min(m.blocks) >= SPEC.repeats
+            assert min(m.samples_ms) > 0
+
+    def test_measurements_travel(self, backend: Backend, singles: list[Candidate]) -> None:
+        """They pass between processes and through the store unchanged."""
+        for m in backend.measure(singles, SPEC):
+            assert pickle.loads(pickle.dumps(m)) == m
+            assert Measurement.from_dict(json.loads(json.dumps(m.to_dict()))) == m
+
+    def test_a_bad_candidate_fails_alone(self, backend: Backend, singles: list[Candidate]) -> None:
+        """An error is a measurement, and the others of the request do not suffer."""
+        placement = singles[0].placement
+        assert placement is not None
+        short = Candidate("short", Placement(placement.device_of[1:], placement.devices))
+        nowhere = Candidate("nowhere", target="ABSENT")
+        measured = backend.measure([short, singles[0], nowhere, singles[1]], SPEC)
+        assert [m.ok for m in measured] == [False, True, False, True]
+        for failed in (measured[0], measured[2]):
+            assert failed.error_text
+            assert "\n" not in failed.error_text
+
+    def test_goes_on_after_a_failure(self, backend: Backend, singles: list[Candidate]) -> None:
+        """A request that fails as a whole leaves the backend in order."""
+        assert not backend.measure([Candidate("nowhere", target="ABSENT")], SPEC)[0].ok
+        assert backend.measure(singles[:1], SPEC)[0].ok
+
+    def test_no_candidates_no_measurements(self, backend: Backend) -> None:
+        """An empty request is answered."""
+        assert list(backend.measure([], SPEC)) == []

@@ -1,0 +1,178 @@
+"""A backend with invented latencies and faults to order: what measuring is tested with.
+
+It is a plug-in under its dotted path, `ovplace.testing.fake_backend`, so that a measuring process can build it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ovplace.core.graph import BoolArray
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, OutputError
+from ovplace.errors import BackendError
+
+SUMMARY = "invented latencies, for tests"
+NAME = "ovplace.testing.fake_backend"
+BASE_MS = 10.0
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the fake.
+
+    Attributes:
+        ops: operations of the model; 0 counts those of the model file.
+        split: latency of placements on several devices over the first device's; 0 draws it from the placement's hash.
+        fault: what goes wrong, a key of `FAULTS`; empty for nothing.
+        on: what it goes wrong on: `build`, `all` candidates, `split` ones, or `some` of these (one in three, by hash).
+        log: file that gets one line a measured candidate: process id and placement hash.
+        delay_s: seconds each request takes.
+        version: what the facts say.
+    """
+
+    ops: int = 0
+    split: float = 0.0
+    fault: str = ""
+    on: str = "split"
+    log: str = ""
+    delay_s: float = 0.0
+    version: str = "1"
+
+
+class Backend:
+    """Answers from a formula, after the fault that was ordered."""
+
+    simulated: ClassVar[bool] = True
+
+    def __init__(self, job: Job) -> None:
+        """Read the settings; go wrong if that is ordered."""
+        self._config = Config(**job.options)  # type: ignore[arg-type]
+        self._names = [device.name for device in job.devices]
+        self._ops = self._config.ops or _count_ops(Path(job.model_path))
+        if self._config.on == "build":
+            FAULTS[self._config.fault](None)
+
+    @classmethod
+    def available(cls) -> str:
+        """Return an empty text: it always is."""
+        return ""
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the version that was ordered."""
+        return {"openvino": f"fake {self._config.version}"}
+
+    def supported(self) -> BoolArray:
+        """Return that every device runs everything, `[N, D]`."""
+        return np.ones((self._ops, len(self._names)), dtype=bool)
+
+    def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+        """Return the formula's latency for each candidate, as often as `spec` wants."""
+        time.sleep(self._config.delay_s)
+        self._note(candidates)
+        answers: list[Any] = [self._one(candidate, spec) for candidate in candidates]
+        return [] if any(answer is _TOO_FEW for answer in answers) else answers
+
+    def latency_ms(self, candidate: Candidate) -> float:
+        """Return the invented latency in ms, the same in every process."""
+        if candidate.placement is None:
+            return BASE_MS * 1.3
+        if candidate.placement.is_uniform:
+            return BASE_MS * (1 + 0.1 * self._names.index(candidate.placement.used[0]))
+        return BASE_MS * (self._config.split or 0.5 + int(candidate.hash[:8], 16) / 2**32)
+
+    def _one(self, candidate: Candidate, spec: MeasureSpec) -> object:
+        if candidate.placement is not None and len(candidate.placement.device_of) != self._ops:
+            return Measurement.failed(ErrorKind.COMPILE, f"the model has {self._ops} operations")
+        if not {*candidate.target.rpartition(":")[2].split(","), ""} <= {*self._names, ""}:
+            return Measurement.failed(ErrorKind.COMPILE, f"no device '{candidate.target}'")
+        if self._goes_wrong(candidate) and (answer := FAULTS[self._config.fault](candidate)) is not None:
+            return answer
+        return _measurement(self.latency_ms(candidate), candidate, spec)
+
+    def _goes_wrong(self, candidate: Candidate) -> bool:
+        split = candidate.placement is not None and not candidate.placement.is_uniform
+        chosen = {"all": True, "split": split, "some": split and int(candidate.hash[-4:], 16) % 3 == 0}
+        return bool(self._config.fault) and chosen.get(self._config.on, False)
+
+    def _note(self, candidates: Sequence[Candidate]) -> None:
+        if self._config.log:
+            with Path(self._config.log).open("a", encoding="utf-8") as log:
+                log.writelines(f"{os.getpid()} {candidate.hash}\n" for candidate in candidates)
+
+
+def _count_ops(model: Path) -> int:
+    return len(ElementTree.parse(model).findall("./layers/layer"))
+
+
+def _measurement(latency_ms: float, candidate: Candidate, spec: MeasureSpec, **rest: Any) -> Measurement:
+    submodels = candidate.placement.used if candidate.placement is not None else ()
+    samples, blocks = (latency_ms,) * (spec.blocks * spec.repeats), (spec.repeats,) * spec.blocks
+    outputs = (OutputError("y", 0.0, 0.0, 1.0),)
+    return Measurement(samples, blocks, **{"submodels": submodels, "outputs": outputs, **rest})
+
+
+_TOO_FEW = object()
+_ONE = MeasureSpec(blocks=1, repeats=1)
+
+
+def _hang(_: object) -> None:
+    """Hang in native code that keeps the interpreter's lock and every signal that can be kept."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    ctypes.PyDLL(None).sleep(600)
+
+
+def _raise(error: BaseException) -> Callable[[object], object]:
+    def act(_: object) -> None:
+        raise error
+
+    return act
+
+
+def _terminate(words: str) -> Callable[[object], object]:
+    def act(_: object) -> None:
+        os.write(2, words.encode())
+        os.abort()
+
+    return act
+
+
+def _lie(latency_ms: float, **rest: Any) -> Callable[[Any], object]:
+    return lambda candidate: _measurement(latency_ms, candidate, _ONE, **rest)
+
+
+def _print(_: object) -> None:
+    sys.stdout.write("a driver's greeting\n" * 100)
+    sys.stdout.flush()
+    os.write(1, b"\x80\x04 and some bytes\n")
+
+
+FAULTS: Mapping[str, Callable[[Any], object]] = {
+    "sleep": lambda _: time.sleep(600),
+    "hang": _hang,
+    "abort": _terminate("native code gave up\n"),
+    "bad_alloc": _terminate("terminate called after throwing an instance of 'std::bad_alloc'\n"),
+    "exit": _raise(SystemExit(3)),
+    "raise": _raise(ValueError("a value that\nnobody expected")),
+    "memory": _raise(MemoryError("too much")),
+    "refuse": _raise(BackendError("the fake refuses to work; order another")),
+    "fail": lambda _: Measurement.failed(ErrorKind.COMPILE, "refused"),
+    "too_few": lambda _: _TOO_FEW,
+    "no_measurement": lambda _: "fast",
+    "unpicklable": _lie(1.0, facts={"run": lambda: None}),
+    "nan_samples": _lie(float("nan")),
+    "negative": _lie(-1.0),
+    "nan_outputs": _lie(1.0, outputs=(OutputError("y", float("nan"), float("nan"), float("nan")),)),
+    "print": _print,
+}
+"""What can go wrong, by name; each gets the candidate, and what it returns, if anything, is the answer."""

@@ -1,0 +1,123 @@
+"""Runs on synthetic graphs with the fake backend: no OpenVINO, no model file."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ovplace.core.graph import OpGraph
+from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
+from ovplace.core.run_config import DuelConfig, RunConfig, SearchConfig
+from ovplace.devices.select import Selection
+from ovplace.measure.pool import Pool, Workplace
+from ovplace.search.baselines import Baseline, measure_baselines
+from ovplace.search.duel import Duel, decide
+from ovplace.search.events import Listener, Progress, silent
+from ovplace.search.measurer import Measurer
+from ovplace.search.run import make_loop
+from ovplace.search.session import Session
+from ovplace.store.run_store import RunStore
+from ovplace.testing import fake_backend
+from ovplace.testing.graphs import devices, layered, problem
+
+OPS = 12
+QUICK = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0.0, deadline_s=20.0)
+SHORT_DUEL = DuelConfig(rounds=2, blocks=3, repeats=1, min_time_ms=0.0)
+
+Measure = Callable[[Sequence[Candidate], MeasureSpec], list[Measurement]]
+
+
+class DirectPool:
+    """Stands for a pool: measures in this process, by a function."""
+
+    def __init__(self, measure: Measure, fresh: Callable[[], None] = lambda: None) -> None:
+        """Use `measure` for requests and call `fresh` where a pool would start a new process."""
+        self.measure, self.recycle = measure, fresh
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def job(**options: Any) -> Job:
+    """Return the job of the fake backend on two devices."""
+    config = fake_backend.Config(**{"ops": OPS, **options})
+    return Job("", devices(2), options=dataclasses.asdict(config))
+
+
+def pool(**options: Any) -> Pool:
+    """Return a pool whose child has the fake backend."""
+    return Pool(Workplace(fake_backend.NAME, job(**options)))
+
+
+def direct(**options: Any) -> DirectPool:
+    """Return the fake backend in this process."""
+    return DirectPool(fake_backend.Backend(job(**options)).measure)
+
+
+def session(
+    folder: Path,
+    using: Pool | DirectPool,
+    graph: OpGraph | None = None,
+    spec: MeasureSpec = QUICK,
+    duel: DuelConfig = SHORT_DUEL,
+    **search: Any,
+) -> Session:
+    """Return a session on a synthetic graph of `OPS` operations and two devices that measures with `using`."""
+    of = problem(graph or layered(OPS, seed=3), seed=search.get("seed", 0))
+    return Session(
+        config=RunConfig(search=SearchConfig(**search), measure=spec, duel=duel),
+        folder=folder,
+        graph=of.graph,
+        selection=Selection(of.devices),
+        defaults=(),
+        nulls={},
+        problem=of,
+        pool=using,  # type: ignore[arg-type]
+        facts={"openvino": "fake"},
+    )
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a run has found out."""
+
+    baselines: list[Baseline]
+    trials: list[Trial]
+    duel: Duel
+
+    @property
+    def hashes(self) -> list[str]:
+        """What was asked, in order."""
+        return [trial.placement.hash for trial in self.trials]
+
+
+def play(of: Session, store: RunStore, listener: Listener = silent) -> Played:
+    """Measure the baselines, search and decide, as a run does between its set-up and its files."""
+    measurer = Measurer(of, store)
+    baselines = measure_baselines(measurer, of.config.measure, listener)
+    trials = make_loop(measurer, baselines[0], listener).run()
+    return Played(baselines, trials, decide(measurer, baselines, trials, listener))
+
+
+def main(folder: str, log: str, placer: str, batch: str) -> None:
+    """Run or continue a run of 14 trials in `folder`, and say each step on standard output; may be killed."""
+
+    def listener(progress: Progress) -> None:
+        print(progress.phase, progress.done, flush=True)  # noqa: T201
+
+    store = RunStore(Path(folder) / "run.db")
+    played = play(
+        session(Path(folder), direct(log=log, delay_s=0.005), placer=placer, batch=int(batch), budget=14),
+        store,
+        listener,
+    )
+    print("verdict", played.duel.verdict.status, flush=True)  # noqa: T201
+    store.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,288 @@
+"""The OpenVINO backend with the real runtime: aliases of the CPU, and once the emulated GPU in a process of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import openvino as ov
+import pytest
+from openvino import opset13 as ops
+
+from ovplace.backends.openvino import Backend
+from ovplace.core.device import Device
+from ovplace.core.measurement import Candidate, ErrorKind, Job, MeasureSpec
+from ovplace.core.placement import Placement
+from ovplace.devices import emulated_gpu
+from ovplace.errors import ModelError
+from ovplace.ir.prepare import prepare
+from ovplace.ir.read import read_graph
+from ovplace.measure.pool import Pool, Workplace
+from ovplace.testing import models
+
+SPEC = MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=0.0, hopeless_ratio=1e6)
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+PAIR = (Device("CPU_A", "CPU", F32), Device("CPU_B", "CPU", F32))
+NAMES = ("CPU_A", "CPU_B")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Return a function that prepares a model and returns its path."""
+
+    def save(model, name="model"):
+        source = tmp_path / f"{name}-source.xml"
+        ov.save_model(model, source, compress_to_fp16=False)
+        prepare(source, tmp_path / f"{name}.xml")
+        return str(tmp_path / f"{name}.xml")
+
+    return save
+
+
+def chain(kind=np.float32, shape=(2, 8)):
+    """Return a model that converts its input to f32 and does five things with it."""
+    x = ops.parameter(list(shape), kind, name="x")
+    x.output(0).set_names({"x"})
+    y = ops.convert(x, "f32", name="converted")
+    for i in range(4):
+        y = ops.tanh(ops.multiply(y, ops.constant(np.float32([[0.5 + i]])), name=f"times{i}"), name=f"tanh{i}")
+    return ov.Model([ops.result(y, name="y")], [x])
+
+
+def whole(graph, device="CPU_A", names=NAMES):
+    return Candidate(device, Placement.uniform(len(graph), device, names))
+
+
+def halves(graph, names=NAMES):
+    """Return the candidate that puts what computes in the second half of the order on the second device."""
+    late = graph.rank >= len(graph) // 2
+    for source, target in graph.edges[:, np.argsort(-graph.rank[graph.edges[1]])].T.tolist():
+        if graph.types[source] in ("Constant", "Parameter"):
+            late[source] = late[target]
+        if graph.types[target] == "Result":
+            late[target] = late[source]
+    return Candidate("halves", Placement(late.astype(int), names))
+
+
+def test_samples_submodels_and_facts(saved):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    split = halves(graph)
+    measured = backend.measure([whole(graph), split], SPEC)
+    assert all(m.ok for m in measured), [m.error_text for m in measured]
+    assert measured[0].submodels == ("CPU_A",)
+    assert list(measured[1].submodels) == split.placement.submodels(graph) == ["CPU_A", "CPU_B"]
+    assert all(m.compile_ms > 0 and m.first_ms > 0 and m.blocks == (2, 2) for m in measured)
+    assert all(o.max_abs == 0 for m in measured for o in m.outputs)
+    assert set(measured[1].facts["execution_devices"].split(",")) == set(NAMES)
+    assert backend.supported().all()
+    assert backend.facts()["openvino"] == ov.get_version()
+
+
+def test_compiled_models_are_kept_and_forgotten(saved):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR, options={"keep_compiled": 1}))
+    first = backend.measure([whole(graph)], SPEC)[0]
+    again = backend.measure([whole(graph)], SPEC)[0]
+    assert float(first.facts["compiling_ms"]) > 0
+    assert again.facts["compiling_ms"] == "0"
+    backend.measure([whole(graph, "CPU_B")], SPEC)
+    assert float(backend.measure([whole(graph)], SPEC)[0].facts["compiling_ms"]) > 0
+
+
+def test_short_inferences_get_more_samples_and_hopeless_candidates_one(saved, monkeypatch):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    fast, slow = whole(graph), whole(graph, "CPU_B")
+    spec = MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=5.0, hopeless_ratio=2.5)
+    real = Backend._warm_up
+    monkeypatch.setattr(
+        Backend, "_warm_up", lambda self, r, s: real(self, r, s) * (1e6 if r.submodels == ("CPU_B",) else 1)
+    )
+    measured = backend.measure([fast, slow], spec)
+    assert min(measured[0].blocks) > 2
+    assert measured[1].blocks == (1,)
+
+
+def test_a_planted_difference_is_seen(saved):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    backend._reference = [backend._reference[0] + np.float32(0.25)]
+    output = backend.measure([whole(graph)], SPEC)[0].outputs[0]
+    assert output.max_abs == pytest.approx(0.25, abs=1e-6)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_outputs_that_are_not_finite_where_they_should_be_fail(saved, value):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    backend._reference[0][0, 0] = value
+    measured = backend.measure([whole(graph)], SPEC)[0]
+    assert measured.error == ErrorKind.OUTPUT_MISMATCH
+    assert measured.submodels
+
+
+def test_a_lower_precision_is_seen_in_the_outputs(saved):
+    cpu = ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    if "BF16" not in cpu:
+        pytest.skip("this CPU has no bf16")
+    path = saved(models.residual())
+    graph = read_graph(path)
+    devices = (Device("CPU_BF16", "CPU", {"INFERENCE_PRECISION_HINT": "bf16"}), Device("CPU_F32", "CPU", F32))
+    names = ("CPU_BF16", "CPU_F32")
+    measured = Backend(Job(path, devices)).measure(
+        [whole(graph, n, names) for n in names] + [halves(graph, names)], SPEC
+    )
+    assert measured[0].max_error > 1e-4 > measured[1].max_error
+    assert measured[2].max_error > measured[1].max_error
+
+
+@pytest.mark.parametrize(
+    "kind", ["f16", "bf16", "f32", "f64", "i8", "u8", "i16", "i32", "i64", "u32", "boolean", "i4", "u4"]
+)
+def test_every_element_type_of_inputs(saved, kind):
+    path = saved(chain(getattr(ov.Type, kind), shape=(1, 3, 2, 5)))
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    measured = backend.measure([whole(graph), halves(graph)], SPEC)
+    assert all(m.ok and m.max_error < 1e-6 for m in measured), [m.error_text for m in measured]
+    assert np.isfinite(backend._reference[0]).all()
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f64", "i32", "i64", "boolean", "u8"])
+def test_every_element_type_of_outputs(saved, kind):
+    x = ops.parameter([2, 3], np.float32, name="x")
+    path = saved(ov.Model([ops.result(ops.convert(ops.relu(x), getattr(ov.Type, kind)))], [x]))
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    reference = np.maximum(backend._inputs[0], 0)
+    if kind in ("f16", "bf16", "f64"):
+        np.testing.assert_allclose(backend._reference[0].astype(np.float32), reference, rtol=1e-2)
+    m = backend.measure([whole(graph)], SPEC)[0]
+    assert m.ok and m.max_error == 0, m.error_text
+
+
+@pytest.mark.parametrize("name", ["kv_cache", "initialised_state"])
+def test_state_starts_anew(saved, name):
+    path = saved(models.TINY[name]())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR, options={"keep_compiled": 9}))
+    candidate = whole(graph)
+    for _ in range(2):
+        assert backend.measure([candidate], SPEC)[0].max_error < 1e-5
+    request = backend._kept[candidate.hash].request
+    outputs = []
+    for reset in (False, True):
+        if reset:
+            backend._start_state(request)
+        request.infer()
+        outputs.append(np.array(request.get_output_tensor(0).data))
+    assert not np.allclose(outputs[0], backend._reference[0])
+    np.testing.assert_allclose(outputs[1], backend._reference[0], atol=1e-6)
+
+
+def test_a_stateful_model_in_two_parts(saved):
+    from ovplace.ir.legal import legal_groups
+
+    path = saved(models.kv_cache())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    groups = legal_groups(graph)
+    for group in range(groups.n_groups):
+        placement = groups.lift((np.arange(groups.n_groups) == group).astype(int), NAMES)
+        measured = backend.measure([Candidate("x", placement)], SPEC)[0]
+        assert measured.ok and measured.max_error < 1e-5, measured.error_text
+
+
+def test_errors_of_one_candidate_are_its_own(saved):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    late = halves(graph).placement.device_of
+    strange = Candidate("strange", Placement(late, ("CPU_A", "CPU_UNKNOWN")))
+    short = Candidate("short", Placement(late[:-1], NAMES))
+    measured = backend.measure([strange, whole(graph), short], SPEC)
+    assert [m.error for m in measured] == [ErrorKind.COMPILE, None, ErrorKind.COMPILE]
+    assert "CPU_UNKNOWN" in measured[0].error_text
+    assert not set(backend._kept) & {strange.hash, short.hash}
+
+
+def test_an_error_in_the_middle_of_the_blocks_is_the_candidates_own(saved, monkeypatch):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    real, left = Backend._block, [3]
+
+    def block(self, ready, *arguments):
+        left[0] -= ready.submodels == ("CPU_B",)
+        if left[0] < 2:
+            raise RuntimeError("device\nlost, out of memory")
+        return real(self, ready, *arguments)
+
+    monkeypatch.setattr(Backend, "_block", block)
+    left[0] = 2
+    measured = backend.measure([whole(graph, "CPU_B"), whole(graph)], SPEC)
+    assert measured[0].error == ErrorKind.MEMORY
+    assert measured[0].error_text == "device lost, out of memory"
+
+
+def test_what_openvino_chooses_by_itself(saved):
+    path = saved(chain())
+    backend = Backend(Job(path, PAIR))
+    targets = ["HETERO:CPU_A,CPU_B", "HETERO:CPU_B,CPU_A", "AUTO:CPU"]
+    measured = backend.measure([Candidate(t, target=t) for t in targets], SPEC)
+    assert all(m.ok for m in measured), [m.error_text for m in measured]
+    assert [m.submodels for m in measured] == [("CPU_A",), ("CPU_B",), ()]
+
+
+def test_a_users_inputs(saved, tmp_path):
+    path = saved(chain())
+    x = np.linspace(-1, 1, 16).reshape(2, 8)  # f64: converted
+    np.savez(tmp_path / "x.npz", x=x, unused=1)
+    backend = Backend(Job(path, PAIR, input_path=str(tmp_path / "x.npz")))
+    np.testing.assert_allclose(backend._inputs[0], x.astype(np.float32))
+    assert backend.measure([whole(read_graph(path))], SPEC)[0].max_error == 0
+
+
+BAD_INPUTS = {
+    "missing": (lambda p: None, "cannot read the inputs"),
+    "no archive": (lambda p: p.write_text("hello"), "must be an .npz"),
+    "empty": (lambda p: p.write_bytes(b""), "must be an .npz"),
+    "torn": (lambda p: (np.savez(p, x=np.zeros((2, 8))), p.write_bytes(p.read_bytes()[:90])), "must be an .npz"),
+    "objects": (lambda p: np.savez(p, x=np.array([{}])), "must be an .npz"),
+    "another name": (lambda p: np.savez(p, y=np.zeros((2, 8))), "no array for input 'x'; it has: y"),
+    "another shape": (lambda p: np.savez(p, x=np.zeros((8, 2))), "is of shape"),
+    "text": (lambda p: np.savez(p, x=np.full((2, 8), "a")), "holds <U1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUTS)
+def test_inputs_that_do_not_fit_are_one_clear_error(saved, tmp_path, case):
+    write, words = BAD_INPUTS[case]
+    target = tmp_path / "in.npz"
+    write(target)
+    with pytest.raises(ModelError, match=words) as caught:
+        Backend(Job(saved(chain()), PAIR, input_path=str(target)))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_single_array_file_is_no_archive(saved, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((2, 8)))
+    with pytest.raises(ModelError, match=r"must be an \.npz"):
+        Backend(Job(saved(chain()), PAIR, input_path=str(tmp_path / "x.npy")))
+
+
+def test_fractions_are_no_integers(saved, tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.full((2, 8), 0.5))
+    with pytest.raises(ModelError, match="the model wants i64"):
+        Backend(Job(saved(chain(np.int64)), PAIR, input_path=str(tmp_path / "x.npz")))
+
+
+def test_the_emulated_gpu_beside_the_cpu(saved):
+    if problem := emulated_gpu.why_unavailable():
+        pytest.skip(problem)
+    path = saved(models.residual())
+    graph, names = read_graph(path), ("GPU", "CPU")
+    job = Job(path, (emulated_gpu.device(), Device("CPU", "CPU", F32)))
+    pool = Pool(Workplace("openvino", job))
+    try:
+        assert pool.ask("supported").shape == (len(graph), 2)
+        automatic = Candidate("HETERO", target="HETERO:GPU,CPU")
+        measured = pool.measure([whole(graph, n, names) for n in names] + [halves(graph, names), automatic], SPEC)
+    finally:
+        pool.close()
+    assert all(m.ok for m in measured), [m.error_text for m in measured]
+    assert [m.submodels for m in measured[:3]] == [("GPU",), ("CPU",), ("GPU", "CPU")]
+    assert max(m.max_error for m in measured) < 1e-3

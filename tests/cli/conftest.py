@@ -1,0 +1,72 @@
+"""A runner, tiny models and a finished run."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import openvino as ov
+import pytest
+
+from ovplace.cli import main
+from ovplace.testing.models import TINY
+
+PROGRAM = [sys.executable, "-c", "from ovplace.cli import main; main()"]
+DEVICES = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU{INFERENCE_PRECISION_HINT:f32}"
+QUICK = [
+    *("-d", DEVICES, "--budget", "3", "--placer", "cut"),
+    *("--set", "measure.min_time_ms=1", "--set", "measure.blocks=1"),
+    *("--set", "duel.min_time_ms=1", "--set", "duel.blocks=3", "--set", "duel.rounds=2", "--set", "duel.finalists=1"),
+]
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def ovplace(capfd, monkeypatch):
+    """Return a function that runs the command line in this process, native output captured too."""
+
+    def run(*arguments):
+        texts = [str(argument) for argument in arguments]
+        monkeypatch.setattr(sys, "argv", ["ovplace", *texts])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main(texts)
+        out, err = capfd.readouterr()
+        return Done(end.value.code, out, err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The command as a program of its own."""
+    return PROGRAM
+
+
+@pytest.fixture(scope="session")
+def quick():
+    """Options of a search that takes seconds."""
+    return QUICK
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """Return a small model as IR."""
+    path = tmp_path_factory.mktemp("models") / "tiny.xml"
+    ov.save_model(TINY["residual"](), path, compress_to_fp16=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def finished(tiny, tmp_path_factory):
+    """Return the folder of a finished run, and what the command printed."""
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    command = [*PROGRAM, "optimize", str(tiny), "-o", str(folder), *QUICK]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder, Done(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,216 @@
+"""Bad input: one line on standard error, the right exit code, nothing on standard output, no traceback."""
+
+import json
+
+import numpy as np
+import onnx
+import openvino as ov
+import pytest
+from openvino import opset13 as ops
+
+import ovplace.cli.devices
+from ovplace.testing.models import TINY
+
+
+def fails(done, code, *words):
+    assert done.code == code, done.err
+    assert done.out == ""
+    lines = done.err.splitlines()
+    assert len(lines) == 1, done.err
+    assert lines[0].startswith("Error: ")
+    for word in words:
+        assert word in lines[0]
+
+
+def dynamic(path):
+    x = ops.parameter(ov.PartialShape([-1, 8]), np.float32, name="x")
+    x.output(0).set_names({"x"})
+    ov.save_model(ov.Model([ops.result(ops.relu(x))], [x]), path, compress_to_fp16=False)
+    return path
+
+
+def text_model(tmp_path, tiny):
+    path = tmp_path / "text.xml"
+    path.write_text("hello")
+    return [path], "text.xml"
+
+
+def missing(tmp_path, tiny):
+    return [tmp_path / "nowhere.xml"], "does not exist"
+
+
+def recipe_name(tmp_path, tiny):
+    return ["siren"], "ovplace models build siren"
+
+
+def truncated(tmp_path, tiny):
+    path = tmp_path / "cut.xml"
+    path.write_bytes(tiny.read_bytes())
+    path.with_suffix(".bin").write_bytes(tiny.with_suffix(".bin").read_bytes()[:40])
+    return [path], "cut.bin"
+
+
+def no_weights(tmp_path, tiny):
+    path = tmp_path / "alone.xml"
+    path.write_bytes(tiny.read_bytes())
+    return [path], "alone.bin"
+
+
+def unsupported(tmp_path, tiny):
+    node = onnx.helper.make_node("NoSuchOperation", ["x"], ["y"], domain="org.example")
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 4]) for name in "xy"]
+    graph = onnx.helper.make_graph([node], "g", ends[:1], ends[1:])
+    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("org.example", 1)]
+    path = tmp_path / "strange.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets), path)
+    return [path], "NoSuchOperation"
+
+
+def dynamic_shape(tmp_path, tiny):
+    return [dynamic(tmp_path / "dynamic.xml")], "--shape 'x[?,8]'"
+
+
+def wrong_rank(tmp_path, tiny):
+    return [dynamic(tmp_path / "dynamic.xml"), "--shape", "x[1,2,3]"], "3 dimensions"
+
+
+def wrong_input(tmp_path, tiny):
+    return [dynamic(tmp_path / "dynamic.xml"), "--shape", "y[1,8]"], "'y'"
+
+
+def unreadable_shape(tmp_path, tiny):
+    return [tiny, "-shape", "x[1,"], "is not understood"
+
+
+def impossible_shape(tmp_path, tiny):
+    return [tiny, "--shape", "[1,5,8,8]"], "does not accept"
+
+
+MODELS = {
+    1: [text_model, missing, recipe_name, truncated, no_weights, unsupported, dynamic_shape, impossible_shape],
+    2: [wrong_rank, wrong_input, unreadable_shape],
+}
+
+
+@pytest.mark.parametrize(("code", "case"), [(code, case) for code, cases in MODELS.items() for case in cases])
+def test_models(ovplace, tmp_path, tiny, code, case):
+    arguments, word = case(tmp_path, tiny)
+    fails(ovplace("inspect", *arguments), code, word)
+    fails(ovplace("optimize", *arguments, "-q", "-o", tmp_path / "run"), code, word)
+    fails(ovplace("optimize", *arguments, "--dry-run"), code, word)
+
+
+OPTIONS = {
+    "unknown device": (1, ["-d", "TPU"], "'TPU' is not on this machine"),
+    "unreadable device": (2, ["-d", "CPU{"], "cannot read device"),
+    "meta device": (2, ["-d", "AUTO:CPU"], "AUTO"),
+    "unknown placer": (2, ["--placer", "cutt"], "did you mean 'cut'?"),
+    "unknown coarsener": (2, ["--coarsener", "x"], "coarsener 'x'"),
+    "unknown backend": (2, ["--backend", "x"], "backend 'x'"),
+    "budget 0": (2, ["--budget", "0"], "budget must be at least 1, got 0"),
+    "budget text": (2, ["--budget", "many"], "'many'"),
+    "time": (2, ["--time", "soon"], "write 90s, 10m or 1h30m"),
+    "negative seed": (2, ["--seed", "-1"], "seed"),
+    "unknown key": (2, ["--set", "search.budgets=3"], "search.budgets"),
+    "unknown section": (2, ["--set", "serch.budget=3"], "serch"),
+    "no value": (2, ["--set", "budget"], "section.key=value"),
+    "wrong type": (2, ["--set", "search.budget=x"], "search.budget"),
+    "placer's key": (2, ["--placer", "cut", "--set", "placer.gird=3"], "gird"),
+    "no config": (2, ["--config", "nowhere.toml"], "nowhere.toml"),
+    "missing inputs": (2, ["--input", "nowhere.npz"], "nowhere.npz"),
+    "unknown option": (2, ["--bugdet", "3"], "--bugdet", "ovplace optimize --help"),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options(ovplace, tmp_path, tiny, case):
+    code, arguments, *words = OPTIONS[case]
+    fails(ovplace("optimize", tiny, *arguments, "-q", "-o", tmp_path / "run"), code, *words)
+    assert not (tmp_path / "run" / "config.toml").exists(), "a mistyped call must not occupy the folder"
+
+
+def test_what_a_mistyped_call_prepared_is_not_taken_for_the_next_model(ovplace, tmp_path, tiny):
+    other = tmp_path / "other.xml"
+    ov.save_model(TINY["int8_weights"](), other, compress_to_fp16=False)
+    for model, kind in ((tiny, "Convolution"), (other, "MatMul")):
+        fails(ovplace("optimize", model, "-d", "TPU", "-q", "-o", tmp_path / "run"), 1, "TPU")
+        assert kind in {op.get_type_name() for op in ov.Core().read_model(tmp_path / "run" / "placed.xml").get_ops()}
+
+
+@pytest.mark.parametrize("text", ["budget = ", "[search\n", "budget = 3", "\x00"])
+def test_bad_toml(ovplace, tmp_path, tiny, text):
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    fails(ovplace("optimize", tiny, "--config", path, "-o", tmp_path / "run"), 2, "bad.toml")
+
+
+@pytest.mark.parametrize("folder", ["{file}/run", "/proc/ovplace"])
+def test_a_folder_that_cannot_be_written(ovplace, tmp_path, tiny, folder):
+    file = tmp_path / "file"
+    file.write_text("")
+    fails(ovplace("optimize", tiny, "-q", "-o", folder.format(file=file)), 1, "choose another with -o")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nothing"]])
+def test_commands(ovplace, arguments):
+    done = ovplace(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "Traceback (most" not in done.err
+
+
+def test_export_of_what_is_not_finished(ovplace, tmp_path, finished):
+    fails(ovplace("export", tmp_path / "nowhere", "--to", "ir"), 1, "there is no run folder")
+    fails(ovplace("export", tmp_path, "--to", "ir"), 1, "holds no finished run")
+    fails(ovplace("export", finished[0], "--to", "ir", "-o", finished[0]), 2, "choose another folder")
+    fails(ovplace("export", finished[0], "--to", "netron", "-o", tmp_path / "x.onnx"), 2, "must end in .xml")
+    fails(ovplace("export", finished[0], "--to", "dot", "-o", "/proc/x/y.dot"), 1, "choose another place")
+    fails(ovplace("export", finished[0], "--to", "pdf"), 2, "'pdf'")
+
+
+def test_another_run_in_the_folder(ovplace, tiny, finished, quick):
+    done = ovplace("optimize", tiny, "-q", "-o", finished[0], *quick, "--seed", "5")
+    fails(done, 2, "holds another run (search.seed differ)")
+
+
+def test_placements_that_do_not_fit(ovplace, tmp_path, finished, tiny, quick):
+    table = json.loads((finished[0] / "placement.json").read_text())
+    other = tmp_path / "other.xml"
+    ov.save_model(TINY["int8_weights"](), other, compress_to_fp16=False)
+    measure = ["measure", "-q", *quick[:2], "--placement"]
+    fails(ovplace(*measure, finished[0] / "placement.json", other), 1, "is of another model")
+    (tmp_path / "npu.json").write_text(json.dumps(dict.fromkeys(table, "NPU")))
+    fails(ovplace(*measure, tmp_path / "npu.json", tiny), 1, "'NPU'", "-d")
+    (tmp_path / "list.json").write_text("[1]")
+    fails(ovplace(*measure, tmp_path / "list.json", tiny), 1, "flat JSON object")
+    fails(ovplace(*measure, tmp_path / "none.json", tiny), 1, "none.json")
+
+
+def test_models_to_build(ovplace, tmp_path):
+    fails(ovplace("models", "build", "sirene", "-o", tmp_path), 2, "unknown model 'sirene'")
+    fails(ovplace("models", "build", "siren", "-o", tmp_path, "--set", "widht=3"), 2, "widht")
+    fails(ovplace("models", "build", "siren", "-o", tmp_path, "--set", "width"), 2, "option=value")
+    fails(ovplace("models", "build", "siren", "-q", "-o", "/proc/x"), 1, "choose another folder")
+
+
+def test_what_nobody_expected(ovplace, monkeypatch):
+    def broken():
+        raise ZeroDivisionError("in the\nmiddle")
+
+    monkeypatch.setattr(ovplace_devices, "_found", broken)
+    fails(ovplace("devices"), 1, "internal error: ZeroDivisionError: in the middle", "--debug")
+    for arguments in (("--debug", "devices"), ("devices", "--debug")):
+        done = ovplace(*arguments)
+        assert done.code == 1
+        assert "Traceback" in done.err
+
+
+def test_interrupted_anywhere(ovplace, monkeypatch):
+    def stopped():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ovplace_devices, "_found", stopped)
+    done = ovplace("devices")
+    assert (done.code, done.out, done.err.strip()) == (130, "", "Error: interrupted")
+
+
+ovplace_devices = ovplace.cli.devices

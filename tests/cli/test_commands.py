@@ -1,0 +1,129 @@
+"""Each command prints its result on standard output, as a table and as JSON."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from ovplace.cli import COMMANDS
+
+HEAVY = ("openvino", "numpy", "rich", "scipy", "torch", "networkx")
+
+
+def data(done):
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom ovplace.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert all(f"\n  {name} " in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(ovplace, name):
+    done = ovplace(name, "-h")
+    assert (done.code, done.err) == (0, "")
+    assert f"Usage: ovplace {name}" in done.out
+
+
+def test_version(ovplace):
+    from ovplace import __version__
+
+    assert ovplace("--version").out == f"ovplace {__version__}\n"
+
+
+def test_inspect(ovplace, tiny):
+    found = data(ovplace("inspect", tiny, "--json"))
+    model = ov.Core().read_model(tiny)
+    assert found["operations_before"] == len(model.get_ops())
+    assert found["operations"] == sum(found["types"].values())
+    assert found["types"]["Convolution"] == 2
+    assert [(i["name"], i["shape"]) for i in found["inputs"]] == [("x", "[1,3,8,8]")]
+    assert 1 <= found["groups"] <= found["legal_groups"] <= found["operations"]
+    text = ovplace("inspect", tiny, "--coarsener", "none").out
+    assert found["hash"] in text
+    assert "coarsener 'none'" in text
+
+
+def test_devices(ovplace):
+    found = data(ovplace("devices", "--json"))
+    assert "CPU" in [device["name"] for device in found["devices"]]
+    text = ovplace("devices").out
+    for device in found["devices"]:
+        assert device["facts"]["full_name"] in text
+        assert device["emulated"] == ("emulated" in device["facts"]["full_name"])
+
+
+def test_models(ovplace, tmp_path):
+    listed = {model["name"]: model for model in data(ovplace("models", "list", "--json"))}
+    assert "width" in [option["name"] for option in listed["siren"]["options"]]
+    text = ovplace("models", "list").out
+    assert all(model["summary"] in text for model in listed.values())
+    build = ("models", "build", "siren", "--set", "width=8", "--set", "size=16", "--json", "-q")
+    (full,) = data(ovplace(*build, "-o", tmp_path / "f32"))
+    (half,) = data(ovplace(*build, "-o", tmp_path / "f16", "--fp16"))
+    assert half["weight_bytes"] < full["weight_bytes"]
+    assert len(ov.Core().read_model(full["path"]).get_ops()) == full["ops"]
+
+
+def test_placers(ovplace):
+    found = data(ovplace("placers", "--all", "--json"))
+    assert set(found) == {"placers", "coarseners", "features", "backends"}
+    grid = next(entry for entry in found["placers"] if entry["name"] == "cut")["settings"][0]
+    assert (grid["name"], grid["default"]) == ("grid", 8)
+    assert all(s["doc"] for entries in found.values() for entry in entries for s in entry["settings"])
+    assert "grid = 8" in ovplace("placers").out
+
+
+def test_measure(ovplace, tmp_path, finished, quick):
+    np.savez(tmp_path / "in.npz", x=np.ones((1, 3, 8, 8), np.float32))
+    folder, _ = finished
+    arguments = ("measure", folder / "placed.xml", *quick[:2], *quick[6:], "--placement", folder / "placement.json")
+    found = data(ovplace(*arguments, "-q", "--json", "-i", tmp_path / "in.npz"))
+    assert [row["name"] for row in found["measured"]] == ["CPU_A", "CPU", "the placement"]
+    for row in found["measured"]:
+        latency = row["latency_ms"]
+        assert 0 < latency["ci95"][0] <= latency["median"] <= latency["ci95"][1]
+        assert latency["median"] <= latency["p90"] <= latency["p99"]
+        assert row["max_rel_error"] < 1e-3
+    text = ovplace("measure", folder / "placed.xml", "-d", f"HETERO:{quick[1]}", *quick[6:]).out
+    assert "HETERO:CPU_A,CPU (automatic)" in text
+
+
+def test_a_failing_device_is_a_row_and_nothing_at_all_an_error(ovplace, tiny, quick, monkeypatch):
+    from ovplace.core.measurement import ErrorKind, Measurement
+    from ovplace.measure.pool import Pool
+
+    failure = Measurement.failed(ErrorKind.COMPILE, "no such kernel")
+    monkeypatch.setattr(Pool, "measure", lambda self, candidates, spec: [failure] * len(candidates))
+    done = ovplace("measure", tiny, "-q", *quick[:2])
+    assert done.code == 1
+    assert "no such kernel" in done.out
+    assert done.err.startswith("Error: nothing could be measured")
+
+
+def test_dry_run_writes_nothing(ovplace, tmp_path, tiny, quick):
+    found = data(ovplace("optimize", tiny, "-o", tmp_path / "run", *quick, "--dry-run", "--json"))
+    assert (found["placements"], found["rounds"], found["devices"]) == (3, 2, ["CPU_A", "CPU"])
+    assert found["seconds"] > 0
+    assert "roughly" in ovplace("optimize", tiny, *quick, "--dry-run").out
+    assert not (tmp_path / "run").exists()
+
+
+def test_nobody_reads_the_output(program):
+    # The exit code is checked by the shell's own means: the reader is gone before the first line.
+    script = (
+        f"{sys.executable!r} -c 'import time; time.sleep(1); from ovplace.cli import main; main()' models list | true"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

@@ -1,0 +1,72 @@
+"""The search through the command: result, continuing, interrupting, and what it exits with."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+
+def test_result_and_files(finished):
+    folder, done = finished
+    result = json.loads((folder / "result.json").read_text())
+    for baseline in result["baselines"]:
+        assert baseline["name"] in done.out
+    for name in ("placed.xml", "placed.bin", "placement.json", "result.json"):
+        assert name in done.out
+        assert (folder / name).exists()
+    assert f"ovplace.load('{folder}')" in done.out
+    assert "does not compete" in done.out
+    assert "ovplace" in result["environment"]["command"]
+
+
+def test_progress_without_a_terminal_is_plain_lines(finished):
+    _, done = finished
+    assert "baselines 0/" in done.err
+    assert "search 3/3" in done.err
+    assert "\x1b" not in done.err
+
+
+def test_the_same_command_continues_and_measures_nothing_twice(ovplace, finished, tiny, quick):
+    folder, _ = finished
+    before = json.loads((folder / "result.json").read_text())
+    done = ovplace("optimize", tiny, "-o", folder, *quick, "--json")
+    assert done.code == 0
+    assert done.err.startswith(f"continuing the run in '{folder}'\n")
+    after = json.loads(done.out)
+    assert after["verdict"] == before["verdict"]
+    assert after["baselines"] == before["baselines"]
+
+
+def test_a_required_gain_that_is_not_there(ovplace, finished, tiny, quick, monkeypatch):
+    folder, _ = finished
+    from ovplace import api
+
+    data = json.loads((folder / "result.json").read_text())
+    monkeypatch.setattr(api, "run", lambda *_: data | {"verdict": data["verdict"] | {"status": "baseline"}})
+    done = ovplace("optimize", tiny, "-q", "-o", folder, *quick, "--require-gain")
+    assert done.code == 3
+    assert "Left in" in done.out
+    assert done.err.startswith("Error: no placement is faster than")
+    monkeypatch.setattr(api, "run", lambda *_: data | {"verdict": data["verdict"] | {"status": "faster"}})
+    assert ovplace("optimize", tiny, "-q", "-o", folder, *quick, "--require-gain", "--json").code == 0
+
+
+@pytest.mark.parametrize(("moment", "begun"), [("groups", False), ("search", True)])
+def test_interrupted_and_continued(program, tiny, tmp_path, quick, moment, begun):
+    command = [*program, "optimize", str(tiny), "-o", str(tmp_path / "run"), "-v", *quick]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        said = []
+        for line in run.stderr:
+            said.append(line)
+            if moment in line:
+                break
+        run.send_signal(signal.SIGINT)
+        rest, out = run.stderr.read(), run.stdout.read()
+    assert run.returncode == 130, said
+    assert out == ""
+    assert rest.splitlines()[-1].startswith("Error: stopped; everything measured is saved")
+    assert "Traceback" not in rest
+    again = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    assert ("continuing the run" in again.stderr) or not begun
+    assert json.loads(again.stdout)["search"]["trials"] == 3

@@ -1,0 +1,120 @@
+"""Durations, precedence, completion, shipped files."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovplace.cli import data_files, group
+from ovplace.cli.config_text import documented
+from ovplace.cli.options import Duration
+from ovplace.core.run_config import RunConfig
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1h30m", 5400), ("0.5h", 1800), ("1m30", 90)]
+)
+def test_durations(text, seconds):
+    assert Duration().convert(text, None, None) == seconds
+
+
+@given(st.integers(0, 99), st.integers(0, 99), st.integers(0, 99))
+def test_durations_add_up(h, m, s):
+    assert Duration().convert(f"{h}h{m}m{s}s", None, None) == 3600 * h + 60 * m + s
+
+
+@pytest.mark.parametrize("text", ["", "m", "-3s", "1d", "10 m", "1e3", "nan"])
+def test_no_durations(text):
+    with pytest.raises(click.BadParameter):
+        Duration().convert(text, None, None)
+
+
+def test_default_beats_nothing_file_set_option(ovplace, tmp_path, tiny, quick):
+    file = tmp_path / "run.toml"
+    file.write_text("[search]\nbudget = 11\nseed = 4\n[duel]\nrounds = 5\n")
+
+    def plan(*arguments):
+        done = ovplace("optimize", tiny, "-d", quick[1], "--dry-run", "--json", *arguments)
+        return json.loads(done.out)
+
+    assert plan()["placements"] == RunConfig().search.budget
+    assert plan("--config", file)["placements"] == 11
+    assert plan("--config", file, "--set", "search.budget=12")["placements"] == 12
+    assert plan("--config", file, "--set", "search.budget=12", "--budget", "13")["placements"] == 13
+    assert plan("--config", file)["rounds"] == 5
+
+
+def test_the_shipped_defaults_are_the_codes(ovplace):
+    shipped = data_files.shipped("configs/default.toml")
+    assert shipped == ROOT / "configs" / "default.toml"
+    assert shipped.read_text() == documented(RunConfig()), "write it anew: ovplace config show > configs/default.toml"
+
+
+def test_config_show(ovplace, tmp_path):
+    assert ovplace("config", "show").out == ovplace("config", "show", "--config", "default").out
+    (tmp_path / "c.toml").write_text('[devices.CPU_B]\nbase = "CPU"\nproperties = {INFERENCE_PRECISION_HINT = "f32"}\n')
+    arguments = (
+        "config",
+        "show",
+        "--config",
+        tmp_path / "c.toml",
+        "--set",
+        "search.placer=cut",
+        "--set",
+        "placer.grid=3",
+    )
+    shown = ovplace(*arguments)
+    tables = tomllib.loads(shown.out)
+    assert (tables["search"]["placer"], tables["placer"]) == ("cut", {"grid": 3})
+    assert tables["devices"]["CPU_B"]["base"] == "CPU"
+    (tmp_path / "again.toml").write_text(shown.out)
+    assert ovplace("config", "show", "--config", tmp_path / "again.toml").out == shown.out
+    assert json.loads(ovplace(*arguments, "--json").out)["placer"] == {"grid": "3"}
+
+
+def test_shipped_files_in_an_installed_package(tmp_path, monkeypatch):
+    (tmp_path / "share" / "models").mkdir(parents=True)
+    (tmp_path / "share" / "models" / "demo.xml").write_text("")
+    monkeypatch.setattr(data_files, "_ROOTS", (tmp_path / "share", ROOT / "nowhere"))
+    assert data_files.shipped("models/demo.xml") == tmp_path / "share" / "models" / "demo.xml"
+    assert data_files.shipped("models/none.xml") is None
+
+
+def test_the_demo_by_name_says_where_it_lies(ovplace):
+    done = ovplace("inspect", "demo")
+    assert done.code == 1
+    assert str(ROOT / "models" / "demo.xml") in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start", "found"),
+    [
+        ([], "opt", {"optimize"}),
+        (["optimize", "--placer"], "c", {"cut"}),
+        (["inspect", "--coarsener"], "ch", {"chains"}),
+        (["models", "build"], "sir", {"siren"}),
+    ],
+)
+def test_completion(arguments, start, found):
+    completion = ShellComplete(group, {}, "ovplace", "_OVPLACE_COMPLETE")
+    assert found <= {item.value for item in completion.get_completions(arguments, start)}
+
+
+def test_manifest_knows_the_recipes():
+    from ovplace import zoo
+    from ovplace.cli.settings_doc import settings
+
+    manifest = tomllib.loads((ROOT / "models" / "manifest.toml").read_text())
+    assert sorted(manifest) == zoo.names()
+    for name, entry in manifest.items():
+        known = {s.name: s.default for s in settings(zoo.recipe(name).Config)}
+        assert entry["options"].items() <= known.items(), name
+    demo = zoo.recipe("demo")
+    assert manifest["demo"]["operations"] == len(demo.build(demo.Config()).get_ops())

@@ -1,0 +1,104 @@
+"""Whatever happens to the measuring process, the run ends with a verdict, and every failure is stored as a value."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from ovplace.core.measurement import ErrorKind
+from ovplace.errors import BackendError
+from ovplace.measure import pool as pool_module
+from ovplace.store.run_store import RunStore
+from ovplace.testing.sessions import QUICK, play, pool, session
+
+IMPATIENT = replace(QUICK, deadline_s=0.4)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs to the verdict and checks that the store holds what the run saw."""
+
+    def act(spec=QUICK, budget=10, **options):
+        using, store = pool(**options), RunStore(tmp_path / "run.db")
+        try:
+            played = play(session(tmp_path, using, spec=spec, placer="random", budget=budget), store)
+            assert repr(store.trials()) == repr(played.trials)
+        finally:
+            using.close()
+            store.close()
+        assert not pool_module._seats
+        assert len(played.trials) == budget
+        assert played.duel.verdict.status in ("faster", "same", "baseline")
+        return played
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "budget"),
+    [("fail", ErrorKind.COMPILE, 30), ("abort", ErrorKind.CRASH, 4), ("raise", ErrorKind.CRASH, 4)],
+)
+def test_if_nothing_but_the_baselines_works_a_baseline_is_the_answer(run, fault, kind, budget):
+    played = run(fault=fault, budget=budget)
+    assert {t.measurement.error for t in played.trials if not t.placement.is_uniform} == {kind}
+    assert (played.duel.verdict.status, played.duel.verdict.origin) == ("baseline", "CPU_0")
+
+
+def test_a_backend_that_hangs_on_some_placements(run):
+    played = run(IMPATIENT, fault="hang", on="some", budget=12)
+    errors = [t.measurement.error for t in played.trials]
+    assert set(errors) == {None, ErrorKind.TIMEOUT}
+    assert all((t.ratio == float("inf")) == (t.measurement.error is not None) for t in played.trials)
+
+
+def test_outputs_that_are_not_numbers_do_not_win(run):
+    played = run(fault="nan_outputs", on="split", budget=3)
+    split = [t.measurement for t in played.trials if not t.placement.is_uniform]
+    assert {m.error for m in split} == {ErrorKind.OUTPUT_MISMATCH}
+    assert played.duel.verdict.status == "baseline"
+
+
+def test_a_child_that_is_killed_at_random(run):
+    over, kills = threading.Event(), []
+
+    def kill():
+        rng = random.Random(3)
+        starting = True
+        while not over.wait(rng.uniform(0.05, 0.7)) and len(kills) < 10:
+            for seat in list(pool_module._seats.values()):
+                # Three that die in a row while they start end the run, as they should.
+                if seat.child.pid not in kills and not (starting and seat.served == 0):
+                    starting = seat.served == 0
+                    kills.append(seat.child.pid)
+                    seat.child.kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        played = run(delay_s=0.03, budget=25)
+    finally:
+        over.set()
+        killer.join()
+    assert kills
+    assert {t.measurement.error for t in played.trials} <= {None, ErrorKind.CRASH}
+    assert sum(t.measurement.ok for t in played.trials) > 10
+    time.sleep(0.05)
+    for pid in kills:
+        with pytest.raises(ProcessLookupError):
+            os.killpg(pid, signal.SIGCONT)
+
+
+def test_if_not_even_the_baselines_work_it_is_said_why(run):
+    with pytest.raises(BackendError, match=r"no single device runs the model .*CPU_0: compile: refused"):
+        run(fault="fail", on="all")
+
+
+def test_a_backend_that_gives_up_ends_the_run_with_its_own_words(run):
+    with pytest.raises(BackendError, match="refuses to work"):
+        run(fault="refuse", on="split")

@@ -1,0 +1,234 @@
+"""A run that was stopped and continued asks for the same placements as one that never was."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ovplace import plugins
+from ovplace.core.device import Device
+from ovplace.core.placement import Placement
+from ovplace.search import loop
+from ovplace.search.baselines import measure_baselines
+from ovplace.search.measurer import Measurer
+from ovplace.search.run import make_loop
+from ovplace.store.run_store import RunStore
+from ovplace.testing.graphs import layered
+from ovplace.testing.sessions import OPS, QUICK, direct, play, session
+
+PLACERS = plugins.names("placers")
+
+
+class StopError(Exception):
+    pass
+
+
+def run(folder, listener=lambda _: None, change=lambda of: None, **search):
+    folder.mkdir(exist_ok=True)
+    store = RunStore(folder / "run.db")
+    try:
+        of = session(folder, direct(log=str(folder / "log")), **search)
+        change(of)
+        return play(of, store, listener)
+    finally:
+        store.close()
+
+
+def measured(folder):
+    """Return how often each candidate was measured, by hash; those that had a name of their own."""
+    log = folder / "log"
+    return Counter(line.split()[1] for line in log.read_text().splitlines()) if log.exists() else Counter()
+
+
+def stop_after(steps):
+    """Return a listener that stops the run at a step behind the baselines."""
+    left = [steps]
+
+    def listener(progress):
+        left[0] -= progress.phase != "baselines"
+        if left[0] < 0:
+            raise StopError
+
+    return listener
+
+
+def in_pieces(folder, **search):
+    """Run a few steps at a time until it is over; return the result and the number of pieces."""
+    rng = random.Random(5)
+    for piece in range(200):
+        try:
+            return run(folder, stop_after(rng.randint(1, 8)), **search), piece
+        except StopError:
+            continue
+    raise AssertionError("it never ends")
+
+
+def same(a, b):
+    assert a.hashes == b.hashes
+    assert [t.ratio for t in a.trials] == [t.ratio for t in b.trials]
+    assert a.duel.verdict.status == b.duel.verdict.status
+    assert a.duel.verdict.placement.hash == b.duel.verdict.placement.hash
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("placer", PLACERS)
+def test_stopping_anywhere_changes_nothing(tmp_path, placer, batch):
+    search = {"placer": placer, "batch": batch, "budget": 18}
+    whole = run(tmp_path / "whole", **search)
+    pieces, count = in_pieces(tmp_path / "pieces", **search)
+    assert count or len(whole.trials) < 8
+    same(pieces, whole)
+    assert measured(tmp_path / "pieces") == measured(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("placer", PLACERS)
+def test_a_larger_budget_continues_where_the_smaller_one_ended(tmp_path, placer):
+    whole = run(tmp_path / "whole", placer=placer, budget=15, batch=4)
+    small = run(tmp_path / "small", placer=placer, budget=6, batch=4)
+    assert small.hashes == whole.hashes[: len(small.hashes)]
+    more = run(tmp_path / "small", placer=placer, budget=15, batch=4)
+    # The last batch of the smaller budget was cut short, and so was what the placer could ask.
+    assert more.hashes[: len(small.hashes)] == small.hashes
+    assert len(more.hashes) >= len(small.hashes)
+
+
+@pytest.mark.parametrize("placer", PLACERS)
+def test_a_run_killed_at_any_moment_continues_as_if_it_had_not_been(tmp_path, placer):
+    whole = run(tmp_path / "whole", placer=placer, budget=14, batch=2)
+    folder, kills = tmp_path / "killed", 0
+    folder.mkdir()
+    rng = random.Random(placer)
+    while not (said := killed_after(folder, placer, rng)).startswith("verdict"):
+        kills += 1
+    assert kills or len(whole.trials) < 8
+    assert said.split()[1] == whole.duel.verdict.status
+    store = RunStore(folder / "run.db")
+    trials = store.trials()
+    store.close()
+    assert [t.placement.hash for t in trials] == whole.hashes
+    again, once = measured(folder), measured(tmp_path / "whole")
+    assert set(again) == set(once)
+    assert sum((again - once).values()) <= 2 * kills  # the one being measured, and what it was measured beside
+
+
+def killed_after(folder, placer, rng):
+    """Let the run go on for a few steps, kill it in the middle of one, and return the last thing it said."""
+    command = [sys.executable, "-m", "ovplace.testing.sessions", str(folder), str(folder / "log"), placer, "2"]
+    said, left = "", rng.randint(4, 16)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            said, left = line, left - (not line.startswith("baselines"))
+            if left == 0:
+                time.sleep(rng.uniform(0, 0.02))
+                process.kill()
+    return said
+
+
+def test_nothing_is_measured_twice(tmp_path):
+    first = run(tmp_path, placer="random", budget=10)
+    before = measured(tmp_path)
+    same(run(tmp_path, placer="random", budget=10), first)
+    assert measured(tmp_path) == before
+
+
+def test_what_a_placer_repeats_is_answered_from_the_store(tmp_path, monkeypatch):
+    real = plugins.load("placers", "random")
+
+    class Repeats(real.factory):
+        def ask(self, n):
+            return [placement for placement in super().ask(n) for _ in range(3)]
+
+    monkeypatch.setattr(real.module, "Placer", Repeats)
+    played = run(tmp_path, placer="random", budget=6)
+    assert [t.cached for t in played.trials] == [False, True, True] * 5 + [False]
+    assert len({t.ratio for t in played.trials[:3]}) == 1
+    found = measured(tmp_path)
+    finalists = 1 + 1 + 2  # the search, the play-off, the rounds of the duel
+    assert all(found[t.placement.hash] <= finalists for t in played.trials if not t.placement.is_uniform)
+
+
+def other_spec(of):
+    of.config = replace(of.config, measure=replace(QUICK, repeats=2))
+
+
+def other_driver(of):
+    of.selection = replace(
+        of.selection, devices=tuple(Device(d.name, "CPU", facts={"driver": "2"}) for d in of.devices)
+    )
+
+
+def other_properties(of):
+    of.selection = replace(of.selection, devices=tuple(Device(d.name, "CPU", {"A": "1"}) for d in of.devices))
+
+
+def other_runtime(of):
+    of.facts = {"openvino": "another"}
+
+
+def other_model(of):
+    of.graph = replace(of.graph, content_hash="another")
+
+
+def other_inputs(of):
+    of.config = replace(of.config, search=replace(of.config.search, seed=1))
+
+
+@pytest.mark.parametrize(
+    "change", [other_spec, other_driver, other_properties, other_runtime, other_model, other_inputs]
+)
+def test_another_setting_is_measured_anew(tmp_path, change):
+    of, store = (
+        session(tmp_path, direct(log=str(tmp_path / "log")), placer="random", budget=3),
+        RunStore(tmp_path / "db"),
+    )
+    play(of, store)
+    before = measured(tmp_path)
+    change(of)
+    play(of, store)
+    store.close()
+    assert all(measured(tmp_path)[key] > count for key, count in before.items() if key in hashes_of_singles())
+
+
+def hashes_of_singles():
+    return {Placement.uniform(OPS, name).hash for name in ("CPU_0", "CPU_1")}
+
+
+def test_a_time_limit_ends_the_search_and_the_next_session_goes_on(tmp_path):
+    ticks = iter(range(10_000))
+    of = session(tmp_path, direct(), graph=layered(OPS, seed=3), placer="random", budget=50, time_s=5.0)
+    store = RunStore(Path(":memory:"))
+    measurer = Measurer(of, store)
+    reference = measure_baselines(measurer, QUICK, lambda _: None)[0]
+    lengths = []
+    for _ in range(3):
+        search = make_loop(measurer, reference, lambda _: None)
+        search.clock = lambda: float(next(ticks))
+        lengths.append(len(search.run()))
+    assert 0 < lengths[0] < lengths[1] < lengths[2] < 50
+    assert [t.number for t in store.trials()] == list(range(lengths[2]))
+    store.close()
+
+
+def test_a_placer_with_nothing_left_to_ask_ends_the_search(tmp_path):
+    played = run(tmp_path, placer="single_device", budget=50)
+    assert 0 < len(played.trials) < 5
+
+
+def test_a_placer_that_only_repeats_itself_ends_the_search(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "IDLE_ROUNDS", 5)
+    real = plugins.load("placers", "single_device")
+
+    class Stuck(real.factory):
+        def ask(self, n):
+            return self._placements[:1]
+
+    monkeypatch.setattr(real.module, "Placer", Stuck)
+    played = run(tmp_path, placer="single_device", budget=50)
+    assert len(played.trials) <= 8

@@ -1,0 +1,209 @@
+"""A whole run: with the fake backend in a measuring process, and once with the real runtime."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+
+import ovplace
+from ovplace.errors import ConfigError, InterruptedRunError, NotReachedError, StoreError, UsageError
+from ovplace.measure import pool
+from ovplace.search.events import Progress
+from ovplace.store.run_store import RunStore
+from ovplace.testing import fake_backend, models
+
+PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
+QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
+         "duel.rounds=2", "duel.blocks=3", "duel.repeats=1", "duel.min_time_ms=0")  # fmt: skip
+FILES = {"config.toml", "run.db", "result.json", "placement.json", "placed.xml", "placed.bin"}
+
+
+@pytest.fixture
+def model(tmp_path):
+    ov.save_model(models.residual(), tmp_path / "model.xml")
+    return tmp_path / "model.xml"
+
+
+def optimize(model, folder, *settings, **search):
+    given = {"device": PAIR, "placer": "random", "budget": 6, "backend": fake_backend.NAME, **search}
+    log = f"backend.log={folder.parent / 'log'}"
+    own = (log, *settings) if given["backend"] == fake_backend.NAME else settings
+    return ovplace.optimize(model, folder, settings=(*QUICK, *own), **given)
+
+
+def measured(folder):
+    return Counter(line.split()[1] for line in (folder.parent / "log").read_text().splitlines())
+
+
+def asked(folder):
+    store = RunStore(folder / "run.db")
+    hashes = [trial.placement.hash for trial in store.trials()]
+    store.close()
+    return hashes
+
+
+def processes(folder):
+    """Return the processes that still measure for this test."""
+    pids = {line.split()[0] for line in (folder.parent / "log").read_text().splitlines()}
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_run_leaves_its_files_and_a_model_that_loads(model, tmp_path):
+    done = optimize(model, tmp_path / "run", "backend.split=0.8")
+    assert done.verdict["status"] == "faster"
+    assert done.verdict["ratio"] == pytest.approx(0.8)
+    assert {path.name for path in done.folder.iterdir()} >= FILES
+    assert json.loads((done.folder / "result.json").read_text()) == done.data
+    table = json.loads((done.folder / "placement.json").read_text())
+    assert Counter(table.values()) == Counter(done.best["ops_per_device"])
+    assert set(ovplace.load(done.folder).get_property("EXECUTION_DEVICES")) == {"CPU_A", "CPU_B"}
+    search = done.data["search"]
+    assert search["trials"] == search["measured"] + search["cached"]
+    assert not pool._seats
+    assert not processes(done.folder)
+
+
+def test_the_answer_is_a_baseline_where_none_is_beaten(model, tmp_path):
+    done = optimize(model, tmp_path / "run", "backend.split=1.2")
+    assert done.verdict["status"] == "baseline"
+    assert done.best["origin"] == "CPU_A"
+    assert set(json.loads((done.folder / "placement.json").read_text()).values()) == {"CPU_A"}
+    with pytest.raises(NotReachedError, match="no placement is faster"):
+        optimize(model, tmp_path / "run", "backend.split=1.2", require_gain=True)
+
+
+def test_a_second_call_measures_nothing_and_says_the_same(model, tmp_path):
+    first = optimize(model, tmp_path / "run")
+    before = measured(first.folder)
+    second = optimize(model, tmp_path / "run")
+    assert measured(first.folder) == before
+    for part in ("best", "verdict", "baselines", "accuracy"):
+        assert second.data[part] == first.data[part]
+
+
+def test_ctrl_c_saves_and_the_same_call_continues(model, tmp_path):
+    whole = optimize(model, tmp_path / "whole" / "run")
+
+    def interrupt(progress: Progress) -> None:
+        if progress.phase == "search" and progress.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError, match="the same command continues"):
+        optimize(model, tmp_path / "run", listener=interrupt)
+    assert not pool._seats
+    assert asked(tmp_path / "run") == asked(whole.folder)[:3]
+    assert optimize(model, tmp_path / "run").verdict["status"] == whole.verdict["status"]
+    assert asked(tmp_path / "run") == asked(whole.folder)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path(sys.argv[1]).parent))
+import importlib.util
+spec = importlib.util.spec_from_file_location("program", sys.argv[1])
+program = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(program)
+done = program.optimize(
+    Path(sys.argv[2]), Path(sys.argv[3]), "backend.delay_s=0.02", budget=12, listener=lambda p: print(p.phase, flush=True)
+)
+print("verdict", done.verdict["status"], flush=True)
+"""
+
+
+def test_a_run_killed_at_any_moment_continues_and_leaves_no_process(model, tmp_path):
+    whole = optimize(model, tmp_path / "whole" / "run", "backend.delay_s=0.02", budget=12)
+    folder, rng, kills = tmp_path / "run", random.Random(1), 0
+    command = [sys.executable, "-c", PROGRAM, __file__, str(model), str(folder)]
+    while True:
+        said = killed_after(command, rng)
+        if said.startswith("verdict"):
+            break
+        kills += 1
+        time.sleep(0.2)
+        assert not processes(folder)
+    assert kills
+    assert asked(folder) == asked(whole.folder)
+    twice = measured(folder) - measured(whole.folder)
+    assert sum(twice.values()) <= 3 * kills  # the candidates of the request that was under way
+    assert set(ovplace.load(folder).get_property("EXECUTION_DEVICES")) <= {"CPU_A", "CPU_B"}
+
+
+def killed_after(command, rng):
+    """Let the run go on for some steps behind the baselines, kill it, and return the last thing it said."""
+    said, left = "", rng.randint(3, 12)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            said, left = line, left - (line.strip() in ("search", "finalists", "duel"))
+            if left == 0:
+                time.sleep(rng.uniform(0, 0.05))
+                process.kill()
+    return said
+
+
+def test_a_folder_of_another_run_is_refused_and_kept(model, tmp_path):
+    first = optimize(model, tmp_path / "run")
+    result = (first.folder / "result.json").read_bytes()
+    for change in ({"seed": 1}, {"placer": "cut"}, {"device": "CPU"}):
+        with pytest.raises(ConfigError, match=f"holds another run .*{next(iter(change))}"):
+            optimize(model, tmp_path / "run", **change)
+    assert (first.folder / "result.json").read_bytes() == result
+    more = optimize(model, tmp_path / "run", budget=9)
+    assert more.data["search"]["trials"] >= 9
+
+
+@pytest.mark.parametrize("torn", ["new-config.toml", "placed.xml"])
+def test_half_a_file_of_a_killed_set_up_is_no_obstacle(model, tmp_path, torn):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / torn).write_text("<?xml")
+    assert optimize(model, folder, "backend.split=0.8").verdict["status"] == "faster"
+
+
+def test_a_damaged_store_is_one_clear_error(model, tmp_path):
+    done = optimize(model, tmp_path / "run")
+    (done.folder / "run.db").write_bytes(b"no database, just some words\n" * 300)
+    for name in ("run.db-wal", "run.db-shm"):
+        (done.folder / name).unlink(missing_ok=True)
+    with pytest.raises(StoreError, match="cannot use the run store"):
+        optimize(model, tmp_path / "run")
+
+
+def test_a_folder_that_cannot_be_made(model, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot write the run folder"):
+        optimize(model, tmp_path / "file" / "run")
+
+
+def test_unknown_names_are_refused_before_anything_is_done(model, tmp_path):
+    for wrong in ({"placer": "absent"}, {"backend": "no.such.module"}, {"coarsener": "x"}):
+        with pytest.raises(UsageError, match="unknown"):
+            optimize(model, tmp_path / "run", **wrong)
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_device_leaves_nothing_to_search(model, tmp_path):
+    done = optimize(model, tmp_path / "run", device="CPU")
+    assert (done.verdict["status"], done.best["origin"], done.data["search"]["trials"]) == ("baseline", "CPU", 0)
+
+
+def test_the_real_runtime(model, tmp_path):
+    done = optimize(model, tmp_path / "run", "measure.min_time_ms=1", backend="openvino", budget=3)
+    assert done.verdict["status"] in ("faster", "same", "baseline")
+    names = [baseline["name"] for baseline in done.data["baselines"]]
+    assert {"CPU_A", "CPU_B", "HETERO:CPU_A,CPU_B (automatic)"} <= set(names)
+    assert all(baseline["error"] is None for baseline in done.data["baselines"])
+    assert done.data["accuracy"]["outputs"][0]["max_rel"] < 1e-3
+    compiled = ovplace.load(done.folder)
+    x = np.random.default_rng(0).normal(size=(1, 3, 8, 8)).astype(np.float32)
+    expected = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(x)[0]
+    np.testing.assert_allclose(compiled(x)[0], expected, rtol=1e-3, atol=1e-3)

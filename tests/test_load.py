@@ -1,0 +1,217 @@
+"""What a program gets from a placed model: the same numbers in another process, or one clear refusal."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import openvino as ov
+import pytest
+
+import ovplace
+from ovplace.core.device import Device
+from ovplace.devices import emulated_gpu
+from ovplace.errors import DeviceError, ModelError, OvplaceError, PlacementError
+from ovplace.ir import affinity, placed
+from ovplace.ir.prepare import prepare
+from ovplace.ir.read import read_graph
+from ovplace.testing import models
+
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+LOW = next(
+    (
+        p
+        for c, p in (("BF16", "bf16"), ("FP16", "f16"))
+        if c in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    ),
+    "f32",
+)
+VARIANTS = (Device("CPU_LOW", "CPU", {"INFERENCE_PRECISION_HINT": LOW}), Device("CPU_F32", "CPU", F32))
+
+PROGRAM = """
+import sys
+from pathlib import Path
+folder, source, mode = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+import ovplace
+if mode == "enabled":
+    ovplace.enable_emulated_gpu()
+if mode != "at once":
+    import openvino as ov
+    for path in (source, source, folder / "placed.xml"):
+        ov.Core().read_model(path).get_ordered_ops()
+import numpy as np
+compiled = ovplace.load(folder)
+np.save(folder / "there.npy", compiled(np.load(folder / "x.npy"))[0])
+"""
+
+
+def half(graph):
+    """Return {operation: 0 or 1}: Constants and Parameters stay with their readers, Results with their producers."""
+    late = graph.rank >= len(graph) // 2
+    for source, target in graph.edges[:, np.argsort(-graph.rank[graph.edges[1]])].T.tolist():
+        if graph.types[source] in ("Constant", "Parameter"):
+            late[source] = late[target]
+        if graph.types[target] == "Result":
+            late[target] = late[source]
+    return dict(zip(graph.names, late.astype(int).tolist(), strict=True))
+
+
+def write(folder, devices, model=None):
+    """Place a model's halves on two devices, as the end of a run does; return the table."""
+    folder.mkdir(exist_ok=True)
+    ov.save_model(model or models.residual(), folder / "source.xml", compress_to_fp16=False)
+    prepare(folder / "source.xml", folder / "placed.xml")
+    table = {name: devices[i].name for name, i in half(read_graph(folder / "placed.xml")).items()}
+    placed.write(ov.Core(), folder / "placed.xml", folder, table, devices, {"by": "test"})
+    return table
+
+
+def here(folder, devices, table, register):
+    """Return the input and what the placement computes in this process."""
+    core = ov.Core()
+    register(core, devices)
+    compiled = affinity.compile_placed(core, core.read_model(folder / "placed.xml"), table)
+    x = np.random.default_rng(0).normal(size=tuple(compiled.input(0).shape)).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    return compiled(x)[0]
+
+
+def there(folder, mode="after other models"):
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(folder / "source.xml"), mode]
+    subprocess.run(command, check=True)
+    return np.load(folder / "there.npy")
+
+
+@pytest.mark.parametrize("mode", ["at once", "after other models"])
+@pytest.mark.parametrize("name", ["residual", "int8_weights", "shared_scalar"])
+def test_another_process_computes_the_same_bits(tmp_path, name, mode):
+    from ovplace.devices.variants import register
+
+    table = write(tmp_path, VARIANTS, models.TINY[name]())
+    assert len(set(table.values())) == 2
+    expected = here(tmp_path, VARIANTS, table, register)
+    np.testing.assert_array_equal(there(tmp_path, mode), expected)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import ovplace
+ovplace.enable_emulated_gpu()
+import importlib.util
+spec = importlib.util.spec_from_file_location("test_load", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+from ovplace.devices.variants import register
+folder = Path(sys.argv[2])
+devices = (module.emulated_gpu.device(), module.Device("CPU", "CPU", module.F32))
+table = module.write(folder, devices)
+module.np.save(folder / "here.npy", module.here(folder, devices, table, register))
+"""
+
+
+@pytest.fixture(scope="module")
+def on_the_emulated_gpu(tmp_path_factory):
+    if problem := emulated_gpu.why_unavailable():
+        pytest.skip(problem)
+    folder = tmp_path_factory.mktemp("gpu")
+    subprocess.run([sys.executable, "-c", WRITER, __file__, str(folder)], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["at once", "enabled"])
+def test_the_emulated_gpu_is_found_again(on_the_emulated_gpu, mode):
+    np.testing.assert_array_equal(there(on_the_emulated_gpu, mode), np.load(on_the_emulated_gpu / "here.npy"))
+
+
+def test_the_emulated_gpu_cannot_be_had_when_openvino_is_loaded(on_the_emulated_gpu):
+    with pytest.raises(DeviceError, match="must be enabled before openvino is imported"):
+        ovplace.load(on_the_emulated_gpu)
+
+
+def test_the_tables_are_everywhere(tmp_path):
+    table = write(tmp_path, VARIANTS)
+    assert json.loads((tmp_path / "placement.json").read_text()) == table
+    model = ov.Core().read_model(tmp_path / "placed.xml")
+    assert json.loads(str(model.get_rt_info(["ovplace", "placement"]).value)) == table
+    assert {op.get_friendly_name() for op in model.get_ops()} == set(table)
+
+
+def test_a_placement_on_one_device_is_that_device(tmp_path):
+    table = dict.fromkeys(write(tmp_path, VARIANTS), "CPU_F32")
+    placed.write(ov.Core(), tmp_path / "placed.xml", tmp_path, table, VARIANTS, {})
+    assert ovplace.load(tmp_path).get_property("EXECUTION_DEVICES") == ["CPU_F32"]
+
+
+def test_a_program_may_bring_its_own_core(tmp_path):
+    write(tmp_path, VARIANTS)
+    core = ov.Core()
+    for _ in range(2):
+        assert set(ovplace.load(tmp_path, core).get_property("EXECUTION_DEVICES")) == {"CPU_LOW", "CPU_F32"}
+
+
+def edit(folder, name, old, new):
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+
+
+def other_model(folder):
+    table = write(folder / "other", VARIANTS, models.int8_weights())
+    (folder / "placement.json").write_text(json.dumps(table))
+
+
+def other_weights(folder):
+    raw = bytearray((folder / "placed.bin").read_bytes())
+    raw[5] ^= 64
+    (folder / "placed.bin").write_bytes(raw)
+
+
+def torn_weights(folder):
+    (folder / "placed.bin").write_bytes((folder / "placed.bin").read_bytes()[:10])
+
+
+def other_device(folder):
+    table = json.loads((folder / "placement.json").read_text())
+    (folder / "placement.json").write_text(json.dumps(dict.fromkeys(table, "NPU")))
+
+
+REFUSALS = {
+    "another model": (other_model, PlacementError, "of another model"),
+    "another version": (
+        lambda f: edit(f, "placed.xml", '<schema value="1"', '<schema value="7"'), PlacementError, "version 7",
+    ),
+    "no table": (lambda f: (f / "placement.json").unlink(), PlacementError, r"there is no .*placement\.json"),
+    "torn table": (lambda f: (f / "placement.json").write_text("{"), PlacementError, "cannot read the placement"),
+    "table of something else": (lambda f: (f / "placement.json").write_text("[1]"), PlacementError, "flat JSON object"),
+    "edited weights": (other_weights, PlacementError, "was changed"),
+    "torn weights": (torn_weights, ModelError, "weights file"),
+    "edited attribute": (lambda f: edit(f, "placed.xml", 'pads_begin="1, 1"', 'pads_begin="0, 0"'), OvplaceError, "."),
+    "another device": (other_device, PlacementError, "names device 'NPU'"),
+    "damaged devices": (
+        lambda f: edit(f, "placed.xml", "&quot;base&quot;", "&quot;x&quot;"), PlacementError, "cannot read the devices",
+    ),
+    "no model": (lambda f: (f / "placed.xml").unlink(), ModelError, "does not exist"),
+    "not finished": (
+        lambda f: prepare(f / "source.xml", f / "placed.xml"), PlacementError, "holds no placement yet",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_what_does_not_fit_is_refused_in_one_line(tmp_path, case):
+    spoil, kind, words = REFUSALS[case]
+    write(tmp_path, VARIANTS)
+    assert ovplace.load(tmp_path)
+    spoil(tmp_path)
+    with pytest.raises(kind, match=words) as caught:
+        ovplace.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_device_that_is_not_here_is_named(tmp_path):
+    write(tmp_path, (Device("NPU", "NPU"), VARIANTS[1]))
+    with pytest.raises(DeviceError, match="needs device 'NPU'"):
+        ovplace.load(tmp_path)

@@ -1,0 +1,89 @@
+"""Every assignment of devices to legal groups compiles, runs and computes what the whole model computes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import openvino as ov
+import pytest
+
+from ovplace import zoo
+from ovplace.backends.openvino import Backend
+from ovplace.core.device import Device
+from ovplace.core.measurement import Candidate, Job, MeasureSpec
+from ovplace.core.problem import Problem
+from ovplace.devices import emulated_gpu
+from ovplace.ir.legal import legal_groups
+from ovplace.ir.prepare import prepare
+from ovplace.ir.read import read_graph
+from ovplace.seeds import generator
+from ovplace.testing.assignments import random_assignments, stretches
+
+# The emulated GPU must come before openvino, which the imports of this file bring.
+CHILD = "from ovplace.devices import emulated_gpu; emulated_gpu.enable(); import runpy; runpy.run_path({file!r}, None, '__main__')"
+LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+ONCE = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0, deadline_s=60)
+CPU_LIMIT, EMULATED_LIMIT = 1e-4, 1e-3
+
+
+def prepared(name: str, folder: Path) -> Path:
+    """Return the prepared model of a recipe at its small size, or of an ONNX file."""
+    source = Path(name)
+    if source.suffix != ".onnx":
+        recipe = zoo.recipe(name)
+        source = folder / "source.xml"
+        ov.save_model(recipe.build(recipe.SMALL), source, compress_to_fp16=False)
+    prepare(source, folder / "model.xml")
+    return folder / "model.xml"
+
+
+def problem_of(path: Path, devices: tuple[Device, ...], backend: Backend) -> Problem:
+    graph = read_graph(path)
+    return Problem(graph, legal_groups(graph), devices, backend.supported(), np.empty((len(graph), 0)))
+
+
+def failures(
+    name: str, devices: tuple[Device, ...], count: int, limit: float, folder: Path, *, coarse: bool
+) -> list[str]:
+    """Return what went wrong with `count` random assignments."""
+    path = prepared(name, folder)
+    backend = Backend(Job(str(path), devices))
+    problem = problem_of(path, devices, backend)
+    rng = generator(0, name)
+    placements = (
+        [stretches(problem, 4, rng) for _ in range(count)] if coarse else random_assignments(problem, count, rng)
+    )
+    found = []
+    for number, placement in enumerate(placements):
+        [m] = backend.measure([Candidate("random", placement)], ONCE)
+        if not m.ok or m.max_error > limit:
+            found.append(f"{name} {number}: {m.error} {m.error_text} {m.max_error:.1e}")
+    return found
+
+
+@pytest.mark.parametrize("name", [*zoo.names(), *map(str, LIGHT)], ids=lambda name: Path(name).stem)
+def test_twenty_random_assignments_between_two_cpus(name, tmp_path):
+    devices = (Device("CPU", "CPU", F32), Device("CPU_B", "CPU", F32))
+    assert failures(name, devices, 20, CPU_LIMIT, tmp_path, coarse=False) == []
+
+
+def test_there_are_nine_light_models():
+    assert len(LIGHT) == 9
+
+
+@pytest.mark.skipif(bool(emulated_gpu.why_unavailable()), reason=emulated_gpu.why_unavailable())
+@pytest.mark.parametrize("name", [*zoo.names(), *map(str, LIGHT)], ids=lambda name: Path(name).stem)
+def test_random_assignments_between_the_cpu_and_the_emulated_gpu(name, tmp_path):
+    call = [sys.executable, "-c", CHILD.format(file=__file__), name, str(tmp_path)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+if __name__ == "__main__":
+    pair = (emulated_gpu.device(), Device("CPU", "CPU", F32))
+    print(json.dumps(failures(sys.argv[1], pair, 3, EMULATED_LIMIT, Path(sys.argv[2]), coarse=True)))
