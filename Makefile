@@ -17,7 +17,7 @@ demo: $(READY)
 	$(BIN)/ovplace optimize models/demo.xml --output runs/demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2
 
 lint: $(READY)
 	$(BIN)/ruff check .

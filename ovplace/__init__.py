@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ovplace.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from ovplace.api import load as load
     from ovplace.api import optimize as optimize
     from ovplace.devices.emulated_gpu import enable as enable_emulated_gpu
 
-__version__ = "0.1.0"
 __all__ = ["enable_emulated_gpu", "load", "optimize"]
 
 

@@ -99,14 +99,16 @@ def _section(name: str, table: Mapping[str, object]) -> str:
 
 
 def _key(key: str) -> str:
-    return key if key.isidentifier() and key.isascii() else json.dumps(key)
+    return key if key.isidentifier() and key.isascii() else value_text(key)
 
 
 def value_text(value: object) -> str:
     """Return a value as TOML."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(k)} = {value_text(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(k)} = {value_text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(value_text(item) for item in value) + "]"
-    # JSON's escapes are TOML's; only the three values below are written alike by neither accident nor chance.
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float):
+        return repr(value)  # inf and nan are TOML, but not JSON
+    # JSON's escapes are TOML's, which wants one more character escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from ovplace import __version__
 from ovplace.cli.errors import exit_code
 from ovplace.cli.options import common
 from ovplace.cli.talk import Talk
+from ovplace.version import __version__
 
 COMMANDS = ("optimize", "measure", "inspect", "devices", "export", "models", "placers", "config")
 

@@ -18,24 +18,17 @@ _NEXT = {
 }
 
 
-@click.command(short_help="Write a run's answer in another form.")
+_FORMS = "\b\nForms:\n" + "\n".join(f"  {name:<7} {what}" for name, what in FORMATS.items())
+
+
+@click.command(short_help="Write a run's answer in another form.", epilog=_FORMS)
 @click.argument("run", metavar="RUN")
-@click.option("--to", "form", required=True, type=click.Choice(FORMATS), help="The form.")
+@click.option("--to", "form", required=True, type=click.Choice(list(FORMATS)), help="The form.")
 @click.option("-o", "--output", metavar="PATH", help="File, or folder for ir; texts go to standard output by default.")
 @options.common
 @click.pass_obj
 def command(talk: Talk, run: str, form: str, output: str | None) -> None:
-    r"""Write the answer in the folder RUN in another form.
-
-    \b
-    ir      folder with placed.xml, placed.bin and placement.json, for ovplace.load
-    json    flat JSON, operation name to device
-    blob    compiled blob for core.import_model, bound to this OpenVINO and these drivers
-    netron  IR for viewing whose layers show their device
-    dot     Graphviz, a colour a device, transfers on the edges
-    python  Python program that loads the placed model with OpenVINO alone
-    cpp     C++ program that loads the placed model with OpenVINO alone
-    """
+    """Write the answer in the folder RUN in another form."""
     from ovplace import export
 
     folder = Path(run)

@@ -70,8 +70,8 @@ class DuelConfig:
     """
 
     finalists: int = 3
-    rounds: int = 4
-    blocks: int = 10
+    rounds: int = 6
+    blocks: int = 8
     repeats: int = 3
     min_time_ms: float = 20.0
     null_control: bool = True

@@ -45,6 +45,13 @@ def discover(core: ov.Core) -> tuple[Device, ...]:
     return tuple(_describe(core, name) for name in core.available_devices if _PHYSICAL.fullmatch(name))
 
 
+def physical_devices() -> tuple[Device, ...]:
+    """Return what `discover` finds with a Core of its own; never the emulated GPU, unless it is enabled here."""
+    import openvino as ov
+
+    return discover(ov.Core())
+
+
 def missing(devices: Sequence[Device], root: Path = Path("/"), platform: str = sys.platform) -> tuple[Hint, ...]:
     """Return how to get the kinds of device that `devices` lack.
 

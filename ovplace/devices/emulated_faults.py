@@ -37,4 +37,4 @@ def _swaps_last_two(op: ov.Node) -> bool:
     order = op.input_value(1).get_node()
     if order.get_type_name() != "Constant":
         return True
-    return [int(axis) for axis in order.get_data().reshape(-1)] == [0, 2, 1]  # type: ignore[attr-defined]
+    return [int(axis) for axis in order.get_data().reshape(-1)] == [0, 2, 1]

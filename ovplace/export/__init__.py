@@ -1,7 +1,7 @@
 """Forms in which an answer can be taken elsewhere: one format a file, in two kinds.
 
 A text format holds `text(folder) -> str`; a file format holds `TARGET`, the usual name of what it writes, and
-`write(folder, target) -> paths`. Both hold `SUMMARY`.
+`write(folder, target) -> paths`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from types import ModuleType
 
 from ovplace.errors import PlacementError, StoreError, UsageError
 
-FILES = ("ir", "blob", "netron")
-TEXTS = ("json", "dot", "python", "cpp")
-FORMATS = (*FILES, *TEXTS)
+FILES = {
+    "ir": "folder with placed.xml, placed.bin and placement.json, for ovplace.load",
+    "blob": "compiled model for core.import_model, bound to this OpenVINO and these drivers",
+    "netron": "IR for viewing whose layers show their device",
+}
+TEXTS = {
+    "json": "flat JSON, operation name to device",
+    "dot": "Graphviz, a colour a device, transfers on the edges",
+    "python": "Python program that loads the placed model with OpenVINO alone",
+    "cpp": "C++ program that loads the placed model with OpenVINO alone",
+}
+FORMATS = FILES | TEXTS
 
 
 def load(name: str) -> ModuleType:

@@ -7,7 +7,6 @@ from pathlib import Path
 from ovplace.api import load
 from ovplace.errors import ModelError
 
-SUMMARY = "compiled blob for core.import_model, bound to this OpenVINO and these drivers"
 TARGET = "placed.blob"
 
 

@@ -11,8 +11,6 @@ import openvino as ov
 from ovplace.export.registration import Step, steps, target
 from ovplace.ir import placed
 
-SUMMARY = "C++ program that loads the placed model with OpenVINO alone"
-
 _PROGRAM = """\
 // Loads a model placed by ovplace: each operation on its device.{emulated}
 #include <fstream>

@@ -12,8 +12,6 @@ from ovplace.core.graph import OpGraph
 from ovplace.ir import placed
 from ovplace.ir.read import read
 
-SUMMARY = "Graphviz, a colour a device, transfers on the edges"
-
 _COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fc9272", "#d9d9d9")
 
 

@@ -10,7 +10,6 @@ import openvino as ov
 from ovplace.errors import UsageError
 from ovplace.ir import placed
 
-SUMMARY = "folder with placed.xml, placed.bin and placement.json, for ovplace.load"
 TARGET = "ir"
 
 

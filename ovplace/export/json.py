@@ -9,8 +9,6 @@ import openvino as ov
 
 from ovplace.ir import placed
 
-SUMMARY = "flat JSON, operation name to device"
-
 
 def text(folder: Path) -> str:
     """Return the placement of `folder`."""

@@ -15,7 +15,6 @@ import openvino as ov
 from ovplace.errors import UsageError
 from ovplace.ir import placed
 
-SUMMARY = "IR for viewing whose layers show their device"
 TARGET = "netron.xml"
 
 

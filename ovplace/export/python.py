@@ -10,8 +10,6 @@ import openvino as ov
 from ovplace.export.registration import Step, steps, target
 from ovplace.ir import placed
 
-SUMMARY = "Python program that loads the placed model with OpenVINO alone"
-
 _EMULATED = """\
 import ovplace
 

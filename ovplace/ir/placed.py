@@ -36,29 +36,29 @@ class Placed:
 
 
 def write(
-    core: ov.Core,
     prepared: Path,
     folder: Path,
     table: Mapping[str, str],
     devices: Sequence[Device],
     provenance: Mapping[str, object],
+    core: ov.Core | None = None,
 ) -> None:
     """Write `placed.xml/.bin` and `placement.json` into `folder`.
 
     The model's rt_info carries the same table: per-operation affinities do not survive `save_model`.
 
     Args:
-        core: reads the model.
         prepared: the prepared model; may lie in `folder` under the same name.
         folder: where the files go.
         table: device name of every operation.
         devices: the devices the table names.
         provenance: what else the model shall remember of the run.
+        core: reads the model; a new one by default.
 
     Raises:
         PlacementError: the files cannot be written.
     """
-    model = core.read_model(prepared)
+    model = (core or ov.Core()).read_model(prepared)
     used = [device.to_dict() for device in devices if device.name in set(table.values())]
     about = {
         "schema": str(SCHEMA),

@@ -9,10 +9,8 @@ from ovplace.search.session import PREPARED, Session
 
 def write_placed(session: Session, data: Data, placement: Placement) -> None:
     """Write `placement.json` and `placed.xml/.bin` with the run's provenance."""
-    import openvino as ov
-
     from ovplace.ir.placed import write
 
     provenance = {key: data[key] for key in ("verdict", "best", "environment")}
     table = placement.to_names(session.graph)
-    write(ov.Core(), session.folder / PREPARED, session.folder, table, session.devices, provenance)
+    write(session.folder / PREPARED, session.folder, table, session.devices, provenance)

@@ -178,7 +178,7 @@ def _search(outcome: Outcome) -> Data:
 
 
 def _environment(outcome: Outcome) -> Data:
-    from ovplace import __version__
+    from ovplace.version import __version__
 
     drivers: Mapping[str, str] = {d.name: d.facts["driver"] for d in outcome.session.devices if d.facts.get("driver")}
     return {

@@ -87,16 +87,14 @@ def check_settings(config: RunConfig) -> None:
 
 def choose_devices(config: RunConfig) -> Selection:
     """Return the devices of a run: what `-d` says, or what the machine has."""
-    import openvino as ov
-
     from ovplace.devices import emulated_gpu
-    from ovplace.devices.discover import discover
+    from ovplace.devices.discover import physical_devices
 
     return select(
         config.search.device,
         config.devices,
         config.search.emulate_gpu,
-        discover(ov.Core()),
+        physical_devices(),
         emulated_gpu.why_unavailable(),
     )
 

@@ -11,9 +11,9 @@ from ovplace.core.problem import Problem
 
 
 def random_assignments(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Placement]:
-    """Yield placements, in turns each group by itself and runs of the group order of one to thirty-two stretches."""
+    """Yield placements: one in five with each group by itself, the others of two to thirty-two stretches."""
     for number in range(count):
-        if number % 2:
+        if number % 5 == 0:
             yield problem.lift(rng.integers(len(problem.devices), size=problem.n_groups))
         else:
             yield stretches(problem, int(2 ** rng.integers(1, 6)), rng)

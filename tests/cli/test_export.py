@@ -11,8 +11,9 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ovplace import api
+from ovplace import api, export
 from ovplace.core.device import Device
+from ovplace.errors import UsageError
 from ovplace.ir.placed import write
 from ovplace.ir.prepare import prepare
 
@@ -29,7 +30,7 @@ def split(tiny, tmp_path_factory):
     table = {name: "CPU_B" if "conv1" in name or "w1" in name else "CPU" for name in names}
     f32 = {"INFERENCE_PRECISION_HINT": "f32"}
     devices = [Device("CPU", "CPU", f32), Device("CPU_B", "CPU", f32)]
-    write(core, folder / "prepared.xml", folder, table, devices, {})
+    write(folder / "prepared.xml", folder, table, devices, {})
     return folder
 
 
@@ -48,6 +49,13 @@ def test_ir_is_loaded_as_the_run_is(ovplace, split, tmp_path, outputs):
     assert done.code == 0
     assert [Path(line).name for line in done.out.splitlines()] == ["placed.xml", "placed.bin", "placement.json"]
     np.testing.assert_array_equal(infer(api.load(tmp_path / "out")), outputs)
+
+
+def test_forms(ovplace):
+    said = ovplace("export", "-h").out
+    assert all(f"{name:<7} {what}" in said for name, what in export.FORMATS.items())
+    with pytest.raises(UsageError, match="unknown format 'pdf'; there are: ir, blob"):
+        export.load("pdf")
 
 
 def test_json_is_the_placement(ovplace, split, tmp_path):
@@ -117,7 +125,6 @@ def test_the_emulated_gpu_is_enabled_by_the_program_and_said_in_the_other(ovplac
     core = ov.Core()
     names = [op.get_friendly_name() for op in core.read_model(tmp_path / "prepared.xml").get_ops()]
     write(
-        core,
         tmp_path / "prepared.xml",
         tmp_path,
         dict.fromkeys(names, "GPU"),

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovplace.core.graph import OpGraph
+from ovplace.core.partition import Partition
+from ovplace.core.placement import Placement
+from ovplace.errors import PlacementError
+from ovplace.testing.graphs import chain, diamond, layered
+
+LABELS = st.lists(st.integers(-3, 5), min_size=1, max_size=20)
+N = 24
+GRAPH = layered(N, seed=4)
+GROUPS = st.lists(st.integers(0, 6), min_size=N, max_size=N).map(Partition.from_labels)
+DEVICES = ("CPU_0", "CPU_1", "CPU_2")
+CHOICES = st.lists(st.integers(0, 2), min_size=N, max_size=N)
+
+
+@given(LABELS)
+def test_labels_become_groups_by_first_appearance(labels):
+    of = Partition.from_labels(labels)
+    first = list(dict.fromkeys(labels))
+    assert [first[g] for g in of.group_of] == labels
+    assert of.n_groups == len(first)
+    assert sorted(np.concatenate(of.members).tolist()) == list(range(len(labels)))
+    assert all((of.group_of[members] == g).all() for g, members in enumerate(of.members))
+
+
+@given(GROUPS, st.data())
+def test_composing_and_lifting_agree(fine, data):
+    coarse = Partition.from_labels(
+        data.draw(st.lists(st.integers(0, 3), min_size=fine.n_groups, max_size=fine.n_groups))
+    )
+    both = fine.then(coarse)
+    choice = data.draw(st.lists(st.integers(0, 2), min_size=both.n_groups, max_size=both.n_groups))
+    at_once = both.lift(choice, DEVICES)
+    in_steps = fine.lift(np.array(choice)[coarse.group_of], DEVICES)
+    assert at_once.hash == in_steps.hash
+    np.testing.assert_array_equal(at_once.device_of, np.array(choice)[both.group_of])
+
+
+def test_the_identity_changes_nothing():
+    of = Partition.from_labels([2, 2, 7, 1])
+    np.testing.assert_array_equal(Partition.identity(4).then(of).group_of, of.group_of)
+    np.testing.assert_array_equal(of.then(Partition.identity(3)).group_of, of.group_of)
+
+
+@pytest.mark.parametrize("gap", [[0, 2], [1, 2], [-1, 0]])
+def test_groups_have_no_gaps(gap):
+    with pytest.raises(ValueError, match="without gaps"):
+        Partition(np.array(gap))
+
+
+def test_lengths_are_checked():
+    of = Partition(np.array([0, 0, 1]))
+    for act in (lambda: of.then(Partition.identity(3)), lambda: of.lift([0], DEVICES), lambda: of.quotient(diamond())):
+        with pytest.raises(ValueError, match=r"partition|expected"):
+            act()
+
+
+@given(GROUPS)
+def test_the_quotient_counts_each_tensor_once_per_reader(of):
+    found = of.quotient(GRAPH)
+    expected: dict[tuple[int, int], set[tuple[int, int, int]]] = {}
+    for (source, target), (port, _), size in zip(GRAPH.edges.T, GRAPH.ports.T, GRAPH.out_bytes, strict=True):
+        pair = int(of.group_of[source]), int(of.group_of[target])
+        if pair[0] != pair[1]:
+            expected.setdefault(pair, set()).add((int(source), int(port), int(size)))
+    got = dict(zip(map(tuple, found.edges.T.tolist()), found.edge_bytes.tolist(), strict=True))
+    assert got == {pair: sum(size for *_, size in tensors) for pair, tensors in expected.items()}
+    assert found.sizes.tolist() == [len(members) for members in of.members]
+
+
+def test_a_cyclic_quotient_is_noticed():
+    of = Partition(np.array([0, 1, 0]))
+    line = chain(("Sin", "Add", "Relu"))
+    assert not of.quotient(line).is_acyclic
+    with pytest.raises(ValueError, match="cycle"):
+        of.quotient(line, acyclic=True)
+    assert Partition(np.array([0, 0, 1])).quotient(line, acyclic=True).is_acyclic
+
+
+@given(CHOICES, CHOICES)
+def test_equal_hash_means_equal_devices(a, b):
+    one, other = Placement(np.array(a), DEVICES), Placement(np.array(b), DEVICES)
+    assert (one.hash == other.hash) == (a == b)
+
+
+@given(CHOICES)
+def test_how_the_devices_are_listed_does_not_matter(choice):
+    of = Placement(np.array(choice), DEVICES)
+    listed = Placement(5 - np.array(choice), (*"abc", *DEVICES[::-1]))
+    assert listed.hash == of.hash
+    assert Placement.from_names(GRAPH, of.to_names(GRAPH)).hash == of.hash
+    assert set(of.used) == set(of.to_names(GRAPH).values())
+    assert of.is_uniform == (len(set(choice)) == 1)
+    assert sum(of.ops_per_device().values()) == N
+
+
+@given(CHOICES)
+def test_submodels_of_one_device_each_in_an_order_that_can_run(choice):
+    chain_ = Placement(np.array(choice), DEVICES).submodels(GRAPH)
+    assert set(chain_) == {DEVICES[d] for d in choice}
+
+
+@given(st.lists(st.integers(0, 1), min_size=12, max_size=12))
+def test_a_chain_is_cut_where_the_device_changes(choice):
+    line = chain(("Sin",) * 12)
+    of = Placement(np.array(choice), DEVICES)
+    expected = [DEVICES[d] for i, d in enumerate(choice) if i == 0 or d != choice[i - 1]]
+    assert of.submodels(line) == expected
+    assert of.cut_bytes(line) == 1000 * (len(expected) - 1)
+
+
+def test_constants_and_parameters_cost_nothing():
+    types = ("Parameter", "Constant", "Add", "Result")
+    of = OpGraph(
+        names=types, types=types, attributes=({},) * 4, edges=np.array([[0, 1, 2], [2, 2, 3]]),
+        ports=np.array([[0, 0, 0], [0, 1, 0]]), shapes=(((1,),),) * 4, element_types=(("f32",),) * 4,
+        out_bytes=np.array([4, 8, 16]), content_hash="",
+    )  # fmt: skip
+    assert Placement(np.array([0, 1, 0, 0]), DEVICES).cut_bytes(of) == 0
+    assert Placement(np.array([1, 0, 0, 0]), DEVICES).cut_bytes(of) == 4
+
+
+def test_uniform_placements():
+    of = Placement.uniform(4, "CPU_1", DEVICES)
+    assert (of.used, of.is_uniform, of.cut_bytes(chain(("Sin",) * 4))) == (("CPU_1",), True, 0)
+    assert Placement.uniform(4, "CPU_1").hash == of.hash != Placement.uniform(4, "CPU_2").hash
+    assert Placement.uniform(3, "CPU_1").hash != of.hash
+
+
+@pytest.mark.parametrize("wrong", [[0, 3], [-1, 0]])
+def test_unknown_devices_are_refused(wrong):
+    with pytest.raises(ValueError, match="device indices"):
+        Placement(np.array(wrong), DEVICES)
+
+
+def test_a_table_of_another_model_is_refused():
+    of = diamond()
+    table = dict.fromkeys(of.names, "CPU")
+    for wrong, words in (
+        ({**table, "stranger": "CPU"}, "1 of its names are not in the model"),
+        ({name: "CPU" for name in of.names[1:]}, "1 of 6 operations are not in it"),
+    ):
+        with pytest.raises(PlacementError, match=words):
+            Placement.from_names(of, wrong)
