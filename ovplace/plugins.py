@@ -137,7 +137,7 @@ def _convert(hint: Any, value: object, place: str) -> object:
             if origin is int and isinstance(value, float) and value != int(value):
                 raise ValueError
             return origin(value)
-        if isinstance(value, origin):
+        if isinstance(value, origin) and not isinstance(value, bool):
             return value
     except (TypeError, ValueError, OverflowError):
         pass

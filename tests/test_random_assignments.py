@@ -23,7 +23,12 @@ from ovplace.seeds import generator
 from ovplace.testing.assignments import random_assignments, stretches
 
 # The emulated GPU must come before openvino, which the imports of this file bring.
-CHILD = "from ovplace.devices import emulated_gpu; emulated_gpu.enable(); import runpy; runpy.run_path({file!r}, None, '__main__')"
+CHILD = """
+from ovplace.devices import emulated_gpu
+emulated_gpu.enable()
+import runpy
+runpy.run_path({file!r}, None, "__main__")
+"""
 LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 ONCE = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0, deadline_s=60)

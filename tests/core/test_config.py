@@ -94,7 +94,7 @@ def test_what_is_not_understood_is_named(text, words):
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1.5, [1], {"a": 1}, True])
 def test_values_of_another_type_are_refused(value):
-    with pytest.raises(ConfigError, match="'search.budget' must be int"):
+    with pytest.raises(ConfigError, match=r"'search\.budget' must be int"):
         toml.build({"search": {"budget": value}})
 
 

@@ -31,13 +31,6 @@ def alive(pid):
     return Path(f"/proc/{pid}").exists()
 
 
-def gone(pid, within_s=10.0):
-    end = time.monotonic() + within_s
-    while alive(pid) and time.monotonic() < end:
-        time.sleep(0.02)
-    return not alive(pid)
-
-
 @pytest.fixture
 def make():
     made = []
