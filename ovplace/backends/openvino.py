@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -46,8 +47,6 @@ class _Ready:
     submodels: tuple[str, ...] = ()
     outputs: Any = ()
     execution: str = ""
-    kept: bool = False
-    inferring_ms: float = 0.0
 
 
 class Backend:
@@ -77,6 +76,7 @@ class Backend:
         self._model = self._core.read_model(job.model_path)
         self._inputs = self._read_inputs()
         self._kept: OrderedDict[str, _Ready] = OrderedDict()
+        self._spent_ms = {"compiling_ms": 0.0, "inferring_ms": 0.0}  # in the runtime, since the last answer
         self._reference = self._whole_model_outputs()
 
     @classmethod
@@ -110,9 +110,10 @@ class Backend:
         """Compile the candidates, check their outputs and time them in turns."""
         ready = [self._ready(candidate) for candidate in candidates]
         samples: list[list[list[float]]] = [[] for _ in ready]
+        pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
         running = {i: r for i, r in enumerate(ready) if r.failure is None}
-        pace = {i: self._warm_up(r, spec) for i, r in running.items()}
-        hopeless = {i for i in running if pace.get(i, 0) > spec.hopeless_ratio * min(pace.values())}
+        fastest = min((pace[i] for i in running), default=0.0)
+        hopeless = {i for i in running if pace[i] > spec.hopeless_ratio * fastest}
         for block in range(spec.blocks):
             for i, r in list(running.items()):
                 if i in hopeless and block:
@@ -123,7 +124,22 @@ class Backend:
                     r.failure = _failure(ErrorKind.INFER, error)
                     del running[i]
         self._forget()
-        return [self._measurement(r, parts) for r, parts in zip(ready, samples, strict=True)]
+        measured = [self._measurement(r, parts) for r, parts in zip(ready, samples, strict=True)]
+        return [self._with_spending(measured[0]), *measured[1:]] if measured else []
+
+    def _with_spending(self, measurement: Measurement) -> Measurement:
+        """Return the first measurement of an answer with all the time the runtime took for it, failures' included."""
+        spent = {key: f"{value:.3f}" for key, value in self._spent_ms.items()}
+        self._spent_ms = dict.fromkeys(self._spent_ms, 0.0)
+        return replace(measurement, facts={**measurement.facts, **spent})
+
+    @contextmanager
+    def _spending(self, key: str) -> Iterator[None]:
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self._spent_ms[key] += (perf_counter() - start) * 1e3
 
     def _measurement(self, ready: _Ready, blocks: list[list[float]]) -> Measurement:
         if ready.failure is not None:
@@ -135,20 +151,13 @@ class Backend:
             first_ms=ready.first_ms,
             submodels=ready.submodels,
             outputs=ready.outputs,
-            facts={
-                "execution_devices": ready.execution,
-                "compiling_ms": "0" if ready.kept else f"{ready.compile_ms:.3f}",
-                "inferring_ms": f"{ready.inferring_ms:.3f}",
-            },
+            facts={"execution_devices": ready.execution},
         )
 
     def _ready(self, candidate: Candidate) -> _Ready:
         """Return the candidate compiled, run once and checked; the reference comes from the last request."""
         if candidate.hash not in self._kept:
             self._kept[candidate.hash] = self._compile(candidate)
-        else:
-            self._kept[candidate.hash].kept = True
-            self._kept[candidate.hash].inferring_ms = 0.0
         self._kept.move_to_end(candidate.hash)
         return self._kept[candidate.hash]
 
@@ -161,7 +170,8 @@ class Backend:
     def _compile(self, candidate: Candidate) -> _Ready:
         try:
             start = perf_counter()
-            compiled = self._compiled(candidate)
+            with self._spending("compiling_ms"):
+                compiled = self._compiled(candidate)
             compile_ms = (perf_counter() - start) * 1e3
             submodels = self._submodels(candidate, compiled)
         except PlacementError as error:
@@ -237,7 +247,7 @@ class Backend:
         start = perf_counter()
         ready.request.infer()
         latency_ms = (perf_counter() - start) * 1e3
-        ready.inferring_ms += latency_ms
+        self._spent_ms["inferring_ms"] += latency_ms
         return latency_ms
 
     def _start_state(self, request: ov.InferRequest) -> None:
@@ -267,9 +277,11 @@ class Backend:
 
     def _whole_model_outputs(self) -> list[Any]:
         try:
-            compiled = self._core.compile_model(self._model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+            with self._spending("compiling_ms"):
+                compiled = self._core.compile_model(self._model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
             request = self._request(compiled)
-            request.infer()
+            with self._spending("inferring_ms"):
+                request.infer()
         except RuntimeError as error:
             text = " ".join(str(error).split())[:300]
             raise ModelError(

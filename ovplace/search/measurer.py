@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,12 +16,36 @@ from ovplace.store.run_store import RunStore, Stored, cache_key
 
 @dataclass
 class Seconds:
-    """Where the wall time of a run went."""
+    """Where the wall time of a run went.
+
+    Attributes:
+        compiling: in the runtime's compilations.
+        inferring: in inferences, untimed ones included.
+        requests: waiting for measurements.
+        placer: in the placer.
+        search: in the ask/tell loop as a whole.
+        search_outside: part of `search` in which the runtime neither compiled nor inferred.
+    """
 
     compiling: float = 0.0
     inferring: float = 0.0
     requests: float = 0.0
     placer: float = 0.0
+    search: float = 0.0
+    search_outside: float = 0.0
+
+    @property
+    def working(self) -> float:
+        """Seconds of compiling and inferring."""
+        return self.compiling + self.inferring
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """Account for the loop that runs inside."""
+        start, before = time.monotonic(), self.working
+        yield
+        self.search = time.monotonic() - start
+        self.search_outside = max(0.0, self.search - (self.working - before))
 
 
 @dataclass

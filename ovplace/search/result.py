@@ -158,7 +158,6 @@ def _accuracy(outcome: Outcome) -> Data:
 
 def _search(outcome: Outcome) -> Data:
     trials, seconds = outcome.trials, outcome.seconds
-    working = seconds.compiling + seconds.inferring
     return {
         "placer": outcome.session.config.search.placer,
         "coarsener": outcome.session.config.search.coarsener,
@@ -172,8 +171,12 @@ def _search(outcome: Outcome) -> Data:
             "compiling": seconds.compiling,
             "inferring": seconds.inferring,
             "placer": seconds.placer,
+            "search": seconds.search,
         },
-        "outside_fraction": max(0.0, 1 - working / outcome.total_s) if outcome.total_s else 0.0,
+        "outside_fraction": {
+            "search": seconds.search_outside / seconds.search if seconds.search else 0.0,
+            "run": max(0.0, 1 - seconds.working / outcome.total_s) if outcome.total_s else 0.0,
+        },
     }
 
 

@@ -107,7 +107,8 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
     measurer.limit = error_limit(session, baselines)
     trials: Sequence[Trial] = ()
     if len(session.devices) > 1:
-        trials = make_loop(measurer, baselines[0], listener).run()
+        with measurer.seconds.searching():
+            trials = make_loop(measurer, baselines[0], listener).run()
     duel = decide(measurer, baselines, trials, listener)
     total_s = time.monotonic() - start
     data = to_data(Outcome(session, baselines, trials, duel, measurer.seconds, total_s, command))
