@@ -166,6 +166,17 @@ def test_a_folder_of_another_run_is_refused_and_kept(model, tmp_path):
     assert more.data["search"]["trials"] >= 9
 
 
+def test_a_run_of_a_model_that_has_changed_since_is_refused(model, tmp_path):
+    folder = tmp_path / "run"
+    optimize(model, folder)
+    before = (folder / "result.json").read_bytes()
+    weights = model.with_suffix(".bin")
+    weights.write_bytes(bytes(reversed(weights.read_bytes())))
+    with pytest.raises(ConfigError, match="has changed since"):
+        optimize(model, folder)
+    assert (folder / "result.json").read_bytes() == before
+
+
 @pytest.mark.parametrize("torn", ["new-config.toml", "placed.xml"])
 def test_half_a_file_of_a_killed_set_up_is_no_obstacle(model, tmp_path, torn):
     folder = tmp_path / "run"

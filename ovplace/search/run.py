@@ -22,6 +22,7 @@ from ovplace.search.measurer import Measurer
 from ovplace.search.placed import write_placed
 from ovplace.search.result import Data, Outcome, to_data, write_json
 from ovplace.search.session import CONFIG, Session, check_settings, open_session
+from ovplace.search.source import fingerprint
 from ovplace.store.run_store import RunStore
 
 F32_LIMIT = 1e-3
@@ -42,9 +43,11 @@ def run(config: RunConfig, folder: Path, listener: Listener = silent, command: s
     check_settings(config)
     store = open_folder(config, folder)
     try:
+        source = _check_source(config, folder, store)
         session = open_session(config, folder, listener)
         try:
             _remember(config, folder)
+            store.put("source", source)
             return _search(session, store, listener, start, command)
         finally:
             session.pool.close()
@@ -71,6 +74,17 @@ def open_folder(config: RunConfig, folder: Path) -> RunStore:
     except OSError as error:
         raise StoreError(f"cannot write the run folder '{folder}': {error.strerror}; choose another with -o") from error
     return RunStore(folder / "run.db")
+
+
+def _check_source(config: RunConfig, folder: Path, store: RunStore) -> str:
+    """Return the fingerprint of the model, once it is sure that a run to be continued began with the same."""
+    found = fingerprint(Path(config.search.model))
+    if (folder / CONFIG).exists() and store.get("source") not in (None, found):
+        raise ConfigError(
+            f"'{config.search.model}' has changed since the run in '{folder}' began; choose another folder with -o, "
+            "or delete it"
+        )
+    return found
 
 
 def _remember(config: RunConfig, folder: Path) -> None:

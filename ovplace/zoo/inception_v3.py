@@ -12,30 +12,17 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo.layers import Builder, Tensor, Window, finish, image
+from ovplace.zoo.layers import Builder, ClassifierConfig, Tensor, Window, finish, image
 
 SUMMARY = "Inception-V3, 94 convolutions, 299x299"
 
 
 @dataclass(frozen=True)
-class Config:
-    """What can be chosen of the model.
+class Config(ClassifierConfig):
+    """An image classifier for larger images, 75 pixels a side or more."""
 
-    Attributes:
-        batch: Images at once, N of the input `[N, 3, H, W]`.
-        height: Image height in pixels, 75 or more.
-        width: Image width in pixels, 75 or more.
-        multiplier: Scale of all channel counts.
-        classes: Size of the output `[N, classes]`.
-        seed: Seed of the weights.
-    """
-
-    batch: int = 1
     height: int = 299
     width: int = 299
-    multiplier: float = 1.0
-    classes: int = 1000
-    seed: int = 0
 
 
 SMALL = Config(height=139, width=139, multiplier=0.5, classes=100)

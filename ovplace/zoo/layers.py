@@ -29,6 +29,27 @@ BIAS_STD = 0.05
 
 
 @dataclass(frozen=True)
+class ClassifierConfig:
+    """What can be chosen of an image classifier.
+
+    Attributes:
+        batch: Images at once, N of the input `[N, 3, H, W]`.
+        height: Image height in pixels.
+        width: Image width in pixels.
+        multiplier: Scale of all channel counts.
+        classes: Size of the output `[N, classes]`.
+        seed: Seed of the weights.
+    """
+
+    batch: int = 1
+    height: int = 224
+    width: int = 224
+    multiplier: float = 1.0
+    classes: int = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class Window:
     """What a convolution or pooling slides over the image.
 

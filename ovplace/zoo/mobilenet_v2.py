@@ -13,7 +13,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo.layers import RELU_GAIN, Builder, Tensor, Window, finish, image
+from ovplace.zoo.layers import RELU_GAIN, Builder, ClassifierConfig, Tensor, Window, finish, image
 
 SUMMARY = "MobileNetV2, 52 convolutions, 224x224"
 
@@ -32,27 +32,7 @@ STEM_CHANNELS = 32
 HEAD_CHANNELS = 1280
 
 
-@dataclass(frozen=True)
-class Config:
-    """What can be chosen of the model.
-
-    Attributes:
-        batch: Images at once, N of the input `[N, 3, H, W]`.
-        height: Image height in pixels.
-        width: Image width in pixels.
-        multiplier: Scale of all channel counts.
-        classes: Size of the output `[N, classes]`.
-        seed: Seed of the weights.
-    """
-
-    batch: int = 1
-    height: int = 224
-    width: int = 224
-    multiplier: float = 1.0
-    classes: int = 1000
-    seed: int = 0
-
-
+Config = ClassifierConfig
 SMALL = Config(height=128, width=128, multiplier=0.75, classes=100)
 
 

@@ -6,12 +6,10 @@ the 3x3 convolution, as in torchvision's version 1.5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import openvino as ov
 
-from ovplace.zoo.layers import Builder, Tensor, Window, finish, image
+from ovplace.zoo.layers import Builder, ClassifierConfig, Tensor, Window, finish, image
 
 SUMMARY = "ResNet-50, 53 convolutions, 224x224"
 
@@ -24,27 +22,7 @@ BRANCH_GAIN = 0.25
 """Keeps what a branch adds small; at a gain of 1 the variance would double with every block."""
 
 
-@dataclass(frozen=True)
-class Config:
-    """What can be chosen of the model.
-
-    Attributes:
-        batch: Images at once, N of the input `[N, 3, H, W]`.
-        height: Image height in pixels.
-        width: Image width in pixels.
-        multiplier: Scale of all channel counts.
-        classes: Size of the output `[N, classes]`.
-        seed: Seed of the weights.
-    """
-
-    batch: int = 1
-    height: int = 224
-    width: int = 224
-    multiplier: float = 1.0
-    classes: int = 1000
-    seed: int = 0
-
-
+Config = ClassifierConfig
 SMALL = Config(height=96, width=96, multiplier=0.5, classes=100)
 
 
