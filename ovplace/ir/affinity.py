@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import openvino as ov
 
@@ -61,10 +63,32 @@ def submodel_chain(compiled: ov.CompiledModel) -> tuple[str, ...]:
     """Return the device of each submodel that HETERO really formed, in running order.
 
     Read from the header of the exported blob: the property HETERO_NUMBER_OF_SUBMODELS can be wrong (a counter leaks
-    from earlier compilations in the same process).
+    from earlier compilations in the same process). The weights behind the header are not written.
     """
-    header = compiled.export_model().getvalue().split(b"\n", 1)[0].decode(errors="replace")
+    blob = _Header()
+    try:
+        compiled.export_model(blob)
+    except RuntimeError:
+        if not blob.complete:
+            raise
+    header = blob.getvalue().split(b"\n", 1)[0].decode(errors="replace")
     return tuple(re.findall(r'compiled_submodel device="([^"]+)"', header))
+
+
+class _Header(io.BytesIO):
+    """Takes one line and refuses the rest."""
+
+    complete = False
+
+    def write(self, data: Any, /) -> int:
+        if self.complete:
+            raise _EnoughError
+        self.complete = b"\n" in bytes(data)
+        return super().write(data)
+
+
+class _EnoughError(Exception):
+    """The header is there."""
 
 
 def check_chain(placement: Placement, chain: tuple[str, ...]) -> None:
