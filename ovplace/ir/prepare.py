@@ -37,10 +37,13 @@ def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | Non
     if target_xml.resolve() == Path(source).resolve():
         raise UsageError(f"preparing '{source}' would overwrite it while it is read; choose another folder")
     core = core or ov.Core()
-    model = open_model(core, source)
-    stabilise(model, counted(model, open_model(core, source)))
-    make_static(model, shapes)
-    fold(model)
+    model, again = open_model(core, source), open_model(core, source)
+    read = counted(model, again)
+    for one in (model, again):
+        stabilise(one, read)
+        make_static(one, shapes)
+        fold(one)
+    stabilise(model, counted(model, again))  # what reshaping and folding have named by the counter, too
     unshare_constants(model)
     make_unique(model)
     _save(model, target_xml)

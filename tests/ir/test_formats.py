@@ -1,0 +1,48 @@
+"""Formats of other frameworks: read, made static, prepared alike every time, placed on two devices."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.backends.openvino import Backend
+from ovplace.core.device import Device
+from ovplace.core.measurement import Candidate, Job, MeasureSpec
+from ovplace.core.problem import Problem
+from ovplace.errors import ModelError
+from ovplace.ir.legal import legal_groups
+from ovplace.ir.prepare import prepare
+from ovplace.ir.read import read_graph
+from ovplace.seeds import generator
+from ovplace.testing.assignments import random_assignments
+
+DATA = Path(__file__).parent / "data"
+FORMATS = {"small.tflite": "", "small.pb": "", "small.pdmodel": "[1,3,32,32]"}
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+PAIR = (Device("CPU_A", "CPU", F32), Device("CPU_B", "CPU", F32))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_prepared_alike_every_time(name, tmp_path):
+    for attempt in ("first", "second"):
+        prepare(DATA / name, tmp_path / f"{attempt}.xml", FORMATS[name])
+    first, second = read_graph(tmp_path / "first.xml"), read_graph(tmp_path / "second.xml")
+    assert first.names == second.names
+    assert first.content_hash == second.content_hash
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_runs_however_it_is_placed(name, tmp_path):
+    prepare(DATA / name, tmp_path / "model.xml", FORMATS[name])
+    graph, backend = read_graph(tmp_path / "model.xml"), Backend(Job(str(tmp_path / "model.xml"), PAIR))
+    problem = Problem(graph, legal_groups(graph), PAIR, backend.supported(), np.empty((len(graph), 0)))
+    once = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0)
+    for placement in random_assignments(problem, 5, generator(0, name)):
+        [measured] = backend.measure([Candidate("random", placement)], once)
+        assert measured.ok, measured.error_text
+        assert measured.max_error < 1e-4
+
+
+def test_a_dynamic_batch_asks_for_a_shape(tmp_path):
+    with pytest.raises(ModelError, match=r"--shape 'img\[\?,3,32,32\]'"):
+        prepare(DATA / "small.pdmodel", tmp_path / "model.xml")
