@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ovplace.core.measurement import MeasureSpec
-from ovplace.core.run_config import DuelConfig, RunConfig, SearchConfig
+from ovplace.core.run_config import CostsConfig, DuelConfig, RunConfig, SearchConfig
 from ovplace.errors import ConfigError
 from ovplace.plugins import fill
 
-_TYPED = {"search": SearchConfig, "measure": MeasureSpec, "duel": DuelConfig}
+_TYPED = {"search": SearchConfig, "measure": MeasureSpec, "duel": DuelConfig, "costs": CostsConfig}
 _FREE = ("placer", "coarsener", "backend", "devices")
 
 Tables = dict[str, dict[str, object]]

@@ -77,20 +77,30 @@ class Candidate:
         name: what tables call it, such as `CPU` or `trial 12`.
         placement: the devices of the operations; None where OpenVINO decides.
         target: the device string OpenVINO gets where `placement` is None, such as `AUTO:GPU,CPU`.
+        part: indices of the operations that are compiled and timed alone, fed with the tensors that the whole model
+            has there; empty for the whole model. The placement still names a device for every operation.
     """
 
     name: str
     placement: Placement | None = None
     target: str = ""
+    part: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that exactly one of placement and target is there."""
         if (self.placement is None) == (not self.target):
             raise ValueError(f"candidate '{self.name}' needs a placement or a target, and not both")
+        if self.part and self.placement is None:
+            raise ValueError(f"candidate '{self.name}' is a part of the model, which needs a placement")
 
     @property
     def hash(self) -> str:
         """Equal for candidates that compile to the same thing."""
+        if self.part:
+            assert self.placement is not None
+            digest = hashlib.blake2b(self.placement.hash.encode(), digest_size=12)
+            digest.update(np.array(self.part, dtype="<i4").tobytes())
+            return digest.hexdigest()
         if self.placement is not None:
             return self.placement.hash
         return hashlib.blake2b(self.target.encode(), digest_size=12).hexdigest()

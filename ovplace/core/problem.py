@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ovplace.core.costs import CostTable
 from ovplace.core.dag import strong_labels, topological_order
 from ovplace.core.device import Device
 from ovplace.core.graph import BoolArray, FloatArray, IntArray, OpGraph
@@ -27,6 +28,7 @@ class Problem:
         supported: which device can run which operation, `[N, D]`.
         features: one row an operation, `[N, F]`.
         seed: root seed.
+        costs: what groups, transfers and submodels cost, where that is known: for placers with `needs_costs`.
     """
 
     graph: OpGraph = field(repr=False)
@@ -35,6 +37,7 @@ class Problem:
     supported: BoolArray = field(repr=False)
     features: FloatArray = field(repr=False)
     seed: int = 0
+    costs: CostTable | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Check shapes, and that every group has a device."""
@@ -45,6 +48,10 @@ class Problem:
             raise ValueError(f"expected {n} feature rows, got {len(self.features)}")
         if len(self.partition.group_of) != n:
             raise ValueError(f"expected a partition of {n} operations, got {len(self.partition.group_of)}")
+        if self.costs is not None and self.costs.group_ms.shape != (self.n_groups, d):
+            raise ValueError(
+                f"expected costs of {self.n_groups} groups on {d} devices, got {self.costs.group_ms.shape}"
+            )
         homeless = np.flatnonzero(~self.allowed.any(axis=1))
         if len(homeless):
             op = int(self.partition.members[int(homeless[0])][0])

@@ -41,7 +41,8 @@ class Coarsener(Protocol):
 class Placer(Protocol):
     """Proposes placements and learns from how they did.
 
-    Built as `Placer(problem, config)`; draws only from `ovplace.seeds.generator(problem.seed, "placer", ...)`.
+    Built as `Placer(problem, config)`; draws only from `ovplace.seeds.generator(problem.seed, "placer", ...)`. A class
+    with a true attribute `needs_costs` gets a problem with `costs`: the parts of the model are then measured first.
     """
 
     def ask(self, n: int) -> Sequence[Placement]:

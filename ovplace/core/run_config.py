@@ -83,6 +83,28 @@ class DuelConfig:
 
 
 @dataclass(frozen=True)
+class CostsConfig:
+    """The `[costs]` section: how the parts of the model are measured for placers that need a cost model.
+
+    Attributes:
+        budget_s: seconds of measuring parts, at most; the most telling parts come first.
+        repeats: samples of each part in a block.
+        blocks: blocks, in which the parts of a request take turns.
+        reuse: take what was measured before for the same model, devices and versions from the user's cache folder.
+    """
+
+    budget_s: float = 60.0
+    repeats: int = 2
+    blocks: int = 2
+    reuse: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.budget_s <= 0 or self.repeats < 1 or self.blocks < 1:
+            raise ValueError("budget_s, repeats and blocks must be positive")
+
+
+@dataclass(frozen=True)
 class RunConfig:
     """A whole run: each section a dataclass, plug-in sections as plain tables checked by the plug-in's `Config`.
 
@@ -90,6 +112,7 @@ class RunConfig:
         search: what, where, how much.
         measure: how each placement is timed.
         duel: how the final comparison is made.
+        costs: how parts of the model are measured, where the placer asks for that.
         placer: the placer's settings.
         coarsener: the coarsener's settings.
         backend: the backend's settings.
@@ -99,6 +122,7 @@ class RunConfig:
     search: SearchConfig = field(default_factory=SearchConfig)
     measure: MeasureSpec = field(default_factory=MeasureSpec)
     duel: DuelConfig = field(default_factory=DuelConfig)
+    costs: CostsConfig = field(default_factory=CostsConfig)
     placer: Mapping[str, object] = field(default_factory=dict)
     coarsener: Mapping[str, object] = field(default_factory=dict)
     backend: Mapping[str, object] = field(default_factory=dict)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
+from ovplace.core.costs import CostTable, Traffic
 from ovplace.core.dag import connected_labels
 from ovplace.core.device import Device
 from ovplace.core.graph import BoolArray, FloatArray, OpGraph
@@ -111,8 +112,8 @@ def problem(
     partition: Partition | None = None,
     supported: BoolArray | None = None,
 ) -> Problem:
-    """Return the problem of placing a graph; by default every operation is a group that runs everywhere."""
-    return Problem(
+    """Return the problem of placing a graph, at random costs; by default each operation is a group and runs anywhere."""
+    bare = Problem(
         graph=of,
         partition=partition or Partition.identity(len(of)),
         devices=devices(n_devices),
@@ -120,6 +121,7 @@ def problem(
         features=np.zeros((len(of), 1)),
         seed=seed,
     )
+    return replace(bare, costs=costs(bare, seed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,3 +182,31 @@ def every_placement(of: Problem) -> Iterator[Placement]:
 def optimum_ms(of: Problem, cost: SequentialCost) -> float:
     """Return the lowest latency of all placements in ms, by trying each."""
     return min(cost.latency_ms(of.graph, placement) for placement in every_placement(of))
+
+
+def costs(of: Problem, seed: int = 0, transfer_ms: float = 0.3, submodel_ms: float = 0.1) -> CostTable:
+    """Return random costs for the groups of a problem, with links that differ by direction, and some fused pairs.
+
+    Args:
+        of: the problem; groups that cannot run on a device cost infinitely much there.
+        seed: of the draw.
+        transfer_ms: about what passing a tensor costs, where a group costs 1 ms.
+        submodel_ms: about what a submodel costs.
+    """
+    rng = generator(seed, "testing", "costs", of.n_groups)
+    g, d, q = of.n_groups, len(of.devices), of.quotient.edges.shape[1]
+    work = np.where(of.allowed, rng.gamma(2.0, 0.5, (g, d)), np.inf)
+    fused = rng.random((q, d)) * (rng.random((q, 1)) < 0.3)
+    ends = np.minimum(work[of.quotient.edges[0]], work[of.quotient.edges[1]])
+    return CostTable(
+        traffic=Traffic.between(of.graph, of.partition),
+        edges=of.quotient.edges,
+        group_ms=work,
+        saving_ms=0.25 * fused * np.where(np.isfinite(ends), ends, 0.0),
+        latency_ms=transfer_ms * rng.random((d, d)),
+        ms_per_byte=transfer_ms * rng.random((d, d)) / 1000,
+        submodel_ms=submodel_ms * rng.random(d),
+        group_bytes=1000.0 * rng.random(g),
+        memory_bytes=np.full(d, np.inf),
+        source="random",
+    )

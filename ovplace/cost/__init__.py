@@ -1,0 +1,1 @@
+"""The sequential cost model of HETERO: evaluating it, fitting it to measurements, and solving it exactly."""
