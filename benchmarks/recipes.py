@@ -1,8 +1,8 @@
 """What a search comes to on the benchmark models: one JSON line a model.
 
-    python benchmarks/recipes.py demo siren hyperbolic unet resnet-50 --budget 40
+    python benchmarks/recipes.py demo siren hyperbolic unet resnet-50 --budget 40 --placer min_cut local_search
 
-Source of the table in the README. Every run is a whole `ovplace optimize` in a fresh folder.
+Source of the tables in the README and in docs/placers.md. Every run is a whole `ovplace optimize` in a fresh folder.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="+")
     parser.add_argument("--budget", default="40")
+    parser.add_argument("--placer", nargs="+", default=[""], help="each model is searched by each; the default one's")
     parser.add_argument("--device", help="as ovplace optimize -d takes it; what the machine has by default")
     arguments = parser.parse_args()
     devices = ["-d", arguments.device] if arguments.device else []
-    for model in arguments.models:
+    for model, placer in product(arguments.models, arguments.placer):
+        options = [*devices, *(["--placer", placer] if placer else []), "--budget", arguments.budget]
         with tempfile.TemporaryDirectory() as folder:
-            print(
-                json.dumps(row(model, optimized(model, Path(folder), [*devices, "--budget", arguments.budget]))),
-                flush=True,
-            )
+            print(json.dumps(row(model, optimized(model, Path(folder), options))), flush=True)
 
 
 def optimized(model: str, folder: Path, options: list[str]) -> dict[str, Any]:
@@ -48,6 +48,7 @@ def row(model: str, result: dict[str, Any]) -> dict[str, Any]:
     verdict, best = result["verdict"], result["best"]
     return {
         "model": model,
+        "placer": result["search"]["placer"],
         "status": verdict["status"],
         "answer": best["ops_per_device"],
         "submodels": len(best["submodels"]),

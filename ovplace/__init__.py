@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from ovplace.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from ovplace.api import bound as bound
     from ovplace.api import load as load
     from ovplace.api import optimize as optimize
     from ovplace.devices.emulated_gpu import enable as enable_emulated_gpu
 
-__all__ = ["enable_emulated_gpu", "load", "optimize"]
+__all__ = ["bound", "enable_emulated_gpu", "load", "optimize"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,7 +28,7 @@ def __getattr__(name: str) -> Any:
         from ovplace.devices.emulated_gpu import enable
 
         return enable
-    if name in ("load", "optimize"):
+    if name in ("bound", "load", "optimize"):
         from ovplace import api
 
         return getattr(api, name)

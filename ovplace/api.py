@@ -1,4 +1,4 @@
-"""The Python interface: `optimize` and `load`."""
+"""The Python interface: `optimize`, `load` and `bound`."""
 
 from __future__ import annotations
 
@@ -84,6 +84,26 @@ def optimize(
             f"the answer in '{target}' is {done.best['origin']}; try a larger --budget or other devices"
         )
     return done
+
+
+def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener = silent) -> dict[str, Any]:
+    """Return how far the answer of a finished run is from the optimum of the cost model.
+
+    Args:
+        folder: the run folder.
+        time_limit_s: of the solver, which then says how near it came.
+        listener: is told each step.
+
+    Returns:
+        What `ovplace bound --json` prints: the answer's value under the model, fitted to the run's measurements; the
+        optimum with its lower bound and placement; the solvers' certificates; how well the model fits.
+
+    Raises:
+        OvplaceError: there is no finished run, or what it lacks cannot be measured on this machine.
+    """
+    from ovplace.search.bound import bound as find
+
+    return find(Path(folder), time_limit_s, listener)
 
 
 def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:

@@ -17,10 +17,14 @@ from ovplace.core.accuracy import compare_all
 from ovplace.core.device import Device
 from ovplace.core.graph import BoolArray
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
+from ovplace.core.placement import Placement
 from ovplace.errors import ModelError, PlacementError
 
 if TYPE_CHECKING:
     import openvino as ov
+
+    from ovplace.ir.feeds import Feeds
+    from ovplace.ir.submodel import Part
 
 SUMMARY = "real inferences with OpenVINO on this machine"
 
@@ -76,6 +80,8 @@ class Backend:
         self._model = self._core.read_model(job.model_path)
         self._inputs = self._read_inputs()
         self._kept: OrderedDict[str, _Ready] = OrderedDict()
+        self._parts: dict[tuple[int, ...], Part | Exception] = {}  # of the present request
+        self._feeds: Feeds | None = None
         self._spent_ms = {"compiling_ms": 0.0, "inferring_ms": 0.0}  # in the runtime, since the last answer
         self._reference = self._whole_model_outputs()
 
@@ -107,13 +113,13 @@ class Backend:
         return table
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
-        """Compile the candidates, check their outputs and time them in turns."""
+        """Compile the candidates, check the outputs of those that are whole models, and time them in turns."""
+        self._extract(candidates)
         ready = [self._ready(candidate) for candidate in candidates]
         samples: list[list[list[float]]] = [[] for _ in ready]
         pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
         running = {i: r for i, r in enumerate(ready) if r.failure is None}
-        fastest = min((pace[i] for i in running), default=0.0)
-        hopeless = {i for i in running if pace[i] > spec.hopeless_ratio * fastest}
+        hopeless = _hopeless({i: pace[i] for i in running}, candidates, spec.hopeless_ratio)
         for block in range(spec.blocks):
             for i, r in list(running.items()):
                 if i in hopeless and block:
@@ -156,6 +162,8 @@ class Backend:
 
     def _ready(self, candidate: Candidate) -> _Ready:
         """Return the candidate compiled, run once and checked; the reference comes from the last request."""
+        if candidate.part:  # one of hundreds, each asked for once
+            return self._compile(candidate)
         if candidate.hash not in self._kept:
             self._kept[candidate.hash] = self._compile(candidate)
         self._kept.move_to_end(candidate.hash)
@@ -166,6 +174,29 @@ class Backend:
             del self._kept[key]
         while len(self._kept) > self._config.keep_compiled:
             self._kept.popitem(last=False)
+
+    def _extract(self, candidates: Sequence[Candidate]) -> None:
+        """Cut out the parts that are asked for, and record what goes into them."""
+        from ovplace.ir.feeds import Feeds
+        from ovplace.ir.submodel import extract
+
+        self._parts = {}
+        for part in {candidate.part for candidate in candidates if candidate.part}:
+            try:
+                self._parts[part] = extract(self._model, part)
+            except (PlacementError, RuntimeError) as error:
+                self._parts[part] = error
+        found = [part for part in self._parts.values() if not isinstance(part, Exception)]
+        if found:
+            self._feeds = self._feeds or Feeds(self._core, self._model, self._inputs)
+            with self._spending("compiling_ms"):
+                self._feeds.record(found)
+
+    def _part(self, candidate: Candidate) -> Part:
+        part = self._parts[candidate.part]
+        if isinstance(part, Exception):
+            raise part
+        return part
 
     def _compile(self, candidate: Candidate) -> _Ready:
         try:
@@ -179,13 +210,19 @@ class Backend:
         except Exception as error:  # OpenVINO raises RuntimeError, and others where plugins throw through
             return _Ready(failure=_failure(ErrorKind.COMPILE, error))
         try:
+            if candidate.part:
+                return self._first_of_part(candidate, compiled, compile_ms, submodels)
             return self._first(compiled, compile_ms, submodels)
         except Exception as error:
             return _Ready(failure=_failure(ErrorKind.INFER, error))
 
     def _compiled(self, candidate: Candidate) -> ov.CompiledModel:
-        from ovplace.ir.affinity import compile_placement
+        from ovplace.ir.affinity import compile_placed, compile_placement
+        from ovplace.ir.submodel import devices_of
 
+        if candidate.part:
+            part = self._part(candidate).model
+            return compile_placed(self._core, part, devices_of(part, self._device_names(candidate)))
         if candidate.placement is not None:
             return compile_placement(self._core, self._model, candidate.placement)
         # AUTO answers from the CPU until its choice is compiled; that would be timed by accident.
@@ -200,16 +237,28 @@ class Backend:
             known = {device.name for device in self._job.devices}
             chain = submodel_chain(compiled) if candidate.target.startswith("HETERO") else ()
             return tuple(name if name in known else name.removesuffix(".0") for name in chain)
-        if candidate.placement.is_uniform:
-            return candidate.placement.used
+        placement = candidate.placement
+        if candidate.part:
+            placement = Placement(placement.device_of[list(candidate.part)], placement.devices)
+        if placement.is_uniform:
+            return placement.used
         chain = submodel_chain(compiled)
-        check_chain(candidate.placement, chain)
+        check_chain(placement, chain)
         return chain
+
+    def _device_names(self, candidate: Candidate) -> dict[str, str]:
+        """Return the devices of the operations of the candidate's part by name."""
+        from ovplace.ir.affinity import op_names
+
+        names, placement = op_names(self._model), candidate.placement
+        assert placement is not None
+        if len(names) != len(placement.device_of):
+            raise PlacementError(f"the placement has {len(placement.device_of)} operations, the model {len(names)}")
+        return {names[i]: placement.devices[placement.device_of[i]] for i in candidate.part}
 
     def _first(self, compiled: ov.CompiledModel, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
         request = self._request(compiled)
-        ready = _Ready(request, compile_ms=compile_ms, submodels=submodels)
-        ready.first_ms = self._timed(ready)
+        ready = self._run_once(request, compile_ms, submodels)
         if any(device.emulated for device in self._job.devices):
             # The emulated GPU may still be copying weights during its first inference (wrong numbers in about one
             # of four compilations of a 137-way split); every later one is right.
@@ -221,6 +270,20 @@ class Backend:
         if broken is not None:
             text = f"output '{broken.name}' is of another shape or not finite where the whole model's on the CPU is"
             ready.failure = Measurement.failed(ErrorKind.OUTPUT_MISMATCH, text, outputs=outputs, submodels=submodels)
+        return ready
+
+    def _first_of_part(
+        self, candidate: Candidate, compiled: ov.CompiledModel, compile_ms: float, submodels: tuple[str, ...]
+    ) -> _Ready:
+        request = compiled.create_infer_request()
+        assert self._feeds is not None
+        for i, tensor in enumerate(self._feeds.tensors(self._part(candidate), self._job.seed)):
+            request.set_input_tensor(i, tensor)
+        return self._run_once(request, compile_ms, submodels)
+
+    def _run_once(self, request: ov.InferRequest, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
+        ready = _Ready(request, compile_ms=compile_ms, submodels=submodels)
+        ready.first_ms = self._timed(ready)
         return ready
 
     def _warm_up(self, ready: _Ready, spec: MeasureSpec) -> float:
@@ -303,6 +366,14 @@ class Backend:
         if device.emulated:
             known -= {op.get_friendly_name() for op in self._model.get_ops() if is_faulty(op)}
         return known
+
+
+def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit: float) -> set[int]:
+    """Return which candidates are `limit` times slower than another that computes the same: whole models, or a part."""
+    fastest: dict[tuple[int, ...], float] = {}
+    for i, ms in pace.items():
+        fastest[candidates[i].part] = min(ms, fastest.get(candidates[i].part, ms))
+    return {i for i, ms in pace.items() if ms > limit * fastest[candidates[i].part]}
 
 
 def _outputs(request: ov.InferRequest) -> list[Any]:

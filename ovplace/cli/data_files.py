@@ -1,16 +1,15 @@
-"""Files that come with ovplace: beside the package in a checkout, inside it in an installed wheel."""
+"""What `--config` and `--profile` name: files of the user, or those that come with ovplace."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-_PACKAGE = Path(__file__).parents[1]
-_ROOTS = (_PACKAGE / "share", _PACKAGE.parent)
+from ovplace.errors import UsageError
+from ovplace.shipped import shipped
 
-
-def shipped(name: str) -> Path | None:
-    """Return the file `name`, such as `models/demo.xml`, None if there is none."""
-    return next((root / name for root in _ROOTS if (root / name).is_file()), None)
+SIMULATE = "simulate"
+"""The backend that `--profile` implies."""
 
 
 def config_path(text: str | None) -> Path | None:
@@ -19,3 +18,20 @@ def config_path(text: str | None) -> Path | None:
         return None
     own = None if Path(text).exists() else shipped(f"configs/{text.removesuffix('.toml')}.toml")
     return own or Path(text)
+
+
+def profiled(settings: tuple[str, ...], search: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return `--set` texts and options in which `--profile` is what it stands for: a backend and its machine.
+
+    Raises:
+        UsageError: another backend is asked for at the same time.
+    """
+    rest = {key: value for key, value in search.items() if key != "profile"}
+    profile = search.get("profile")
+    if profile is None:
+        return settings, rest
+    if rest.get("backend") not in (None, SIMULATE):
+        raise UsageError(
+            f"--profile is of a simulated machine, --backend is '{rest['backend']}'; leave one of them out"
+        )
+    return (*settings, f"backend.machine={profile}"), rest | {"backend": SIMULATE}

@@ -36,13 +36,14 @@ def command(
     A placement names the operations of the prepared model: those of a run's placed.xml, or of the model of that run.
     """
     from ovplace import config as toml
-    from ovplace.cli.data_files import config_path
+    from ovplace.cli.data_files import config_path, profiled
     from ovplace.cli.model_path import checked
     from ovplace.cli.progress import listening
     from ovplace.cli.tables import show_json
     from ovplace.errors import BackendError
     from ovplace.search.measure_one import measure
 
+    settings, search = profiled(settings, search)
     given = {"model": checked(model), **options.given(search)}
     config = toml.effective(config_path(config_file), settings, given)
     table = _read(Path(placement)) if placement else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ovplace import zoo
-from ovplace.cli.data_files import shipped
 from ovplace.errors import ModelError
+from ovplace.shipped import shipped
 
 
 def checked(text: str) -> str:

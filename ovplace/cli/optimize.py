@@ -42,9 +42,10 @@ def command(
 
     MODEL is of any format that OpenVINO reads. A stopped run goes on where it was when the same command is given again.
     """
-    from ovplace.cli.data_files import config_path
+    from ovplace.cli.data_files import config_path, profiled
     from ovplace.cli.model_path import checked
 
+    settings, search = profiled(settings, search)
     path, options_given, file = checked(model), options.given(search), config_path(config_file)
     if dry_run:
         from ovplace import config

@@ -40,6 +40,12 @@ def _completes(role: str) -> Callable[[click.Context, click.Parameter, str], lis
     return complete
 
 
+def _machines(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    from ovplace.shipped import shipped_in
+
+    return [CompletionItem(name) for name in shipped_in("configs/devices", ".toml") if name.startswith(start)]
+
+
 def _louder(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
         ctx.ensure_object(Talk).verbosity = 1
@@ -109,6 +115,12 @@ measuring = _all(
     click.option("-i", "--input", metavar="FILE.npz", help="One array an input; random inputs by default."),
     click.option("--seed", type=int, help="Seed of everything random."),
     click.option("--backend", metavar="NAME", shell_complete=_completes("backends"), help="What measures."),
+    click.option(
+        "--profile",
+        metavar="NAME|FILE",
+        shell_complete=_machines,
+        help="Simulate a machine instead of measuring here: one that comes with ovplace, or a TOML file.",
+    ),
     click.option(
         "--emulate-gpu/--no-emulate-gpu",
         default=None,

@@ -31,6 +31,8 @@ def verdict_lines(data: Data) -> Iterator[str]:
     """Yield the verdict in plain sentences."""
     verdict = data["verdict"]
     yield _answer(data)
+    if machine := _machine(data):
+        yield f"All figures are simulated, on the machine {machine}; no inference was run."
     for name, default in verdict["defaults"].items():
         if default and verdict["status"] == "faster":
             yield _against_default(data, name, default)
@@ -43,11 +45,17 @@ def verdict_lines(data: Data) -> Iterator[str]:
 
 
 def label(data: Mapping[str, Any], name: str) -> str:
-    """Return a device's or a baseline's name in which emulated devices are called that."""
-    emulated = [device["name"] for device in data["devices"] if device["emulated"]]
-    for device in emulated:
-        name = re.sub(rf"(?<![\w.]){re.escape(device)}(?![\w.])", f"{device} (emulated)", name)
+    """Return a device's or a baseline's name in which emulated and simulated devices are called that."""
+    simulated = _machine(data)
+    for device in data["devices"]:
+        if word := "emulated" if device["emulated"] else "simulated" if simulated else "":
+            name = re.sub(rf"(?<![\w.]){re.escape(device['name'])}(?![\w.])", f"{device['name']} ({word})", name)
     return name
+
+
+def _machine(data: Mapping[str, Any]) -> str:
+    """Return the name of the simulated machine, "" where the figures are measured."""
+    return str(data.get("environment", {}).get("simulated", ""))
 
 
 def _row(data: Data, baseline: Data) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, IntArray, OpGraph, frozen_array
+from ovplace.core.graph import BoolArray, FloatArray, IntArray, OpGraph, frozen_array
 from ovplace.core.partition import Partition
 
 
@@ -128,6 +128,11 @@ class CostTable:
         """Return the cost of passing each tensor from each device to each other one, `[T, D, D]`; 0 to itself."""
         cost = self.latency_ms + self.traffic.n_bytes[:, None, None] * self.ms_per_byte
         return np.asarray(cost * (1 - np.eye(self.n_devices)))
+
+    def fits(self, device_of: IntArray) -> BoolArray:
+        """Return which placements `[B, G]` stay within the memory of every device, `[B]`."""
+        used = [(self.group_bytes * (device_of == device)).sum(axis=1) for device in range(self.n_devices)]
+        return np.asarray((np.stack(used, axis=1) <= self.memory_bytes).all(axis=1))
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON, the inverse of `from_dict`; infinite becomes None."""

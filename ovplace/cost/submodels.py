@@ -13,7 +13,10 @@ from ovplace.core.dag import connected_labels, strong_labels, topological_order
 from ovplace.core.graph import BoolArray, IntArray
 
 _CHUNK_WORDS = 4_000_000
+"""Size of the largest arrays at a time, so that large batches need no more memory than small ones."""
+
 _Bits = NDArray[np.uint64]
+_Labels = NDArray[np.int32]
 
 
 def submodel_labels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
@@ -24,14 +27,16 @@ def submodel_labels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntA
         edges: directed pairs of neighbouring groups, `[2, Q]`; edges on a cycle of groups join, and order nothing.
         device_of: device of each group under each placement, `[B, G]`.
 
-    Cost: O(B Q G / 64) for each round of cuts, and there are as many rounds as a region is left and entered again.
+    Cost: O(B (G + Q C / 64)) for each round of cuts, where at most C submodels need each other; there are as many
+    rounds as a region is left and entered again.
     """
     order = _Order(n_groups, edges)
-    size = max(1, _CHUNK_WORDS // max(1, n_groups * _words(n_groups)))
+    size = max(1, _CHUNK_WORDS // max(1, n_groups))
     parts = [
-        _labels(n_groups, edges, device_of[start : start + size], order) for start in range(0, len(device_of), size)
+        _labels(np.ascontiguousarray(device_of[start : start + size].T), edges, order).T
+        for start in range(0, len(device_of), size)
     ]
-    return np.concatenate(parts) if parts else np.empty((0, n_groups), dtype=np.int64)
+    return np.concatenate(parts).astype(np.int64) if parts else np.empty((0, n_groups), dtype=np.int64)
 
 
 def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devices: int) -> IntArray:
@@ -41,17 +46,23 @@ def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devic
     return np.stack([(first & (device_of == d)).sum(axis=1) for d in range(n_devices)], axis=1).astype(np.int64)
 
 
-def _labels(n: int, edges: IntArray, device_of: IntArray, order: _Order) -> IntArray:
-    joined = device_of[:, edges[0]] == device_of[:, edges[1]]
-    labels = _connected(n, edges, joined)
-    active = np.arange(len(device_of))
+def _labels(device_of: IntArray, edges: IntArray, order: _Order) -> _Labels:
+    """Return labels `[G, B]`: below, placements are columns, so that what is done group by group runs along memory."""
+    joined = device_of[edges[0]] == device_of[edges[1]]
+    labels = _connected(len(device_of), edges, joined)
+    active = np.arange(device_of.shape[1])
     while len(active):
-        cut = _returning_cuts(n, edges, joined[active], labels[active], order)
-        active = active[cut.any(axis=1)]
-        if len(active):
-            joined[active] &= ~cut[cut.any(axis=1)]
-            labels[active] = _connected(n, edges, joined[active])
-    return _without_mutual_needs(n, edges, joined, labels, order)
+        circles = _Circles(edges, labels[:, active])
+        active = active[circles.columns]
+        joined, own = joined[:, circles.columns], labels[:, active]
+        cut = joined & _returning_cuts(edges, own, order, circles)
+        stuck = ~cut.any(axis=0)
+        if stuck.any():
+            cut[:, stuck] = _mutual_cuts(edges, own[:, stuck], order, circles.component[:, stuck])
+        joined &= ~cut
+        labels[:, active] = _connected(len(device_of), edges, joined)
+        active, joined = active[~stuck], joined[:, ~stuck]
+    return labels
 
 
 class _Order:
@@ -63,63 +74,116 @@ class _Order:
         rank = np.empty(n, dtype=np.int64)
         rank[topological_order(n, edges[:, forward])] = np.arange(n)
         by_target = forward[np.argsort(rank[edges[1, forward]], kind="stable")]
-        self.steps = edges[:, by_target].T.tolist()
+        self.edges = edges[:, by_target]
+        self.steps = self.edges.T.tolist()
 
 
-def _words(n: int) -> int:
-    return (n + 63) // 64
+class _Circles:
+    """Which submodels of which placements need each other.
+
+    Attributes:
+        columns: placements in which some do, `[A]`.
+        component: the circle of each group under those, `[G, A]`.
+        number: the number of each group's submodel within its circle, `[G, A]`.
+        size: submodels in the largest circle.
+    """
+
+    def __init__(self, edges: IntArray, labels: _Labels) -> None:
+        n, count = labels.shape
+        flat = _flat(labels)
+        source, target = labels[edges[0]], labels[edges[1]]
+        between = source != target
+        pairs = np.stack([_flat(source)[between], _flat(target)[between]])
+        component = strong_labels(n * count, pairs).astype(np.int32)
+        heads = np.flatnonzero(labels == np.arange(n)[:, None])
+        sizes = np.bincount(component[heads], minlength=n * count)
+        shared = heads[sizes[component[heads]] > 1]
+        self.columns = np.unique(shared % max(count, 1))
+        self.size = int(sizes.max(initial=0))
+        number = np.zeros(n * count, dtype=np.int32)
+        number[shared] = _places(component[shared])
+        self.component = component[flat[:, self.columns]]
+        self.number = number[flat[:, self.columns]]
 
 
-def _connected(n: int, edges: IntArray, joined: BoolArray) -> IntArray:
-    """Return the lowest group of each group's connected region, `[B, G]`."""
-    row, edge = np.nonzero(joined)
-    offset = row * n
-    count = len(joined)
-    component = connected_labels(count * n, np.stack([edges[0, edge] + offset, edges[1, edge] + offset]))
-    _, first = np.unique(component, return_index=True)  # components are numbered by their lowest member
-    return np.asarray(first[component].reshape(count, n) - np.arange(count)[:, None] * n, dtype=np.int64)
+def _flat(groups: _Labels) -> _Labels:
+    """Return the index of each group of each placement among all of them, `[..., B]`."""
+    count = groups.shape[-1]
+    return np.asarray(groups * np.int32(count) + np.arange(count, dtype=np.int32), dtype=np.int32)
 
 
-def _returning_cuts(n: int, edges: IntArray, joined: BoolArray, labels: IntArray, order: _Order) -> BoolArray:
-    """Return the joined edges that lead into what depends on its own region from what does not, `[B, Q]`."""
-    rows = np.arange(len(labels))
-    word, bit = labels >> 6, np.left_shift(np.uint64(1), (labels & 63).astype(np.uint64))
-    behind: _Bits = np.zeros((n, len(labels), _words(n)), dtype=np.uint64)  # regions each group depends on
-    returning = np.zeros((n, len(labels)), dtype=bool)
+def _places(keys: _Labels) -> IntArray:
+    """Return how many earlier entries are equal to each, `[K]`."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    places = np.empty(len(keys), dtype=np.int64)
+    places[order] = np.arange(len(keys)) - np.searchsorted(ordered, ordered)
+    return places
+
+
+def _connected(n: int, edges: IntArray, joined: BoolArray) -> _Labels:
+    """Return the lowest group of each group's connected region, `[G, B]`."""
+    count = joined.shape[1]
+    ends = [_flat(np.broadcast_to(end[:, None], joined.shape).astype(np.int32))[joined] for end in edges]
+    component = connected_labels(n * count, np.stack(ends))
+    first = np.empty(component.max(initial=-1) + 1, dtype=np.int32)
+    first[component[::-1]] = np.arange(n * count, dtype=np.int32)[::-1]  # the last one written is the lowest
+    return np.asarray((first[component] // np.int32(max(count, 1))).reshape(n, count))
+
+
+def _returning_cuts(edges: IntArray, labels: _Labels, order: _Order, circles: _Circles) -> BoolArray:
+    """Return the edges that lead into what depends on its own region from what does not, `[Q, A]`.
+
+    A region that depends on itself does so around a circle, so that the bits of one circle are enough.
+    """
+    words = (circles.size + 63) // 64
+    size = max(1, _CHUNK_WORDS // max(1, len(labels) * words))
+    cut = np.empty((edges.shape[1], labels.shape[1]), dtype=bool)
+    for start in range(0, labels.shape[1], size):
+        part = slice(start, start + size)
+        own = _bits(circles.number[:, part], words)
+        returning = _returning(labels[:, part], circles.component[:, part], own, order)
+        cut[:, part] = returning[edges[1]] & ~returning[edges[0]]
+    return cut
+
+
+def _returning(label: _Labels, circle: _Labels, own: _Bits, order: _Order) -> BoolArray:
+    """Return which groups depend on their own region through another one, `[G, A]`.
+
+    Args:
+        label: region of each group, `[G, A]`.
+        circle: circle of each group, `[G, A]`.
+        own: bit of each group's region within its circle, `[G, W, A]`.
+        order: the edges that order groups.
+    """
+    behind: _Bits = np.zeros_like(own)  # regions of its circle that each group depends on
+    returning = np.zeros(label.shape, dtype=bool)
+    source, target = order.edges
+    same = label[source] == label[target]
+    inside = circle[source] == circle[target]
+    entering = inside & ~same
+    kept: _Bits = np.where(inside, ~np.uint64(0), np.uint64(0))
+    for edge, (a, b) in enumerate(order.steps):
+        # What reached `a` includes the region of `b` as seen from outside.
+        back = np.bitwise_or.reduce(behind[a] & own[b], axis=0) != 0
+        returning[b] |= (same[edge] & returning[a]) | (entering[edge] & back)
+        behind[b] |= (behind[a] | own[a]) & kept[edge]
+    return returning
+
+
+def _bits(number: _Labels, words: int) -> _Bits:
+    """Return the bit of each number, spread over `words` words, `[G, W, A]`."""
+    bit = np.left_shift(np.uint64(1), (number & 63).astype(np.uint64))
+    return np.stack([np.where(number >> 6 == word, bit, np.uint64(0)) for word in range(words)], axis=1)
+
+
+def _mutual_cuts(edges: IntArray, labels: _Labels, order: _Order, circle: _Labels) -> BoolArray:
+    """Return where to cut regions that need each other though no path returns, `[Q, A]`.
+
+    That is where the number of changes before differs.
+    """
+    level = np.zeros(labels.shape, dtype=np.int32)
     for source, target in order.steps:
-        same = labels[:, source] == labels[:, target]
-        # What reached `source` includes its own region as seen from outside.
-        own = (behind[source, rows, word[:, target]] & bit[:, target]) != 0
-        returning[target] |= np.where(same, returning[source], own)
-        behind[target] |= behind[source]
-        behind[target, rows, word[:, source]] |= bit[:, source]
-    return np.asarray(joined & returning[edges[1]].T & ~returning[edges[0]].T)
-
-
-def _without_mutual_needs(n: int, edges: IntArray, joined: BoolArray, labels: IntArray, order: _Order) -> IntArray:
-    """Cut regions that still need each other, though no path returns: where the number of changes before differs."""
-    count = len(labels)
-    offset = np.arange(count)[:, None] * n
-    between = labels[:, edges[0]] != labels[:, edges[1]]
-    pairs = np.stack([(labels[:, edges[0]] + offset)[between], (labels[:, edges[1]] + offset)[between]])
-    component = strong_labels(count * n, pairs)[labels + offset]
-    cyclic = np.flatnonzero((_sizes(component, labels, offset) > 1).any(axis=1))
-    if not len(cyclic):
-        return labels
-    level = np.zeros((len(cyclic), n), dtype=np.int64)
-    inside, own = component[cyclic], labels[cyclic]
-    for source, target in order.steps:
-        step = level[:, source] + (own[:, source] != own[:, target])
-        together = inside[:, source] == inside[:, target]
-        level[:, target] = np.maximum(level[:, target], np.where(together, step, 0))
-    labels = labels.copy()
-    labels[cyclic] = _connected(n, edges, joined[cyclic] & (level[:, edges[0]] == level[:, edges[1]]))
-    return labels
-
-
-def _sizes(component: IntArray, labels: IntArray, offset: IntArray) -> IntArray:
-    """Return how many regions share the strongly connected component of each group, `[B, G]`."""
-    regions = np.unique(labels + offset)
-    flat = component.reshape(-1)
-    counts = np.bincount(flat[regions], minlength=int(flat.max(initial=0)) + 1)
-    return np.asarray(counts[component], dtype=np.int64)
+        step = level[source] + (labels[source] != labels[target])
+        level[target] = np.maximum(level[target], np.where(circle[source] == circle[target], step, 0))
+    return np.asarray(level[edges[0]] != level[edges[1]])

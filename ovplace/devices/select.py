@@ -9,7 +9,7 @@ from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
 from ovplace.devices.syntax import DeviceRequest, check_together, from_tables, parse
 from ovplace.devices.variants import alias_name
-from ovplace.errors import DeviceError
+from ovplace.errors import DeviceError, UsageError
 
 _PRECISION = "INFERENCE_PRECISION_HINT"
 _LOW_PRECISIONS = {"BF16": "bf16", "FP16": "f16"}
@@ -25,11 +25,13 @@ class Selection:
         devices: in the order of HETERO's priorities.
         emulate: the measuring process has to call `emulated_gpu.enable`.
         note: what the user has to know about this choice, "" where it is just what was asked for.
+        simulated: name of the simulated machine that the devices are of, "" for real ones.
     """
 
     devices: tuple[Device, ...]
     emulate: bool = False
     note: str = ""
+    simulated: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,33 @@ def select(
         raise DeviceError(emulation_problem)
     requests = _requests(text, from_tables(tables))
     return _asked(requests, machine) if requests else _default(machine)
+
+
+def among(text: str, machine: str, devices: Sequence[Device]) -> Selection:
+    """Return the devices of a simulated machine, or those that `-d` names, in its order.
+
+    Args:
+        text: the text of `-d`, "" for all.
+        machine: name of the machine.
+        devices: its devices.
+
+    Raises:
+        UsageError: the text cannot be read, or sets properties, which a simulated device does not have.
+        DeviceError: a device is not on the machine.
+    """
+    by_name = {device.name: device for device in devices}
+    chosen = []
+    for request in parse(text) if text.strip() else ():
+        if not request.is_bare:
+            raise UsageError(f"device '{request.name}' has properties, a simulated device has none; write -d by names")
+        if request.name not in by_name:
+            raise DeviceError(
+                f"device '{request.name}' is not on the simulated machine '{machine}' (devices: {', '.join(by_name)})"
+            )
+        chosen.append(by_name[request.name])
+    kept = tuple(chosen) or tuple(devices)
+    listed = ", ".join(f"{device.name} is {device.facts['full_name']}" for device in kept)
+    return Selection(kept, note=f"simulated machine {machine}: {listed}; no inference is run", simulated=machine)
 
 
 def references(devices: Sequence[Device]) -> tuple[Device, ...]:

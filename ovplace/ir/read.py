@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import openvino as ov
 
 from ovplace.core.graph import OpGraph
+from ovplace.errors import ModelError
 from ovplace.ir.bodies import bodies
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.opening import open_model
@@ -57,3 +59,17 @@ def _text(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ",".join(_text(item) for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def own_name(path: Path) -> str:
+    """Return the name that a model in IR has, which preparing keeps; without reading the model.
+
+    Raises:
+        ModelError: the file is no IR.
+    """
+    try:
+        with path.open("rb") as stream:
+            _, root = next(ElementTree.iterparse(stream, events=("start",)))
+    except (OSError, ElementTree.ParseError, StopIteration) as error:
+        raise ModelError(f"cannot read the model '{path}': {error}; it must be OpenVINO IR") from error
+    return str(root.get("name", ""))

@@ -11,7 +11,7 @@ class Progress:
     """A step of a run, told between measurements, never inside one.
 
     Attributes:
-        phase: `prepare`, `baselines`, `search`, `finalists` or `duel`.
+        phase: `prepare`, `baselines`, `profile`, `search`, `finalists` or `duel`.
         done: steps of the phase that are done.
         total: steps of the phase; 0 where unknown.
         text: what has just happened.

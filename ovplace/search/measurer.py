@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
+from ovplace.measure.pool import Pool
 from ovplace.search.session import Session
 from ovplace.store.run_store import RunStore, Stored, cache_key
 
@@ -23,6 +24,7 @@ class Seconds:
         inferring: in inferences, untimed ones included.
         requests: waiting for measurements.
         placer: in the placer.
+        profiling: finding out what the parts of the model cost, measuring included.
         search: in the ask/tell loop as a whole.
         search_outside: part of `search` in which the runtime neither compiled nor inferred.
     """
@@ -31,6 +33,7 @@ class Seconds:
     inferring: float = 0.0
     requests: float = 0.0
     placer: float = 0.0
+    profiling: float = 0.0
     search: float = 0.0
     search_outside: float = 0.0
 
@@ -78,10 +81,12 @@ class Measurer:
             [other.hash for other in beside],
         )
 
-    def request(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
-        """Measure the candidates in turns, now, and account for the time."""
+    def request(
+        self, candidates: Sequence[Candidate], spec: MeasureSpec, pool: Pool | None = None
+    ) -> list[Measurement]:
+        """Measure the candidates in turns, now, with the run's pool or another one, and account for the time."""
         start = time.monotonic()
-        measured = self.session.pool.measure(candidates, spec)
+        measured = (pool or self.session.pool).measure(candidates, spec)
         self.seconds.requests += time.monotonic() - start
         for m in measured:
             self.seconds.compiling += float(m.facts.get("compiling_ms", 0)) / 1e3

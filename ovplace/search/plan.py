@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ovplace.core.run_config import RunConfig
 from ovplace.devices.select import references
 from ovplace.search.session import PREPARED, check_settings, choose_devices, groups, prepare_model
+
+if TYPE_CHECKING:
+    from ovplace.ir.probe import Impression
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,12 @@ def plan(config: RunConfig) -> Plan:
 
     check_settings(config)
     with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
         graph = prepare_model(config, Path(folder))
+        preparing_s = time.monotonic() - start
         selection = choose_devices(config)
         partition = groups(config, graph)
-        seen = probe(Path(folder) / PREPARED, config.search.seed)
+        seen = None if selection.simulated else probe(Path(folder) / PREPARED, config.search.seed)
     n, alone = len(selection.devices), len(references(selection.devices))
     several = n > 1
     counts = {
@@ -63,24 +70,35 @@ def plan(config: RunConfig) -> Plan:
         "placements": config.search.budget if several else 0,
         "finalists": config.duel.finalists if several else 0,
         "rounds": config.duel.rounds if several else 0,
-        "duellists": 2 + alone + int(config.duel.null_control) if several else 0,
+        "duellists": 2 + alone + int(config.duel.null_control and seen is not None) if several else 0,
     }
     return Plan(
         operations=len(graph),
         groups=partition.n_groups,
         devices=tuple(device.name for device in selection.devices),
         note=selection.note,
-        seconds=_seconds(config, counts, seen.compiling_s, seen.inferring_s),
-        formed=(
-            f"from one compilation ({seen.compiling_s:.2f} s) and one inference ({seen.inferring_s * 1e3:.1f} ms) on "
-            "the CPU here, as if every placement took that; a GPU compiles several times as long"
-        ),
+        seconds=_seconds(config, counts, seen) if seen else preparing_s * (2 + counts["rounds"]),
+        formed=_formed(seen) if seen else _SIMULATED,
         **counts,
     )
 
 
-def _seconds(config: RunConfig, counts: dict[str, int], compiling_s: float, inferring_s: float) -> float:
+_SIMULATED = (
+    "from the preparing here, once more for each process; on a simulated machine nothing is run, and how long the "
+    "placer thinks is not known"
+)
+
+
+def _formed(seen: Impression) -> str:
+    return (
+        f"from one compilation ({seen.compiling_s:.2f} s) and one inference ({seen.inferring_s * 1e3:.1f} ms) on "
+        "the CPU here, as if every placement took that; a GPU compiles several times as long"
+    )
+
+
+def _seconds(config: RunConfig, counts: dict[str, int], seen: Impression) -> float:
     """Return the time of all compilations and inferences; each placement is timed in turns with the reference."""
+    compiling_s, inferring_s = seen.compiling_s, seen.inferring_s
 
     def turns(blocks: int, repeats: int, min_time_ms: float) -> float:
         return blocks * (inferring_s + max(min_time_ms / 1e3, repeats * inferring_s))

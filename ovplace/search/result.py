@@ -7,12 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ovplace.core.device import Device
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.stats import Interval, median_interval
+from ovplace.cost.certificate import Certificate
 from ovplace.errors import StoreError
 from ovplace.search.baselines import Baseline
 from ovplace.search.duel import Duel
@@ -27,7 +29,7 @@ Data = dict[str, object]
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that a finished run has found out."""
+    """All that a finished run has found out; `costs` and `certificate` where the placer works with a cost model."""
 
     session: Session
     baselines: Sequence[Baseline]
@@ -36,6 +38,8 @@ class Outcome:
     seconds: Seconds
     total_s: float
     command: str
+    costs: Mapping[str, Any] | None = None
+    certificate: Certificate | None = None
 
 
 def to_data(outcome: Outcome) -> Data:
@@ -151,7 +155,7 @@ def _verdict(duel: Duel) -> Data:
 
 def _accuracy(outcome: Outcome) -> Data:
     return {
-        "reference": "the whole model on CPU in f32",
+        "reference": "" if outcome.session.selection.simulated else "the whole model on CPU in f32",
         "outputs": [asdict(output) for output in _answer_measurements(outcome)[0].outputs],
     }
 
@@ -171,13 +175,26 @@ def _search(outcome: Outcome) -> Data:
             "compiling": seconds.compiling,
             "inferring": seconds.inferring,
             "placer": seconds.placer,
+            "profiling": seconds.profiling,
             "search": seconds.search,
         },
         "outside_fraction": {
             "search": seconds.search_outside / seconds.search if seconds.search else 0.0,
             "run": max(0.0, 1 - seconds.working / outcome.total_s) if outcome.total_s else 0.0,
         },
+        **_cost_model(outcome),
     }
+
+
+def _cost_model(outcome: Outcome) -> Data:
+    data: Data = {"costs": dict(outcome.costs)} if outcome.costs is not None else {}
+    if outcome.certificate is not None:
+        found = outcome.certificate
+        data["certificate"] = asdict(found) | {
+            "lower_bound_ms": _finite(found.lower_bound_ms),
+            "gap": _finite(found.gap),
+        }
+    return data
 
 
 def _environment(outcome: Outcome) -> Data:
@@ -186,6 +203,7 @@ def _environment(outcome: Outcome) -> Data:
     drivers: Mapping[str, str] = {d.name: d.facts["driver"] for d in outcome.session.devices if d.facts.get("driver")}
     return {
         "versions": {"ovplace": __version__, "openvino": outcome.session.facts.get("openvino", "")},
+        "simulated": outcome.session.facts.get("simulated", ""),
         "cpu": outcome.session.facts.get("cpu", ""),
         "platform": outcome.session.facts.get("platform", ""),
         "drivers": dict(drivers),

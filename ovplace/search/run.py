@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from ovplace import config as toml
 from ovplace import plugins
+from ovplace.core.costs import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.run_config import RunConfig
 from ovplace.errors import ConfigError, InterruptedRunError, StoreError
@@ -20,6 +21,7 @@ from ovplace.search.events import Listener, silent
 from ovplace.search.loop import Budget, Loop
 from ovplace.search.measurer import Measurer
 from ovplace.search.placed import write_placed
+from ovplace.search.profiling import Costs, obtain_costs
 from ovplace.search.result import Data, Outcome, to_data, write_json
 from ovplace.search.session import CONFIG, Session, check_settings, open_session
 from ovplace.search.source import fingerprint
@@ -120,15 +122,31 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
     baselines = measure_baselines(measurer, session.config.measure, listener)
     measurer.limit = error_limit(session, baselines)
     trials: Sequence[Trial] = ()
+    costs, certificate = None, None
     if len(session.devices) > 1:
+        costs = _costs(measurer, baselines, listener)
         with measurer.seconds.searching():
-            trials = make_loop(measurer, baselines[0], listener).run()
+            loop = make_loop(measurer, baselines[0], listener, costs.table if costs else None)
+            trials = loop.run()
+        certificate = getattr(loop.placer, "certificate", None)
     duel = decide(measurer, baselines, trials, listener)
     total_s = time.monotonic() - start
-    data = to_data(Outcome(session, baselines, trials, duel, measurer.seconds, total_s, command))
+    about = costs.about if costs else None
+    data = to_data(Outcome(session, baselines, trials, duel, measurer.seconds, total_s, command, about, certificate))
     write_placed(session, data, duel.verdict.placement)
     write_json(session.folder / "result.json", data)
     return data
+
+
+def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:
+    """Return the costs of groups and cuts, None where the placer does without."""
+    placer = plugins.load("placers", measurer.session.config.search.placer).factory
+    if not getattr(placer, "needs_costs", False):
+        return None
+    start = time.monotonic()
+    costs = obtain_costs(measurer, baselines, listener)
+    measurer.seconds.profiling = time.monotonic() - start
+    return costs
 
 
 def _asked_limit(session: Session) -> float:
@@ -151,17 +169,18 @@ def error_limit(session: Session, baselines: Sequence[Baseline]) -> float:
     return max(F32_LIMIT, 2 * max(alone))
 
 
-def make_loop(measurer: Measurer, reference: Baseline, listener: Listener) -> Loop:
-    """Return the search loop of a run."""
-    search = measurer.session.config.search
+def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs: CostTable | None = None) -> Loop:
+    """Return the search loop of a run; profiling counts towards its time."""
+    search, problem = measurer.session.config.search, measurer.session.problem
+    time_s = max(search.time_s - measurer.seconds.profiling, search.time_s / 2)
     placer = plugins.load("placers", search.placer)
     settings = placer.config(dict(measurer.session.config.placer))
     return Loop(
-        placer=placer.factory(measurer.session.problem, settings),
+        placer=placer.factory(replace(problem, costs=costs) if costs else problem, settings),
         measurer=measurer,
         reference=reference.candidate,
         spec=measurer.session.config.measure,
-        budget=Budget(search.budget, search.time_s, search.batch),
+        budget=Budget(search.budget, time_s, search.batch),
         origin=search.placer,
         listener=listener,
     )

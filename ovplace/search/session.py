@@ -17,10 +17,11 @@ from ovplace.core.measurement import Job
 from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.core.run_config import RunConfig
-from ovplace.devices.select import Selection, references, select
+from ovplace.devices.select import Selection, among, references, select
 from ovplace.devices.variants import null_alias
 from ovplace.errors import BackendError, ModelError, UsageError
 from ovplace.measure.pool import Pool, Workplace
+from ovplace.plugins import Plugin
 from ovplace.search.events import Listener, Progress
 
 PREPARED = "placed.xml"
@@ -86,7 +87,16 @@ def check_settings(config: RunConfig) -> None:
 
 
 def choose_devices(config: RunConfig) -> Selection:
-    """Return the devices of a run: what `-d` says, or what the machine has."""
+    """Return the devices of a run: what `-d` says, or what the machine has, real or simulated.
+
+    Raises:
+        UsageError: the choice cannot be read, or does not fit a simulated machine.
+        DeviceError: a device is not there.
+    """
+    backend = plugins.load("backends", config.search.backend)
+    # A backend that stands for a machine of its own says what that machine has.
+    if hasattr(backend.factory, "own_devices"):
+        return _simulated_devices(config, backend)
     from ovplace.devices import emulated_gpu
     from ovplace.devices.discover import physical_devices
 
@@ -97,6 +107,14 @@ def choose_devices(config: RunConfig) -> Selection:
         physical_devices(),
         emulated_gpu.why_unavailable(),
     )
+
+
+def _simulated_devices(config: RunConfig, backend: Plugin) -> Selection:
+    if config.devices or config.search.emulate_gpu:
+        said = "[devices]" if config.devices else "--emulate-gpu"
+        raise UsageError(f"{said} is of real devices, and this run is on a simulated machine; leave one of them out")
+    machine, devices = backend.factory.own_devices(backend.config(dict(config.backend)))
+    return among(config.search.device, machine, devices)
 
 
 def prepare_model(config: RunConfig, folder: Path) -> OpGraph:
@@ -173,6 +191,8 @@ def _features(config: RunConfig, graph: OpGraph) -> FloatArray:
 
 
 def _null_aliases(selection: Selection) -> dict[str, Device]:
+    if selection.simulated:
+        return {}
     aliases = ((device.name, null_alias(device)) for device in selection.devices)
     return {name: alias for name, alias in aliases if alias is not None}
 

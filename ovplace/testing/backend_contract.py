@@ -111,6 +111,16 @@ class BackendContract:
             assert failed.error_text
             assert "\n" not in failed.error_text
 
+    def test_parts_are_timed_alone(self, backend: Backend, singles: list[Candidate]) -> None:
+        """A part has its device and samples, and no outputs to check; one that is not there fails alone."""
+        n = len(backend.supported())
+        parts = [dataclasses.replace(candidate, part=tuple(range(n))) for candidate in singles]
+        absent = dataclasses.replace(singles[0], part=(n,))
+        measured = backend.measure([*parts, absent, singles[0]], SPEC)
+        assert [m.ok for m in measured] == [True] * len(parts) + [False, True], [m.error_text for m in measured]
+        assert [m.submodels for m in measured[:-2]] == [(candidate.name,) for candidate in singles]
+        assert not any(m.outputs for m in measured[:-2])
+
     def test_goes_on_after_a_failure(self, backend: Backend, singles: list[Candidate]) -> None:
         """A request that fails as a whole leaves the backend in order."""
         assert not backend.measure([Candidate("nowhere", target="ABSENT")], SPEC)[0].ok

@@ -20,11 +20,14 @@ import numpy as np
 
 from ovplace.core.graph import BoolArray
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, OutputError
+from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 
 SUMMARY = "invented latencies, for tests"
 NAME = "ovplace.testing.fake_backend"
 BASE_MS = 10.0
+CALL_MS, CUT_MS = 0.05, 0.2
+"""What each device of a part, and each cut in it, adds to its share of the whole model's time."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,11 @@ class Backend:
         """Return the invented latency in ms, the same in every process."""
         if candidate.placement is None:
             return BASE_MS * 1.3
+        if candidate.part:
+            placement = _of_part(candidate)
+            work = [1 + 0.1 * self._names.index(placement.devices[d]) for d in placement.device_of]
+            used = len(placement.used)
+            return BASE_MS * sum(work) / self._ops + CALL_MS * used + CUT_MS * (used - 1)
         if candidate.placement.is_uniform:
             return BASE_MS * (1 + 0.1 * self._names.index(candidate.placement.used[0]))
         return BASE_MS * (self._config.split or 0.5 + int(candidate.hash[:8], 16) / 2**32)
@@ -94,6 +102,8 @@ class Backend:
     def _one(self, candidate: Candidate, spec: MeasureSpec) -> object:
         if candidate.placement is not None and len(candidate.placement.device_of) != self._ops:
             return Measurement.failed(ErrorKind.COMPILE, f"the model has {self._ops} operations")
+        if max(candidate.part, default=0) >= self._ops:
+            return Measurement.failed(ErrorKind.COMPILE, f"the model has {self._ops} operations, not {candidate.part}")
         if not {*candidate.target.rpartition(":")[2].split(","), ""} <= {*self._names, ""}:
             return Measurement.failed(ErrorKind.COMPILE, f"no device '{candidate.target}'")
         if self._goes_wrong(candidate) and (answer := FAULTS[self._config.fault](candidate)) is not None:
@@ -115,10 +125,16 @@ def _count_ops(model: Path) -> int:
     return len(ElementTree.parse(model).findall("./layers/layer"))
 
 
+def _of_part(candidate: Candidate) -> Placement:
+    assert candidate.placement is not None
+    return Placement(candidate.placement.device_of[list(candidate.part)], candidate.placement.devices)
+
+
 def _measurement(latency_ms: float, candidate: Candidate, spec: MeasureSpec, **rest: Any) -> Measurement:
-    submodels = candidate.placement.used if candidate.placement is not None else ()
+    placement = _of_part(candidate) if candidate.part else candidate.placement
+    submodels = placement.used if placement is not None else ()
     samples, blocks = (latency_ms,) * (spec.blocks * spec.repeats), (spec.repeats,) * spec.blocks
-    outputs = (OutputError("y", 0.0, 0.0, 1.0),)
+    outputs = () if candidate.part else (OutputError("y", 0.0, 0.0, 1.0),)
     return Measurement(samples, blocks, **{"submodels": submodels, "outputs": outputs, **rest})
 
 

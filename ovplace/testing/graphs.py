@@ -112,7 +112,7 @@ def problem(
     partition: Partition | None = None,
     supported: BoolArray | None = None,
 ) -> Problem:
-    """Return the problem of placing a graph at random costs; by default each operation is a group that runs anywhere."""
+    """Return the problem of placing a graph at random costs; by default each operation is a group and runs anywhere."""
     bare = Problem(
         graph=of,
         partition=partition or Partition.identity(len(of)),

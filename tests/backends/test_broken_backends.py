@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -69,6 +70,11 @@ class AllOrNothing(Sound):
         return measured if all(m.ok for m in measured) else [m for m in measured if not m.ok][:1] * len(measured)
 
 
+class IgnoresParts(Sound):
+    def measure(self, candidates, spec):
+        return super().measure([replace(candidate, part=()) for candidate in candidates], spec)
+
+
 class Sulks(Sound):
     broken = False
 
@@ -93,6 +99,7 @@ CHECKS = {
     "test_samples_are_positive_and_in_blocks": OneBlock,
     "test_measurements_travel": Numpy,
     "test_a_bad_candidate_fails_alone": AllOrNothing,
+    "test_parts_are_timed_alone": IgnoresParts,
     "test_goes_on_after_a_failure": Sulks,
     "test_no_candidates_no_measurements": NeedsOne,
 }

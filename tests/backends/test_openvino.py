@@ -302,3 +302,50 @@ def test_a_candidate_that_fails_while_warming_up_does_not_make_the_others_hopele
     good, bad = backend.measure([whole(graph), whole(graph, "CPU_B")], SPEC)
     assert good.blocks == (2, 2)
     assert bad.error == "infer"
+
+
+def parts_of(graph, groups, device_of, names=NAMES):
+    """Return a candidate for each group alone, in a placement of all operations."""
+    placement = Placement(device_of, names)
+    return [Candidate(f"part {i}", placement, part=tuple(m.tolist())) for i, m in enumerate(groups.members)]
+
+
+@pytest.mark.parametrize("name", ["residual", "kv_cache", "int8_weights"])
+def test_parts_run_on_what_the_whole_model_has_there(saved, name):
+    from ovplace.ir.legal import legal_groups
+
+    path = saved(models.TINY[name]())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    parts = parts_of(graph, legal_groups(graph), np.ones(len(graph), int))
+    measured = backend.measure([*parts, whole(graph)], SPEC)
+    assert all(m.ok for m in measured), [m.error_text for m in measured]
+    assert {m.submodels for m in measured[:-1]} == {("CPU_B",)}
+    assert list(backend._kept) == [whole(graph).hash]
+
+
+def test_a_part_on_two_devices(saved):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    split = halves(graph)
+    late = {graph.types[i] for i in np.flatnonzero(split.placement.device_of)}
+    assert "Tanh" in late
+    part = tuple(i for i, kind in enumerate(graph.types) if kind not in ("Result",))
+    m = backend.measure([Candidate("part", split.placement, part=part)], SPEC)[0]
+    assert m.ok, m.error_text
+    assert m.submodels == NAMES
+
+
+def test_a_part_is_hopeless_only_beside_the_same_part(saved, monkeypatch):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    real = Backend._warm_up
+    monkeypatch.setattr(
+        Backend, "_warm_up", lambda self, r, s: real(self, r, s) * (1e6 if r.submodels == ("CPU_B",) else 1)
+    )
+    steps = [i for i, kind in enumerate(graph.types) if kind == "Tanh"][:2]
+    parts = [
+        Candidate("part", Placement.uniform(len(graph), name, NAMES), part=(step,))
+        for step, name in [(steps[0], "CPU_A"), (steps[0], "CPU_B"), (steps[1], "CPU_B")]
+    ]
+    measured = backend.measure(parts, MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=0.0))
+    assert [m.blocks for m in measured] == [(2, 2), (1,), (2, 2)]

@@ -10,7 +10,8 @@ from click.shell_completion import ShellComplete
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovplace.cli import data_files, group
+from ovplace import shipped as files
+from ovplace.cli import group
 from ovplace.cli.config_text import documented
 from ovplace.cli.options import Duration
 from ovplace.core.run_config import RunConfig
@@ -52,7 +53,7 @@ def test_default_beats_nothing_file_set_option(ovplace, tmp_path, tiny, quick):
 
 
 def test_the_shipped_defaults_are_the_codes(ovplace):
-    shipped = data_files.shipped("configs/default.toml")
+    shipped = files.shipped("configs/default.toml")
     assert shipped == ROOT / "configs" / "default.toml"
     assert shipped.read_text() == documented(RunConfig()), "write it anew: ovplace config show > configs/default.toml"
 
@@ -82,9 +83,9 @@ def test_config_show(ovplace, tmp_path):
 def test_shipped_files_in_an_installed_package(tmp_path, monkeypatch):
     (tmp_path / "share" / "models").mkdir(parents=True)
     (tmp_path / "share" / "models" / "demo.xml").write_text("")
-    monkeypatch.setattr(data_files, "_ROOTS", (tmp_path / "share", ROOT / "nowhere"))
-    assert data_files.shipped("models/demo.xml") == tmp_path / "share" / "models" / "demo.xml"
-    assert data_files.shipped("models/none.xml") is None
+    monkeypatch.setattr(files, "_ROOTS", (tmp_path / "share", ROOT / "nowhere"))
+    assert files.shipped("models/demo.xml") == tmp_path / "share" / "models" / "demo.xml"
+    assert files.shipped("models/none.xml") is None
 
 
 def test_the_demo_by_name_says_where_it_lies(ovplace):

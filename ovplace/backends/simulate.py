@@ -1,0 +1,278 @@
+"""Answers for a machine that is not there: the sequential cost model on a simulated machine, with noise."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from ovplace.core.costs import CostTable
+from ovplace.core.device import Device
+from ovplace.core.graph import BoolArray, IntArray
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
+from ovplace.core.partition import Partition
+from ovplace.core.placement import Placement
+from ovplace.cost.machine_file import load
+from ovplace.cost.model import latency_ms
+from ovplace.cost.noise import Weather
+from ovplace.cost.parts import restricted
+from ovplace.cost.placed import refined, settled
+from ovplace.ir.legal import legal_groups
+from ovplace.ir.read import own_name, read_graph
+from ovplace.seeds import generator
+from ovplace.version import __version__
+
+SUMMARY = "a simulated machine: no inference is run"
+
+_GRAIN_MS = 1e-3
+"""No clock tells less."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the simulation.
+
+    Attributes:
+        machine: name of a machine that comes with ovplace, or a TOML file.
+        noise: strength of the machine's noise; 0 for none, 1 for what the machine says.
+        seed: of noise and crashes, beside the run's own seed.
+    """
+
+    machine: str = "i9-12900k+flex170"
+    noise: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.noise < 0 or self.seed < 0:
+            raise ValueError("noise and seed must not be negative")
+
+
+@dataclass
+class _Run:
+    """A candidate that runs, or why it does not."""
+
+    failure: Measurement | None = None
+    latency_ms: float = 0.0
+    submodels: tuple[str, ...] = ()
+    execution: str = ""
+    blocks: list[list[float]] = field(default_factory=list)
+
+
+class _RefusedError(Exception):
+    """A candidate fails; the arguments are the kind of failure and its text."""
+
+
+class Backend:
+    """One model on one simulated machine."""
+
+    simulated: ClassVar[bool] = True
+
+    def __init__(self, job: Job) -> None:
+        """Read the model and the machine.
+
+        Raises:
+            UsageError: there is no such machine.
+            ConfigError: its file is not understood.
+            DeviceError: a device of the job is not on it.
+            ModelError: the model cannot be read.
+        """
+        self._config = Config(**job.options)  # type: ignore[arg-type]
+        self._machine = load(self._config.machine).having(job.devices)
+        self._names = tuple(device.name for device in job.devices)
+        self._path, self._seed = Path(job.model_path), job.seed
+        self._model = own_name(self._path)
+        self._graph = read_graph(self._path)
+        self._legal = legal_groups(self._graph)
+        self._log = self._path.with_suffix(".requests")
+        self._asked = _read(self._log)
+
+    @classmethod
+    def available(cls) -> str:
+        """Return an empty text: it needs nothing."""
+        return ""
+
+    @classmethod
+    def own_devices(cls, config: Config) -> tuple[str, tuple[Device, ...]]:
+        """Return the name of the machine and its devices: a run cannot have others.
+
+        Raises:
+            UsageError: there is no such machine.
+            ConfigError: its file is not understood.
+        """
+        machine = load(config.machine)
+        return machine.name, machine.as_devices()
+
+    def facts(self) -> Mapping[str, str]:
+        """Return what the figures depend on, first of all that they are simulated."""
+        factors = zip(self._names, self._machine.factors(self._model).tolist(), strict=True)
+        return {
+            "simulated": self._machine.name,
+            "machine_hash": self._machine.digest,
+            "calibration": f"{self._model}: " + ", ".join(f"{name} x {factor:g}" for name, factor in factors),
+            "noise": f"{self._config.noise:g} times the machine's, seed {self._config.seed}",
+            "ovplace": __version__,
+            "cpu": f"simulated: {self._machine.name}",
+        }
+
+    def supported(self) -> BoolArray:
+        """Return which device says it can run which operation, `[N, D]`."""
+        return self._machine.supported(self._graph)
+
+    def costs(self, partition: Partition) -> CostTable:
+        """Return what the groups of `partition` cost on the devices of the job: the model that `measure` answers by.
+
+        Raises:
+            PlacementError: no device can run a group.
+        """
+        return self._machine.table(self._graph, partition, self._model)
+
+    def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+        """Return latencies by the cost model, with the noise of candidates that take turns."""
+        rng = self._noise_of(candidates, spec)
+        weather = Weather(self._machine.noise.scaled(self._config.noise), rng)
+        runs = [self._run(candidate, rng) for candidate in candidates]
+        running = [run for run in runs if run.failure is None]
+        for run in running:
+            run.latency_ms = max(_GRAIN_MS, run.latency_ms * weather.compilation())
+        fastest = min((run.latency_ms for run in running), default=0.0)
+        for block in range(spec.blocks):
+            for run in running:
+                hopeless = run.latency_ms > spec.hopeless_ratio * fastest
+                if not (hopeless and block):
+                    long_enough = int(np.ceil(spec.min_time_ms / run.latency_ms))
+                    count = 1 if hopeless else max(spec.repeats, long_enough if spec.repeats > 1 else 1)
+                    run.blocks.append(weather.samples_ms(run.latency_ms, count).tolist())
+        return [self._measurement(run) for run in runs]
+
+    def _measurement(self, run: _Run) -> Measurement:
+        if run.failure is not None:
+            return run.failure
+        return Measurement(
+            samples_ms=tuple(sample for block in run.blocks for sample in block),
+            blocks=tuple(len(block) for block in run.blocks),
+            first_ms=run.blocks[0][0],
+            submodels=run.submodels,
+            facts={"simulated": self._machine.name, "execution_devices": run.execution},
+        )
+
+    def _run(self, candidate: Candidate, rng: np.random.Generator) -> _Run:
+        crashes = rng.random() < self._machine.crash_probability
+        try:
+            placement = self._placement(candidate)
+            if crashes:
+                raise _RefusedError(ErrorKind.CRASH, "the simulated process crashed")
+            latency = self._latency_ms(placement, candidate.part)
+        except _RefusedError as error:
+            return _Run(Measurement.failed(*error.args, facts={"simulated": self._machine.name}))
+        automatic = candidate.target.startswith("AUTO")
+        chain = placement.used if placement.is_uniform else tuple(placement.submodels(self._graph))
+        return _Run(None, latency, () if automatic else chain, ",".join(placement.used))
+
+    def _placement(self, candidate: Candidate) -> Placement:
+        """Return what a candidate comes to, on the devices of the job, checked."""
+        if candidate.placement is None:
+            placement = self._targeted(candidate.target)
+        else:
+            placement = self._translated(candidate.placement)
+        run = self._operations(candidate.part)
+        refused = run[~self._compiles[run, placement.device_of[run]]]
+        if len(refused):
+            op, device = int(refused[0]), self._names[int(placement.device_of[refused[0]])]
+            text = f"{device} (simulated) cannot run '{self._graph.names[op]}' of type {self._graph.types[op]}"
+            raise _RefusedError(ErrorKind.COMPILE, text)
+        return placement
+
+    def _operations(self, part: Sequence[int]) -> IntArray:
+        run = np.array(part or range(len(self._graph)), dtype=np.int64)
+        if run.min() < 0 or run.max() >= len(self._graph):
+            text = f"the part has operation {run.max()}, the model has {len(self._graph)}"
+            raise _RefusedError(ErrorKind.COMPILE, text)
+        return run
+
+    @cached_property
+    def _compiles(self) -> BoolArray:
+        """Which operation compiles on which device, `[N, D]`: less than what devices say they support."""
+        kinds = self._graph.types
+        failing = [[kind in device.failing for device in self._machine.devices] for kind in kinds]
+        return np.asarray(self.supported() & ~np.array(failing, dtype=bool))
+
+    def _translated(self, placement: Placement) -> Placement:
+        if len(placement.device_of) != len(self._graph):
+            text = f"the placement is of {len(placement.device_of)} operations, the model has {len(self._graph)}"
+            raise _RefusedError(ErrorKind.COMPILE, text)
+        unknown = [name for name in placement.used if name not in self._names]
+        if unknown:
+            text = f"there is no device '{unknown[0]}' on the simulated machine; there are {', '.join(self._names)}"
+            raise _RefusedError(ErrorKind.COMPILE, text)
+        position = [self._names.index(name) if name in self._names else 0 for name in placement.devices]
+        return Placement(np.array(position)[placement.device_of], self._names)
+
+    def _targeted(self, target: str) -> Placement:
+        """Return what OpenVINO itself would choose.
+
+        HETERO gives each operation the first device of its list that can run it, AUTO the model the first that can
+        run all of it.
+        """
+        head, colon, listed = target.rpartition(":")
+        names = listed.split(",")
+        if any(name not in self._names for name in names) or head not in (("HETERO", "AUTO") if colon else ("",)):
+            raise _RefusedError(ErrorKind.COMPILE, f"the simulated machine does not understand '{target}'")
+        order = np.array([self._names.index(name) for name in names])
+        able = self.supported()[:, order]
+        if head != "HETERO":
+            able = np.broadcast_to(able.all(axis=0), able.shape)
+        if not able.any(axis=1).all():
+            raise _RefusedError(ErrorKind.COMPILE, f"no device of '{target}' can run all that is left to it")
+        return Placement(order[able.argmax(axis=1)], self._names)
+
+    def _latency_ms(self, placement: Placement, part: Sequence[int]) -> float:
+        partition, device_of = refined(self._legal, settled(self._graph, placement.device_of))
+        # HETERO's own choice may split a legal group; what a search proposes never does.
+        table = self._legal_table if partition.n_groups == self._legal.n_groups else self.costs(partition)
+        if part:
+            groups = np.unique(partition.group_of[list(part)])
+            table, device_of = restricted(table, groups), device_of[groups]
+        self._check_memory(table, device_of)
+        return float(latency_ms(table, device_of[None])[0])
+
+    @cached_property
+    def _legal_table(self) -> CostTable:
+        return self.costs(self._legal)
+
+    def _check_memory(self, table: CostTable, device_of: IntArray) -> None:
+        needed = np.bincount(device_of, weights=table.group_bytes, minlength=table.n_devices)
+        full = np.flatnonzero(needed > table.memory_bytes)
+        if len(full):
+            d = int(full[0])
+            text = f"{self._names[d]} (simulated) is out of memory: {needed[d] / 1e9:.3g} GB of "
+            raise _RefusedError(ErrorKind.MEMORY, f"{text}{table.memory_bytes[d] / 1e9:.3g} GB")
+
+    def _noise_of(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> np.random.Generator:
+        """Return the generator of a request: another one each time the same is asked, in whatever process.
+
+        The measuring process is replaced between the rounds of a duel, and rounds must not repeat each other; so what
+        was asked is noted beside the model.
+        """
+        texts = (*(candidate.hash for candidate in candidates), spec.key(), str((self._seed, self._config.seed)))
+        key = hashlib.blake2b("\n".join(texts).encode(), digest_size=12).hexdigest()
+        count = self._asked[key]
+        self._asked[key] += 1
+        with contextlib.suppress(OSError), self._log.open("a", encoding="ascii") as log:
+            log.write(f"{key}\n")
+        return generator(self._seed, "simulate", self._config.seed, key, count)
+
+
+def _read(log: Path) -> Counter[str]:
+    """Return how often each request was asked before."""
+    try:
+        return Counter(log.read_text(encoding="ascii").split())
+    except OSError:
+        return Counter()

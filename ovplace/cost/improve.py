@@ -1,0 +1,39 @@
+"""Descent under the full cost model: what exact solvers of the pairwise model cannot see, the overhead of submodels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ovplace.core.costs import CostTable
+from ovplace.core.graph import IntArray
+from ovplace.cost.model import latency_ms
+from ovplace.cost.submodels import submodel_labels
+
+_LEAST_GAIN = 1e-9
+
+
+def improved(table: CostTable, device_of: IntArray, steps: int = 100) -> IntArray:
+    """Return the placement `[G]` after moving single groups or whole submodels for as long as the full model falls.
+
+    Args:
+        table: the costs.
+        device_of: where to start, `[G]`.
+        steps: moves, at most.
+    """
+    best, value = device_of, float(latency_ms(table, device_of[None])[0])
+    for _ in range(steps):
+        options = _moves(table, best)
+        values = np.where(table.fits(options), latency_ms(table, options), np.inf)
+        at = int(values.argmin())
+        if not values[at] < value - _LEAST_GAIN:
+            break
+        best, value = options[at], float(values[at])
+    return best
+
+
+def _moves(table: CostTable, device_of: IntArray) -> IntArray:
+    """Return every placement that differs by the device of one group or of one submodel, `[M, G]`."""
+    groups = np.arange(table.n_groups)
+    regions = submodel_labels(table.n_groups, table.edges, device_of[None])[0]
+    moved = np.concatenate([groups[:, None] == groups, np.unique(regions)[:, None] == regions])
+    return np.concatenate([np.where(moved, device, device_of) for device in range(table.n_devices)])

@@ -1,0 +1,81 @@
+"""The optimum of a chain under the full cost model, by dynamic programming, for several weights of the transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ovplace.core.costs import CostTable
+from ovplace.core.measurement import Trial
+from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
+from ovplace.core.protocols import State
+from ovplace.cost.certificate import Certificate
+from ovplace.cost.chain import solve_chain
+from ovplace.cost.min_cut import weighted
+from ovplace.cost.model import latency_ms
+from ovplace.errors import PlacementError
+
+SUMMARY = "exact optimum of a measured cost model where the model is a chain, else of a chain of its parts"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        weights: each gives a placement: the optimum where transfers cost that many times what was measured.
+    """
+
+    weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
+
+    def __post_init__(self) -> None:
+        """Check the weights."""
+        if not self.weights or not all(isfinite(w) and w >= 0 for w in self.weights):
+            raise ValueError(f"weights must be finite non-negative numbers, got {self.weights}")
+
+
+class Placer:
+    """Proposes the distinct optima of the boundary weights, the fastest under the cost model first, then nothing."""
+
+    needs_costs: ClassVar[bool] = True
+
+    def __init__(self, problem: Problem, config: Config) -> None:
+        """Solve the problem for each weight.
+
+        Raises:
+            PlacementError: the problem has no costs, or some part of the chain runs on no device as a whole.
+        """
+        if problem.costs is None:
+            raise PlacementError("the placer 'dp' needs the costs of the model's parts; give it a problem with costs")
+        self._problem = problem
+        self.certificate: Certificate = solve_chain(problem.costs).certificate
+        self._waiting = _optima(problem.costs, config.weights)
+
+    def ask(self, n: int) -> Sequence[Placement]:
+        """Return up to `n` of the optima not asked before."""
+        batch, self._waiting = self._waiting[:n], self._waiting[n:]
+        return [self._problem.lift(choice) for choice in batch]
+
+    def tell(self, trials: Sequence[Trial]) -> None:
+        """Learn nothing."""
+
+    def state(self) -> State:
+        """Return the optima that wait."""
+        return {"waiting": [list(choice) for choice in self._waiting]}
+
+    def restore(self, state: State) -> None:
+        """Go on from `state`."""
+        data: Any = state
+        self._waiting = [list(choice) for choice in data["waiting"]]
+
+
+def _optima(table: CostTable, weights: Sequence[float]) -> list[list[int]]:
+    """Return the distinct optima, device of each group, the fastest at the table's own costs first."""
+    choices = [solve_chain(weighted(table, weight)).device_of for weight in weights]
+    order = np.argsort(latency_ms(table, np.stack(choices)), kind="stable")
+    return [list(choice) for choice in dict.fromkeys(tuple(choices[i].tolist()) for i in order)]
