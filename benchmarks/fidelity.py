@@ -44,7 +44,7 @@ PAIRS = {
     "bf16+f32": "CPU_BF16=CPU{INFERENCE_PRECISION_HINT:bf16},CPU_F32=CPU{INFERENCE_PRECISION_HINT:f32}",
     "cpu+emulated-gpu": "GPU,CPU{INFERENCE_PRECISION_HINT:f32}",
 }
-SPEC = MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=6.0, hopeless_ratio=4.0)
+SPEC = MeasureSpec(warmup=1, blocks=3, repeats=2, min_time_ms=6.0, hopeless_ratio=4.0)
 """Short: a hundred placements of a model take a minute or two, most of it compiling."""
 
 TWICE = 10
@@ -52,7 +52,7 @@ TWICE = 10
 
 TRIES = 3
 DISTURBED = 1.15
-"""A trial is measured anew if the reference beside it took this many times what it usually takes."""
+"""A trial is measured anew if the reference beside it, or one of its blocks, took this many times the usual."""
 
 HALVES = 5
 SPEARMAN, MAPE = 0.95, 0.15
@@ -139,13 +139,14 @@ def groups_of(session: Session, placement: Placement) -> list[int]:
 
 
 def quiet_trials(session: Session, reference: Candidate, asked: Sequence[Placement]) -> list[Data]:
-    """Measure placements; those beside which even the reference was slow are measured again, a few times at most."""
+    """Measure placements; those that something else disturbed are measured again, a few times at most."""
     trials = [trial(session, reference, placement) for placement in asked]
     for _ in range(TRIES - 1):
-        usual_ms = np.percentile([t["reference_ms"] for t in trials], 20)
+        usual_ms = usual(trials)
         for i, placement in enumerate(asked):
-            if trials[i]["reference_ms"] > DISTURBED * usual_ms:
-                trials[i] = min(trials[i], trial(session, reference, placement), key=lambda t: float(t["reference_ms"]))
+            if disturbance(trials[i], usual_ms) > DISTURBED:
+                again = trial(session, reference, placement)
+                trials[i] = min(trials[i], again, key=lambda t: disturbance(t, usual_ms))
     return trials
 
 
@@ -155,13 +156,29 @@ def trial(session: Session, reference: Candidate, placement: Placement) -> Data:
     asked = [reference] if candidate.hash == reference.hash else [reference, candidate]
     beside, *rest = session.pool.measure(asked, SPEC)
     own = rest[0] if rest else beside
-    return {"ratio": ratio(own, beside), "reference_ms": beside.median_ms, "submodels": len(own.submodels)}
+    blocks = own.block_medians_ms if own.ok else np.ones(1)
+    return {
+        "ratio": ratio(own, beside),
+        "reference_ms": beside.median_ms,
+        "spread": float(blocks.max() / blocks.min()),
+        "submodels": len(own.submodels),
+    }
+
+
+def usual(trials: Sequence[Data]) -> float:
+    """Return what the reference takes where nothing disturbs it, ms."""
+    return float(np.percentile([t["reference_ms"] for t in trials], 10))
+
+
+def disturbance(trial: Data, usual_ms: float) -> float:
+    """Return how much the reference took more than usual, or the blocks of a placement differ, whichever is worse."""
+    return float(max(trial["reference_ms"] / usual_ms, trial["spread"]))
 
 
 def row(data: Data) -> Data:
     """Return the figures of a case."""
     table, device_of = CostTable.from_dict(data["profile"]), np.array(data["device_of"])
-    usual_ms = float(np.median([t["reference_ms"] for t in data["trials"]]))
+    usual_ms = usual(data["trials"])
     first, again = (usual_ms * np.array([t["ratio"] for t in data[which]]) for which in ("trials", "again"))
     worked = np.isfinite(first)
     repeated = np.isfinite(again) & worked[: len(again)]
@@ -172,7 +189,7 @@ def row(data: Data) -> Data:
         "reference": data["reference"],
         "latency_ms": [round(float(x), 2) for x in (first[worked].min(), first[worked].max())],
         "failed": int((~worked).sum()),
-        "disturbed": float(np.mean([t["reference_ms"] > DISTURBED * usual_ms for t in data["trials"]])),
+        "disturbed": float(np.mean([disturbance(t, usual_ms) > DISTURBED for t in data["trials"]])),
         "submodels_wrong": int((regions != [t["submodels"] for t in data["trials"]])[worked].sum()),
         "profile": figures(before),
         "fitted": figures(after),

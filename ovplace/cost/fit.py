@@ -84,8 +84,7 @@ def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
 
     Cost: O(B^3 + B P) for B trials and P parameters, a few dozen times.
     """
-    runs = np.isfinite(table.group_ms[np.arange(table.n_groups), device_of]).all(axis=1)
-    used = np.flatnonzero(np.isfinite(latency_ms) & runs)
+    used = _used(table, device_of, latency_ms)
     if not len(used):
         return Fit(table, 0, None, None)
     measured = np.asarray(latency_ms, dtype=np.float64)[used]
@@ -94,6 +93,21 @@ def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
     vector = _fitted(prior, counts, measured)
     before = agreement(counts @ prior.mean, measured)
     return Fit(with_parameters(table, vector), len(used), held_back, before)
+
+
+def corrected(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> CostTable:
+    """Return the table of `fit` alone: a sixth of the work, for a search that fits after each measurement."""
+    used = _used(table, device_of, latency_ms)
+    if not len(used):
+        return table
+    counts, measured = terms(table, device_of[used]), np.asarray(latency_ms, dtype=np.float64)[used]
+    return with_parameters(table, _fitted(Prior.of(table), counts, measured))
+
+
+def _used(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> IntArray:
+    """Return the trials that neither failed nor have a group where the table says it cannot run."""
+    runs = np.isfinite(table.group_ms[np.arange(table.n_groups), device_of]).all(axis=1)
+    return np.flatnonzero(np.isfinite(latency_ms) & runs).astype(np.int64)
 
 
 def agreement(predicted: FloatArray, measured: FloatArray) -> Agreement:

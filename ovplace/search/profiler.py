@@ -147,7 +147,7 @@ class Profiler:
         waiting: list[Task] = []
         for bundle in bundles:
             left_s = self._left_s() - reserve_s
-            if waiting and self._expected_s([*waiting, *bundle]) > min(REQUEST_S, left_s):
+            if waiting and self._expected_s([*waiting, *bundle]) > min(REQUEST_S, left_s / 2):
                 self._request(waiting)
                 waiting, left_s = [], self._left_s() - reserve_s
             if self._expected_s(bundle) < left_s:  # a later one may be short enough
