@@ -11,32 +11,16 @@ a submodel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import openvino as ov
 from openvino import opset13 as ops
 
+from ovplace.ir.link_piece import STAGES, Piece
 from ovplace.ir.read import read_graph
 
 _WIDTH = 64
-STAGES = 4
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One piece of the model.
-
-    Attributes:
-        tensor_bytes: size of each tensor in it.
-        branches: tensors that pass from stage 1 to stage 2.
-        stages: operations of each stage, `[4]`; Parameter and Result are with the stage they belong to.
-    """
-
-    tensor_bytes: int
-    branches: int
-    stages: tuple[tuple[int, ...], ...]
 
 
 def save_link_model(path: Path, wanted: Sequence[tuple[int, int]]) -> tuple[int, tuple[Piece, ...]]:

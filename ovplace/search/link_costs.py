@@ -12,7 +12,7 @@ from ovplace.core.graph import IntArray
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.cost.links import Alone, Split
-from ovplace.ir.link_model import STAGES, Piece
+from ovplace.ir.link_piece import STAGES, Piece
 
 PIECES = ((1 << 12, 1), (1 << 22, 1), (1 << 12, 4), (1 << 18, 1))
 """Tensor bytes and branches of what is measured, the most telling first: small for latency, large for bandwidth."""
