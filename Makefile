@@ -16,8 +16,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(BIN)/ovplace optimize models/demo.xml --output runs/demo
 
+# One thread for each process's matrix products: two processes with two threads each wait for one another.
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
 lint: $(READY)
 	$(BIN)/ruff check .

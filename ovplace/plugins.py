@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import importlib
 import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -59,10 +60,15 @@ class Plugin:
     def config(self, values: dict[str, object]) -> Any:
         """Return its settings with `values` over the defaults, checked and converted.
 
+        A module may have `PRESETS`, settings by name: those of the one that `preset` in `values` names stand
+        between the two.
+
         Raises:
             ConfigError: an unknown key or a value of the wrong type.
         """
-        return fill(self.Config, values, f"{self.role}.{self.name}")
+        presets: Mapping[str, Mapping[str, object]] = getattr(self.module, "PRESETS", {})
+        chosen = presets.get(str(values.get("preset", "")), {})
+        return fill(self.Config, {**chosen, **values}, f"{self.role}.{self.name}")
 
 
 def names(role: str) -> list[str]:

@@ -18,7 +18,7 @@ from ovplace.cli.options import common
 from ovplace.cli.talk import Talk
 from ovplace.version import __version__
 
-COMMANDS = ("optimize", "measure", "inspect", "devices", "export", "bound", "models", "placers", "config")
+COMMANDS = ("optimize", "measure", "inspect", "devices", "export", "bound", "ablate", "models", "placers", "config")
 
 _EPILOG = (
     'Shell completion: eval "$(_OVPLACE_COMPLETE=bash_source ovplace)" in ~/.bashrc; zsh_source and fish_source for '

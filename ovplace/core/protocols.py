@@ -42,7 +42,9 @@ class Placer(Protocol):
     """Proposes placements and learns from how they did.
 
     Built as `Placer(problem, config)`; draws only from `ovplace.seeds.generator(problem.seed, "placer", ...)`. A class
-    with a true attribute `needs_costs` gets a problem with `costs`: the parts of the model are then measured first.
+    (or its `Config`, where it depends on settings) with a true attribute `needs_costs` gets a problem with `costs`: the
+    parts of the model are then measured first. A module's `FEATURES` names the node features it wants where the user
+    names none. An attribute `info`, a flat table of numbers, goes into the result.
     """
 
     def ask(self, n: int) -> Sequence[Placement]:

@@ -20,7 +20,7 @@ class SearchConfig:
         backend: name of the backend plug-in.
         placer: name of the placer plug-in.
         coarsener: name of the coarsener plug-in.
-        features: names of the node feature plug-ins.
+        features: names of the node feature plug-ins; empty leaves it to the placer.
         budget: placements to measure beside the baselines, at most.
         time_s: seconds of search, at most; 0 for no limit.
         batch: placements asked for at a time.
@@ -35,9 +35,9 @@ class SearchConfig:
     device: str = ""
     input: str = ""
     backend: str = "openvino"
-    placer: str = "local_search"
+    placer: str = "min_cut"
     coarsener: str = "chains"
-    features: tuple[str, ...] = ("op_type",)
+    features: tuple[str, ...] = ()
     budget: int = 60
     time_s: float = 0.0
     batch: int = 1

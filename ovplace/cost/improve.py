@@ -17,12 +17,13 @@ def improved(table: CostTable, device_of: IntArray, steps: int = 100) -> IntArra
 
     Args:
         table: the costs.
-        device_of: where to start, `[G]`.
+        device_of: where to start, `[G]`; any move into the memory of the devices is one down.
         steps: moves, at most.
     """
-    best, value = device_of, float(latency_ms(table, device_of[None])[0])
+    best = device_of
+    value = float(latency_ms(table, best[None])[0]) if table.fits(best[None])[0] else np.inf
     for _ in range(steps):
-        options = _moves(table, best)
+        options = moves(table, best)
         values = np.where(table.fits(options), latency_ms(table, options), np.inf)
         at = int(values.argmin())
         if not values[at] < value - _LEAST_GAIN:
@@ -31,7 +32,7 @@ def improved(table: CostTable, device_of: IntArray, steps: int = 100) -> IntArra
     return best
 
 
-def _moves(table: CostTable, device_of: IntArray) -> IntArray:
+def moves(table: CostTable, device_of: IntArray) -> IntArray:
     """Return every placement that differs by the device of one group or of one submodel, `[M, G]`."""
     groups = np.arange(table.n_groups)
     regions = submodel_labels(table.n_groups, table.edges, device_of[None])[0]

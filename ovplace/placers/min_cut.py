@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,8 +16,9 @@ from ovplace.core.problem import Problem
 from ovplace.core.protocols import State
 from ovplace.cost.certificate import Certificate
 from ovplace.cost.fit import corrected
+from ovplace.cost.improve import moves
+from ovplace.cost.ranked import costs_of, ranked
 from ovplace.cost.solve import candidates, solve_pairwise
-from ovplace.errors import PlacementError
 from ovplace.seeds import generator
 
 SUMMARY = "exact optimum of a measured cost model, for several weights of the transfers, refitted as it learns"
@@ -28,49 +29,44 @@ class Config:
     """Settings.
 
     Attributes:
-        weights: each gives a placement: the optimum where transfers cost that many times what was measured.
-        rounds: times the model is solved; before each but the first it is fitted to all that was measured.
-        sweeps: rounds that solve for all weights; later ones solve for weight 1.
-        draws: times per round that costs of two devices are drawn anew where the fitted model brings nothing new.
+        weights: each gives a placement: the optimum where transfers cost that many times what the model says.
+        sweeps: how often all weights are solved, the model fitted anew before each.
+        draws: then, how often costs are drawn about the fitted model until their optimum is a new placement.
         doubt: relative spread of the costs drawn.
-        time_limit_s: of each solution for more than two devices, which takes a mixed-integer program.
+        time_limit_s: of the certificate's solution for more than two devices, which takes a mixed-integer program.
     """
 
     weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
-    rounds: int = 40
     sweeps: int = 3
     draws: int = 5
     doubt: float = 0.3
-    time_limit_s: float = 2.0
+    time_limit_s: float = 10.0
 
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not self.weights or min(self.weights) < 0:
             raise ValueError(f"weights must be non-negative numbers, got {self.weights}")
-        if self.rounds < 1 or self.time_limit_s <= 0 or self.doubt < 0:
-            raise ValueError("rounds and time_limit_s must be positive, doubt not negative")
+        if self.sweeps < 1 or self.draws < 0 or self.doubt < 0 or self.time_limit_s <= 0:
+            raise ValueError("sweeps and time_limit_s must be positive, draws and doubt not negative")
 
 
 class Placer:
-    """Solves the cost model for several boundary weights, measures the distinct solutions, refits, and solves again.
+    """Solves the cost model, measures the solution, fits the model to all that was measured, and solves again.
 
-    Two devices are solved by a minimum cut of the pairwise model, more by a mixed-integer program; a descent under the
-    full model follows, which also counts submodels. Where the fitted model brings nothing new, costs are drawn about it
-    at random, as far as it is in doubt, and their optimum is measured (perturb-and-MAP, Papandreou and Yuille, ICCV
-    2011).
+    First for several weights of the transfers; then for costs drawn at random about the fitted model, as far as it is
+    in doubt (perturb-and-MAP, Papandreou and Yuille, ICCV 2011); where that brings nothing new, the neighbour of the
+    best placement that the model thinks fastest.
+
+    Two devices are solved by a minimum cut of the pairwise model, more by expansion moves; a descent under the full
+    model follows, which also counts submodels.
     """
 
     needs_costs: ClassVar[bool] = True
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Take the problem's costs as the first model."""
-        if problem.costs is None:
-            raise PlacementError(
-                "the placer 'min_cut' needs the costs of the model's parts; give it a problem with costs"
-            )
-        self._problem, self._config = problem, config
-        self._table: CostTable = problem.costs
-        self._round = 0
+        self._problem, self._config, self._table = problem, config, costs_of(problem)
+        self._solved = 0
         self._queue: list[list[int]] = []
         self._asked: list[list[int]] = []
         self._told: list[_Told] = []
@@ -84,9 +80,9 @@ class Placer:
         return self._first
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return up to `n` solutions not measured before; none when a round brings nothing new."""
-        if not self._queue and self._round < self._config.rounds:
-            self._queue = self._solved()
+        """Return up to `n` placements not measured before; none when all placements were."""
+        if n > 0 and not self._queue:
+            self._queue = self._new()
         batch, self._queue = self._queue[:n], self._queue[n:]
         self._asked = batch
         return [self._problem.lift(choice) for choice in batch]
@@ -96,31 +92,37 @@ class Placer:
         self._told += [_told(choice, trial) for choice, trial in zip(self._asked, trials, strict=True)]
 
     def state(self) -> State:
-        """Return what was told, what waits, and the round."""
-        return {"round": self._round, "queue": self._queue, "asked": self._asked, "told": list(self._told)}
+        """Return what was told, what waits, and how many weights were solved."""
+        return {"solved": self._solved, "queue": self._queue, "asked": self._asked, "told": list(self._told)}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
-        self._round, self._queue, self._asked = data["round"], data["queue"], data["asked"]
+        self._solved, self._queue, self._asked = data["solved"], data["queue"], data["asked"]
         self._told = [_Told(*told) for told in data["told"]]
 
-    def _solved(self) -> list[list[int]]:
-        """Return what is new to measure where the model is solved as it is known now, else as it might be."""
-        self._round += 1
-        table, limit_s = self._fitted(), self._config.time_limit_s
-        weights = self._config.weights if self._round <= self._config.sweeps else (1.0,)
-        fresh = self._fresh(candidates(table, weights, limit_s))
-        rng = generator(self._problem.seed, "placer", "min_cut", self._round)
-        # With more devices a draw takes a mixed-integer program, up to a second instead of milliseconds.
-        draws = iter(range(self._config.draws if table.n_devices == 2 else 0))
-        while not fresh and next(draws, None) is not None:
-            fresh = self._fresh(candidates(self._drawn(table, rng), (1.0,), limit_s))[:1]
-        return fresh
-
-    def _fresh(self, choices: Sequence[IntArray]) -> list[list[int]]:
-        """Return those of the choices that stand for placements not measured yet, each once."""
+    def _new(self) -> list[list[int]]:
+        """Return what is new to measure: optima of the model as it is known, else as it might be, else a neighbour."""
+        table, weights = self._fitted(), self._config.weights
         known = {self._problem.lift(told.choice).hash for told in self._told}
+        while self._solved < self._config.sweeps * len(weights):
+            weight = weights[self._solved % len(weights)]
+            self._solved += 1
+            if fresh := self._fresh(candidates(table, weight), known):
+                return fresh
+        rng = generator(self._problem.seed, "placer", "min_cut", len(self._told))
+        for _ in range(self._config.draws):
+            if fresh := self._fresh(candidates(self._drawn(table, rng)), known):
+                return fresh[:1]
+        return next((fresh for near in self._nearby(table) if (fresh := self._fresh(near, known)[:1])), [])
+
+    def _nearby(self, table: CostTable) -> Iterator[Iterable[IntArray]]:
+        """Yield the neighbours of each placement measured, the best one first; the fastest by the model lead."""
+        for told in sorted(self._told, key=lambda told: np.inf if told.ratio is None else told.ratio):
+            yield ranked(table, moves(table, np.array(told.choice, dtype=np.int64)))
+
+    def _fresh(self, choices: Iterable[IntArray], known: Set[str]) -> list[list[int]]:
+        """Return those of the choices that stand for placements not known yet, each once."""
         fresh: dict[str, list[int]] = {}
         for choice in choices:
             fresh.setdefault(self._problem.lift(choice).hash, choice.tolist())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,10 @@ Data = dict[str, object]
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that a finished run has found out; `costs` and `certificate` where the placer works with a cost model."""
+    """All that a finished run has found out; `costs` and `certificate` where the placer works with a cost model.
+
+    `info` is what the placer says of itself, numbers by name.
+    """
 
     session: Session
     baselines: Sequence[Baseline]
@@ -40,6 +43,7 @@ class Outcome:
     command: str
     costs: Mapping[str, Any] | None = None
     certificate: Certificate | None = None
+    info: Mapping[str, float] = field(default_factory=dict)
 
 
 def to_data(outcome: Outcome) -> Data:
@@ -182,6 +186,7 @@ def _search(outcome: Outcome) -> Data:
             "search": seconds.search_outside / seconds.search if seconds.search else 0.0,
             "run": max(0.0, 1 - seconds.working / outcome.total_s) if outcome.total_s else 0.0,
         },
+        **({"placer_info": dict(outcome.info)} if outcome.info else {}),
         **_cost_model(outcome),
     }
 

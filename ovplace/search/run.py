@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -123,16 +123,19 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
     measurer.limit = error_limit(session, baselines)
     trials: Sequence[Trial] = ()
     costs, certificate = None, None
+    info: Mapping[str, float] = {}
     if len(session.devices) > 1:
         costs = _costs(measurer, baselines, listener)
         with measurer.seconds.searching():
             loop = make_loop(measurer, baselines[0], listener, costs.table if costs else None)
             trials = loop.run()
-        certificate = getattr(loop.placer, "certificate", None)
+        certificate, info = getattr(loop.placer, "certificate", None), getattr(loop.placer, "info", {})
     duel = decide(measurer, baselines, trials, listener)
     total_s = time.monotonic() - start
     about = costs.about if costs else None
-    data = to_data(Outcome(session, baselines, trials, duel, measurer.seconds, total_s, command, about, certificate))
+    data = to_data(
+        Outcome(session, baselines, trials, duel, measurer.seconds, total_s, command, about, certificate, info)
+    )
     write_placed(session, data, duel.verdict.placement)
     write_json(session.folder / "result.json", data)
     return data
@@ -140,8 +143,9 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
 
 def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:
     """Return the costs of groups and cuts, None where the placer does without."""
-    placer = plugins.load("placers", measurer.session.config.search.placer).factory
-    if not getattr(placer, "needs_costs", False):
+    placer = plugins.load("placers", measurer.session.config.search.placer)
+    settings = placer.config(dict(measurer.session.config.placer))
+    if not getattr(settings, "needs_costs", getattr(placer.factory, "needs_costs", False)):
         return None
     start = time.monotonic()
     costs = obtain_costs(measurer, baselines, listener)

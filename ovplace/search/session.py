@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def check_settings(config: RunConfig) -> None:
     plugins.load("placers", search.placer).config(dict(config.placer))
     plugins.load("coarseners", search.coarsener).config(dict(config.coarsener))
     plugins.load("backends", search.backend).config(dict(config.backend))
-    for feature in search.features:
+    for feature in _feature_names(config):
         plugins.load("features", feature)
     if search.input and not Path(search.input).is_file():
         raise UsageError(f"the inputs '{search.input}' do not exist; check the path")
@@ -184,10 +184,17 @@ def groups(config: RunConfig, graph: OpGraph) -> Partition:
 
 def _features(config: RunConfig, graph: OpGraph) -> FloatArray:
     parts = [np.empty((len(graph), 0))]
-    for name in config.search.features:
+    for name in _feature_names(config):
         feature = plugins.load("features", name)
         parts.append(feature.factory(feature.config({})).compute(graph))
     return np.concatenate(parts, axis=1)
+
+
+def _feature_names(config: RunConfig) -> Sequence[str]:
+    """Return the features the user named, else those that the placer wants."""
+    placer = plugins.load("placers", config.search.placer)
+    names: Sequence[str] = config.search.features or getattr(placer.module, "FEATURES", ())
+    return names
 
 
 def _null_aliases(selection: Selection) -> dict[str, Device]:

@@ -44,7 +44,7 @@ def problems() -> dict[str, Problem]:
         "groups of two": problem(middle, partition=Partition.from_labels(middle.rank // 2)),
         "groups in a circle": problem(chain(("Add", "Sin") * 4), partition=Partition(np.arange(8) % 4)),
         "unsupported": problem(middle, n_devices=3, supported=some),
-        "many devices": problem(layered(40, seed=2), n_devices=7),
+        "many devices": problem(layered(24, seed=2), n_devices=5),
     }
 
 

@@ -1,0 +1,31 @@
+"""Names that people give, as names of folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ovplace.errors import ConfigError
+
+_STRANGE = re.compile(r"[^A-Za-z0-9._=+-]+")
+
+
+def folder_name(label: str) -> str:
+    """Return `label` as a name that every file system takes; empty if nothing of it can be kept."""
+    return _STRANGE.sub("-", label).strip("-.")
+
+
+def check_distinct(kind: str, labels: Iterable[str], reserved: Iterable[str] = ()) -> None:
+    """Check that each label has a folder of its own, also where file systems do not tell capitals.
+
+    Raises:
+        ConfigError: two share one, or a label gives none.
+    """
+    taken = {name: f"the folder '{name}'" for name in reserved}
+    for label in labels:
+        name = folder_name(label).lower()
+        if not name:
+            raise ConfigError(f"{kind} '{label}' gives no folder name; use letters and digits")
+        if name in taken:
+            raise ConfigError(f"{kind} '{label}' cannot be told from {taken[name]}; name each differently")
+        taken[name] = f"{kind} '{label}'"

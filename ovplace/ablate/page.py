@@ -1,0 +1,85 @@
+"""The table of an ablation as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+Data = Mapping[str, Any]
+
+HEADER = ("variant", "runs", "latency ms", "to full", "to best device", "best found", "faster", "measured", "groups")
+
+
+def tables(cells: Sequence[Data]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Yield a title and rows for each model and machine; the columns are those of `HEADER`."""
+    for _, group in groupby(cells, key=lambda cell: (cell["model"], cell["machine"])):
+        of = list(group)
+        where = max((cell["where"] for cell in of), key=len)  # a variant without a finished run knows no devices
+        yield f"{of[0]['model']} on {where}", [_row(cell) for cell in of]
+
+
+def notes(data: Data) -> Iterator[str]:
+    """Yield what the reader of the table must know."""
+    yield (
+        "Means over seeds with 95 % intervals; ratios are geometric means, those to the variant 'full' paired by seed. "
+        "'best found': the best placement that is no baseline over the best device, as measured, answer or not. "
+        "'faster': runs whose answer is proven faster than every single choice."
+    )
+    kinds = {cell["noise_free"] for cell in data["cells"]} - {None}
+    if True in kinds:
+        yield "Simulated latencies are those of the cost model, without noise; no inference was run for them."
+    if False in kinds:
+        yield "Measured latencies are medians of each run's final comparison; compare ratios rather than latencies."
+    unfinished = sum(run["status"] == "open" for run in data["runs"])
+    if unfinished:
+        yield f"{unfinished} of {len(data['runs'])} runs are not finished."
+
+
+def failures(data: Data) -> Iterator[str]:
+    """Yield a line for each run that failed."""
+    for run in data["runs"]:
+        if run["status"] == "failed":
+            yield f"{run['variant']}, {run['model']}, {run['machine']}, seed {run['seed']}: {run['error']}"
+
+
+def markdown(data: Data) -> str:
+    """Return the whole page."""
+    lines = [f"# Ablation {data['name']}", ""]
+    for title, rows in tables(data["cells"]):
+        lines += [f"## {title}", "", _line(HEADER), _line(["---"] * len(HEADER)), *map(_line, rows), ""]
+    lines += [*notes(data), ""]
+    failed = list(failures(data))
+    if failed:
+        lines += ["## Failed", "", *(f"- {text}" for text in failed), ""]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _row(cell: Data) -> tuple[str, ...]:
+    done = cell["finished"]
+    return (
+        cell["variant"],
+        f"{done}/{cell['runs']}" + (f", {cell['failed']} failed" if cell["failed"] else ""),
+        _estimate(cell["latency_ms"]),
+        _estimate(cell["to_full"]),
+        _estimate(cell["to_single"]),
+        _estimate(cell["found_to_single"]),
+        f"{cell['faster']}/{done}" if done else "-",
+        "-" if cell["measured"] is None else f"{cell['measured']:.4g}",
+        f"{cell['info']['groups']:.4g}" if "groups" in cell["info"] else "-",
+    )
+
+
+def _estimate(found: Data | None) -> str:
+    if found is None:
+        return "-"
+    interval = f" [{_number(found['ci95'][0])}, {_number(found['ci95'][1])}]" if found["ci95"] else ""
+    return f"{_number(found['value'])}{interval}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"

@@ -1,0 +1,121 @@
+"""A whole ablation: what is not finished yet is run, then all of it becomes a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ovplace.ablate import progress
+from ovplace.ablate.execute import execute
+from ovplace.ablate.model import build
+from ovplace.ablate.page import markdown
+from ovplace.ablate.plan import Ablation, Run
+from ovplace.ablate.progress import State, state
+from ovplace.ablate.summary import cells
+from ovplace.errors import InterruptedRunError, StoreError
+from ovplace.search.events import Listener, Progress, silent
+from ovplace.search.result import write_json
+
+SCHEMA = 1
+Data = dict[str, Any]
+
+
+def ablate(ablation: Ablation, jobs: int, listener: Listener = silent) -> Data:
+    """Run what is not finished; return what `ablation.json` holds.
+
+    Args:
+        ablation: what to run.
+        jobs: simulated runs at the same time.
+        listener: is told each model that is built and each run that ends.
+
+    Raises:
+        InterruptedRunError: Ctrl-C; the same call goes on, and the table has what is finished.
+        ModelError: a recipe's model cannot be written.
+        StoreError: the folder cannot be written.
+    """
+    try:
+        _build_models(ablation, listener)
+        _run(ablation.runs, jobs, listener)
+    except KeyboardInterrupt as error:
+        done = Counter(run["status"] for run in table(ablation)["runs"])["finished"]
+        raise InterruptedRunError(
+            f"stopped; {done} of {len(ablation.runs)} runs are finished, the same command goes on in '{ablation.out}'"
+        ) from error
+    return table(ablation)
+
+
+def table(ablation: Ablation) -> Data:
+    """Return what `ablation.json` holds of the runs that are there, and write it, beside `ablation.md`.
+
+    Raises:
+        StoreError: the files cannot be written.
+    """
+    states = [state(run) for run in ablation.runs]
+    data: Data = {
+        "schema": SCHEMA,
+        "name": ablation.name,
+        "folder": str(ablation.out),
+        "variants": {variant.name: variant.settings for variant in ablation.variants},
+        "cells": cells(_together(ablation, states)),
+        "runs": [_plain(of) for of in states],
+    }
+    try:
+        ablation.out.mkdir(parents=True, exist_ok=True)
+        (ablation.out / "ablation.md").write_text(markdown(data), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write '{ablation.out}': {error.strerror}; choose another folder with -o") from error
+    write_json(ablation.out / "ablation.json", data)
+    return data
+
+
+def _build_models(ablation: Ablation, listener: Listener) -> None:
+    for number, model in enumerate(ablation.models, start=1):
+        if build(model, ablation.out):
+            listener(Progress("models", number, len(ablation.models), f"built {model.label}"))
+
+
+def _run(runs: Sequence[Run], jobs: int, listener: Listener) -> None:
+    left = [run for run in runs if state(run).score is None]
+    done = len(runs) - len(left)
+    listener(Progress("runs", done, len(runs), f"{done} of {len(runs)} are finished already"))
+
+    def ended(run: Run, error: str) -> None:
+        nonlocal done
+        done += 1
+        progress.note(run.folder, error)
+        name = f"{run.variant}, {run.model}, {run.machine}, seed {run.seed}"
+        listener(Progress("runs", done, len(runs), f"{name}{error and ': '}{error}"))
+
+    execute(left, jobs, ended)
+
+
+def _together(ablation: Ablation, states: Sequence[State]) -> list[State]:
+    """Return the states in the table's order: by model, machine, variant, seed."""
+    order = {variant.name: number for number, variant in enumerate(ablation.variants)}
+    places = {key: number for number, key in enumerate(dict.fromkeys((s.run.model, s.run.machine) for s in states))}
+    return sorted(states, key=lambda s: (places[s.run.model, s.run.machine], order[s.run.variant]))
+
+
+def _plain(of: State) -> Data:
+    run, found = of.run, of.score
+    named = {"variant": run.variant, "model": run.model, "machine": run.machine, "seed": run.seed}
+    status = "finished" if found else "failed" if of.error else "open"
+    data: Data = {**named, "status": status, "error": of.error or None, "folder": str(run.folder)}
+    if found and of.result:
+        search = of.result["search"]
+        data |= {
+            "simulated": of.result["environment"]["simulated"],
+            "latency_ms": found.latency_ms,
+            "to_single": found.to_single,
+            "found_to_single": found.found_to_single,
+            "noise_free": found.noise_free,
+            "verdict": of.result["verdict"]["status"],
+            "origin": of.result["best"]["origin"],
+            "ops_per_device": of.result["best"]["ops_per_device"],
+            "measured": search["measured"],
+            "failed_trials": search["failed"],
+            "seconds": search["seconds"]["total"],
+            "placer_info": search.get("placer_info"),
+        }
+    return data

@@ -1,0 +1,95 @@
+"""`ovplace ablate`: the same searches with one thing changed at a time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from ovplace.cli import options
+from ovplace.cli.talk import Talk
+
+Data = dict[str, Any]
+
+
+def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    from ovplace.shipped import shipped_in
+
+    own = [CompletionItem(name) for name in shipped_in("configs/ablations", ".toml") if name.startswith(start)]
+    return [*own, CompletionItem(start, type="file")]
+
+
+@click.command(short_help="Compare variants of a search over seeds.")
+@click.argument("config", shell_complete=_complete)
+@click.option("-o", "--output", metavar="DIR", help="Folder of the runs; runs/ablations/<name> by default.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: os.cpu_count() or 1,
+    show_default="all processors",
+    help="Simulated runs at the same time; real ones run one at a time.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change the base of all variants; repeatable."
+)
+@click.option("--table-only", is_flag=True, help="Run nothing, show what is finished.")
+@options.as_json
+@options.common
+@click.pass_obj
+def command(
+    talk: Talk,
+    /,
+    config: str,
+    output: str | None,
+    jobs: int,
+    settings: tuple[str, ...],
+    table_only: bool,
+    as_json: bool,
+) -> None:
+    """Run the variants in CONFIG, each on all its models and machines with all its seeds, and compare them.
+
+    CONFIG is a TOML file, or the name of one that comes with ovplace. Each run is a folder as 'ovplace optimize' leaves
+    it; finished ones are not run again, and a stopped ablation goes on when the same command is given again.
+    """
+    from ovplace.ablate.plan import find, plan
+    from ovplace.ablate.run import ablate, table
+    from ovplace.cli.progress import listening
+
+    file = find(config)
+    ablation = plan(file, Path(output or Path("runs") / "ablations" / file.stem), settings)
+    if table_only:
+        _show(table(ablation), as_json)
+        return
+    with listening(talk) as listener:
+        data = ablate(ablation, jobs, listener)
+    _show(data, as_json)
+    _check(data)
+
+
+def _show(data: Data, as_json: bool) -> None:
+    from ovplace.ablate.page import HEADER, failures, notes, tables
+    from ovplace.cli.tables import show, show_json
+
+    if as_json:
+        show_json(data)
+        return
+    for title, rows in tables(data["cells"]):
+        click.echo(f"{title}\n")
+        show(HEADER, rows, right=range(6, len(HEADER)))
+        click.echo()
+    for line in notes(data):
+        click.echo(line)
+    for line in failures(data):
+        click.echo(f"Failed: {line}")
+    click.echo(f"\nLeft in {data['folder']}: ablation.md, ablation.json, a folder for each run")
+
+
+def _check(data: Data) -> None:
+    from ovplace.errors import OvplaceError
+
+    failed = sum(run["status"] == "failed" for run in data["runs"])
+    if failed:
+        raise OvplaceError(f"{failed} of {len(data['runs'])} runs failed; the same command tries those again")

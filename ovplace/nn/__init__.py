@@ -1,0 +1,1 @@
+"""Networks of the learned placers; with these, the only code that uses torch."""

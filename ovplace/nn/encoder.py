@@ -1,0 +1,86 @@
+"""Encoders: from node features to node embeddings that know their neighbourhood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+
+
+class _Dag(nn.Module):
+    """Messages along the edges and against them, each with weights of its own; the others take the graph as undirected.
+
+    Source of the idea: Thost and Chen, "Directed acyclic graph neural networks", ICLR 2021 (direction); Placeto,
+    NeurIPS 2019, section 3.2 (both directions).
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.forward_messages = SAGEConv(width, width)
+        self.backward_messages = SAGEConv(width, width, root_weight=False)
+
+    def forward(self, h: Tensor, edges: Tensor) -> Tensor:
+        found: Tensor = self.forward_messages(h, edges) + self.backward_messages(h, edges.flip(0))
+        return found
+
+
+class _Undirected(nn.Module):
+    """A convolution over each edge in both directions."""
+
+    def __init__(self, conv: nn.Module) -> None:
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, h: Tensor, edges: Tensor) -> Tensor:
+        found: Tensor = self.conv(h, torch.cat([edges, edges.flip(0)], dim=1))
+        return found
+
+
+def _gin(width: int) -> nn.Module:
+    conv: nn.Module = GINConv(nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width)))
+    return conv
+
+
+CONVOLUTIONS: dict[str, Callable[[int], nn.Module]] = {
+    "gcn": lambda width: _Undirected(GCNConv(width, width)),
+    "gat": lambda width: _Undirected(GATConv(width, width)),
+    "gin": lambda width: _Undirected(_gin(width)),
+    "sage": lambda width: _Undirected(SAGEConv(width, width)),
+    "dag": _Dag,
+}
+"""GCN: Kipf and Welling 2017, HSDAG's choice; GAT: Velickovic et al. 2018; GIN: Xu et al. 2019; SAGE: Hamilton et al.
+2017; dag: both directions apart. All but the last see no direction."""
+
+
+def mlp(n_in: int, width: int, n_out: int, layers: int) -> nn.Sequential:
+    """Return `layers` linear layers with ReLU between them."""
+    sizes = [n_in, *[width] * (layers - 1), n_out]
+    parts: list[nn.Module] = []
+    for a, b in pairwise(sizes):
+        parts += [nn.Linear(a, b), nn.ReLU()]
+    return nn.Sequential(*parts[:-1])
+
+
+class GraphLayers(nn.Module):
+    """Convolutions, each with ReLU and dropout; then a residual connection and layer norm.
+
+    Source: Graph Parsing Networks, arXiv 2402.14393, appendix: the GNN block; HSDAG, equation 6 is one layer of `gcn`.
+    """
+
+    def __init__(self, kind: str, width: int, layers: int, dropout: float) -> None:
+        """Build `layers` convolutions of a kind, a key of `CONVOLUTIONS`."""
+        super().__init__()
+        self.layers = nn.ModuleList(CONVOLUTIONS[kind](width) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, h: Tensor, edges: Tensor) -> Tensor:
+        """Return embeddings `[N, H]` from `h` `[N, H]` and directed edges `[2, E]`."""
+        out = h
+        for layer in self.layers:
+            out = self.dropout(torch.relu(layer(out, edges)))
+        found: Tensor = self.norm(h + out)
+        return found

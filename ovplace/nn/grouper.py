@@ -1,0 +1,177 @@
+"""The parsing network: scores edges, parses the graph into groups, and pools the embeddings of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ovplace.core.dag import connected_labels
+from ovplace.core.graph import FloatArray, IntArray
+from ovplace.nn.encoder import GraphLayers, mlp
+from ovplace.nn.parsing import NONE, dominant, ordered, parse, undirected
+from ovplace.nn.settings import NetworkSettings
+
+
+class EdgeScorer(nn.Module):
+    """sigmoid(MLP(z_u * z_v)): the same from both ends.
+
+    Source: Graph Parsing Networks, equation 2; HSDAG, equation 7.
+    """
+
+    def __init__(self, width: int, layers: int, dropout: float) -> None:
+        """Build the MLP for embeddings of size `width`."""
+        super().__init__()
+        self.score = mlp(width, width, 1, layers)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, z: Tensor, pairs: Tensor) -> Tensor:
+        """Return the score in (0, 1) of each pair `[2, Q]` of nodes with embeddings `[N, H]`, `[Q]`."""
+        product = self.dropout(z[pairs[0]] * z[pairs[1]])
+        return torch.sigmoid(self.score(product)).squeeze(1)
+
+
+class ScoredPooling(nn.Module):
+    """POST(sum of PRE(z)) times the summed scores of the edges that hold a group together.
+
+    The assignment to groups is discrete; the scores are the path on which the gradient reaches the scorer. A group
+    without such an edge counts 1.
+
+    Source: Graph Parsing Networks, equation 5: DeepSets times mean score times number of edges.
+    """
+
+    def __init__(self, width: int, layers: int) -> None:
+        """Build PRE and POST of `layers` linear layers for embeddings of size `width`."""
+        super().__init__()
+        self.before, self.after = mlp(width, width, width, layers), mlp(width, width, width, layers)
+        self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
+
+    def forward(self, z: Tensor, labels: Tensor, n_groups: int, scores: Tensor, group_of_score: Tensor) -> Tensor:
+        """Return `[C, H]` for nodes `[N, H]` in groups `labels` `[N]`, with scores `[K]` each of a group `[K]`."""
+        h = self.norms[0](z + self.before(z))
+        total = z.new_zeros(n_groups, z.shape[1]).index_add(0, labels, h)
+        held = z.new_zeros(n_groups).index_add(0, group_of_score, scores)
+        alone = torch.bincount(group_of_score, minlength=n_groups) == 0
+        out: Tensor = self.norms[1](total + self.after(total)) * torch.where(alone, 1.0, held)[:, None]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One parse, or the same parse of several copies of a graph side by side.
+
+    Attributes:
+        labels: group of each node of the level below, `[N]`.
+        held: pairs of that level that hold the groups together, `[K]`.
+        n_groups: number of groups.
+        n_pairs: number of pairs of that level, held or not.
+    """
+
+    labels: IntArray
+    held: IntArray
+    n_groups: int
+    n_pairs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """A grouped graph.
+
+    Attributes:
+        z: embedding of each group, `[C, H]`.
+        group_of: group of each node, `[N]`.
+        levels: the parses that led there.
+        p_stop: probability of stopping after each level, for each of the copies, `[L, B]`.
+    """
+
+    z: Tensor
+    group_of: IntArray
+    levels: tuple[Level, ...]
+    p_stop: Tensor
+
+
+Grouping = Callable[[int, IntArray, FloatArray], Level]
+"""From a number of nodes, their pairs `[2, Q]` and scores `[Q]` to a parse."""
+
+More = Callable[[int, float], bool]
+"""Whether to parse on after that many levels, given the probability of stopping."""
+
+
+def parsed_level(n_nodes: int, pairs: IntArray, scores: FloatArray) -> Level:
+    """Return the dominant-edge parse."""
+    labels = parse(n_nodes, pairs, scores)
+    best = dominant(n_nodes, pairs, scores)
+    return Level(labels, np.unique(best[best != NONE]), int(labels.max(initial=-1)) + 1, pairs.shape[1])
+
+
+def tied_level(level: Level, together: IntArray) -> Level:
+    """Return the parse with nodes of one label in `together` `[N]` in one group: what cannot be placed apart."""
+    n, c = len(level.labels), level.n_groups
+    bipartite = np.stack([level.labels, c + together])
+    labels = ordered(connected_labels(c + int(together.max(initial=-1)) + 1, bipartite)[level.labels])
+    return Level(labels, level.held, int(labels.max(initial=-1)) + 1 if n else 0, level.n_pairs)
+
+
+class ParsingNetwork(nn.Module):
+    """Groups nodes by parsing, one level or several."""
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        """Build the scorer, the layers of the pooling, and what decides whether to parse on."""
+        super().__init__()
+        width = settings.hidden
+        self.scorer = EdgeScorer(width, settings.scorer_layers, settings.parsing_dropout)
+        self.mixer = GraphLayers(settings.encoder, width, 1, settings.dropout)
+        self.pooling = ScoredPooling(width, settings.pooling_layers)
+        self.stopper = nn.Linear(width, 1)
+
+    def forward(self, z: Tensor, edges: IntArray, copies: int, grouping: Grouping, more: More) -> Parsed:
+        """Parse until `more` says no, or nothing is left to merge.
+
+        Args:
+            z: node embeddings, `[N, H]`; of `copies` graphs of equal size side by side.
+            edges: directed edges, `[2, E]`.
+            copies: number of graphs B.
+            grouping: makes a parse from the scores, or repeats a known one.
+            more: decides after each level.
+        """
+        group_of = np.arange(len(z))
+        copy_of = np.repeat(np.arange(copies), len(z) // copies)
+        levels: list[Level] = []
+        stops: list[Tensor] = []
+        while True:
+            pairs = undirected(edges)
+            scores = self.scorer(z, torch.from_numpy(pairs))
+            level = grouping(len(z), pairs, scores.detach().numpy().astype(np.float64))
+            held_by = level.labels[pairs[0, level.held]]
+            h = self.mixer(z, torch.from_numpy(edges))
+            z = self.pooling(
+                h, torch.from_numpy(level.labels), level.n_groups, scores[level.held], torch.from_numpy(held_by)
+            )
+            copy_of = _of_groups(copy_of, level)
+            merged = level.n_groups < len(level.labels)
+            levels.append(level)
+            stops.append(self._p_stop(z, copy_of, copies))
+            group_of, edges = level.labels[group_of], _coarse(edges, level.labels)
+            if not merged or not edges.shape[1] or not more(len(levels), float(stops[-1][0].detach())):
+                return Parsed(z, group_of, tuple(levels), torch.stack(stops))
+
+    def _p_stop(self, z: Tensor, copy_of: IntArray, copies: int) -> Tensor:
+        """Return for each copy the probability of stopping here, from the mean embedding of its groups, `[B]`."""
+        total = z.new_zeros(copies, z.shape[1]).index_add(0, torch.from_numpy(copy_of), z)
+        count = torch.from_numpy(np.bincount(copy_of, minlength=copies)).to(z.dtype)
+        return torch.sigmoid(self.stopper(total / count[:, None])).squeeze(1)
+
+
+def _of_groups(copy_of: IntArray, level: Level) -> IntArray:
+    found = np.empty(level.n_groups, dtype=np.int64)
+    found[level.labels] = copy_of
+    return found
+
+
+def _coarse(edges: IntArray, labels: IntArray) -> IntArray:
+    """Return the distinct directed edges between different groups, `[2, E']`."""
+    between = labels[edges]
+    return np.unique(between[:, between[0] != between[1]], axis=1)

@@ -1,0 +1,69 @@
+"""Dominant-edge parsing: from scores of edges to groups, as many as the scores say.
+
+Every node keeps its best edge. Following these edges ends, from every node, at two nodes that keep the same one; all
+nodes that end there are a group. A group has one such pair and at least two nodes; a node without edges is alone.
+
+Source: Song et al., "Graph Parsing Networks", ICLR 2024, arXiv 2402.14393, section 3.2 (DOM and EXP); HSDAG, arXiv
+2405.14185, equations 8 to 11. The seed-and-expand loops there visit nodes one by one; components of the map from each
+node to the other end of its best edge are the same groups.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ovplace.core.graph import FloatArray, IntArray
+
+NONE = -1
+
+
+def undirected(edges: IntArray) -> IntArray:
+    """Return the distinct unordered pairs of different nodes that directed edges `[2, E]` join, `[2, Q]`, sorted."""
+    low, high = edges.min(axis=0), edges.max(axis=0)
+    apart = low != high
+    return np.unique(np.stack([low, high])[:, apart], axis=1).astype(np.int64)
+
+
+def dominant(n_nodes: int, pairs: IntArray, scores: FloatArray) -> IntArray:
+    """Return the best-scored pair of each node, `[N]`; the first of equals, `NONE` without any.
+
+    Args:
+        n_nodes: number of nodes N.
+        pairs: distinct unordered pairs, `[2, Q]`.
+        scores: a score for each, `[Q]`.
+    """
+    best = np.full(n_nodes, NONE, dtype=np.int64)
+    number = np.tile(np.arange(pairs.shape[1]), 2)
+    worst_first = np.lexsort((-number, scores[number]))
+    best[pairs.reshape(-1)[worst_first]] = number[worst_first]  # of repeated writes the last one stays
+    return best
+
+
+def parse(n_nodes: int, pairs: IntArray, scores: FloatArray) -> IntArray:
+    """Return the group of each node, `[N]`, numbered from 0 in the order of their first nodes.
+
+    Args:
+        n_nodes: number of nodes N.
+        pairs: distinct unordered pairs, `[2, Q]`.
+        scores: a score for each, `[Q]`.
+
+    Cost: O(Q log Q + N log N); pointers are followed by doubling.
+    """
+    best = dominant(n_nodes, pairs, scores)
+    nodes = np.arange(n_nodes)
+    kept = best != NONE
+    after = nodes.copy()
+    after[kept] = pairs[:, best[kept]].sum(axis=0) - nodes[kept]
+    mutual = after[after] == nodes
+    after[mutual] = np.minimum(nodes, after)[mutual]
+    for _ in range(n_nodes.bit_length()):
+        after = after[after]
+    return ordered(after)
+
+
+def ordered(labels: IntArray) -> IntArray:
+    """Return labels `[N]` as numbers from 0 in the order of first appearance."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[number]

@@ -1,0 +1,133 @@
+"""The policy of HSDAG: encode, parse into groups, choose a device for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ovplace.core.graph import BoolArray, FloatArray, IntArray
+from ovplace.nn.encoder import GraphLayers, mlp
+from ovplace.nn.grouper import Grouping, Level, More, Parsed, ParsingNetwork
+from ovplace.nn.settings import NetworkSettings
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyGraph:
+    """What the policy sees.
+
+    Attributes:
+        features: one row a node, `[N, F]`.
+        edges: distinct directed edges between nodes, `[2, E]`.
+        allowed: which device can run which node, `[N, D]`.
+    """
+
+    features: FloatArray
+    edges: IntArray
+    allowed: BoolArray
+
+    def __len__(self) -> int:
+        """Return the number of nodes N."""
+        return len(self.features)
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What the policy says of one graph, or of several copies side by side.
+
+    Attributes:
+        log_p: log probability of each device for each group, `[C, D]`.
+        parsed: the groups.
+        z: node embeddings before grouping, `[N, H]`.
+    """
+
+    log_p: Tensor
+    parsed: Parsed
+    z: Tensor
+
+
+class Policy(nn.Module):
+    """Encoder, parsing network and a classifier of groups, trained as one.
+
+    Source: HSDAG, arXiv 2405.14185, section 2: equation 6 (encoder), 7 to 11 (grouping), 12 (placement).
+    """
+
+    def __init__(self, n_features: int, n_devices: int, settings: NetworkSettings) -> None:
+        """Build the network; weights are drawn from torch's global generator."""
+        super().__init__()
+        width = settings.hidden
+        self.embed = mlp(n_features, width, width, settings.input_layers)
+        self.norm = nn.LayerNorm(width)
+        self.encoder = GraphLayers(settings.encoder, width, settings.graph_layers, settings.dropout)
+        self.grouper = ParsingNetwork(settings)
+        self.classify = mlp(width, width, n_devices, 2)
+
+    def forward(self, graph: PolicyGraph, state: Sequence[Tensor | None], grouping: Grouping, more: More) -> Output:
+        """Return groups and device probabilities for copies of a graph, one for each state.
+
+        Args:
+            graph: N nodes.
+            state: added to the embedded features of each copy, `[N, H]` each; None for nothing.
+            grouping: makes the parse from the scores, or repeats known ones.
+            more: decides after each level of it.
+        """
+        copies, n = len(state), len(graph)
+        embedded = self.embed(torch.from_numpy(graph.features).to(self.norm.weight.dtype))
+        nothing = torch.zeros_like(embedded)
+        h = torch.cat([embedded + (nothing if s is None else s) for s in state])
+        edges = (graph.edges[:, None, :] + n * np.arange(copies)[:, None]).reshape(2, -1)
+        z = self.encoder(self.norm(h), torch.from_numpy(edges))
+        parsed = self.grouper(z, edges, copies, grouping, more)
+        allowed = group_allowed(np.tile(graph.allowed, (copies, 1)), parsed.group_of, len(parsed.z))
+        logits = self.classify(parsed.z).masked_fill(torch.from_numpy(~allowed), float("-inf"))
+        return Output(torch.log_softmax(logits, dim=1), parsed, z)
+
+    def next_state(self, output: Output) -> Tensor:
+        """Return each node's embedding plus that of its group, `[N, H]`: the state of an episode's next step.
+
+        It is given to the next step as an observation: no gradient flows back through it, so that memory does not grow
+        with the length of an episode. It replaces the state before it, and is normalised with the features it is
+        added to, so that nothing piles up.
+
+        Source: HSDAG, arXiv 2405.14185, section 2.5: Z_v + Z_v'.
+        """
+        return (output.z + output.parsed.z[torch.from_numpy(output.parsed.group_of)]).detach()
+
+
+def seeded(n_features: int, n_devices: int, settings: NetworkSettings, seed: int) -> Policy:
+    """Return a new policy, ready to draw, with weights of its own random stream; torch's global one is left alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        policy = Policy(n_features, n_devices, settings)
+    policy.eval()
+    return policy
+
+
+def group_allowed(allowed: BoolArray, group_of: IntArray, n_groups: int) -> BoolArray:
+    """Return which device can run all nodes of a group, `[C, D]`; where none can, those that can run some.
+
+    Args:
+        allowed: which device can run which node, `[N, D]`.
+        group_of: group of each node, `[N]`.
+        n_groups: number of groups C.
+    """
+    every = np.ones((n_groups, allowed.shape[1]), dtype=bool)
+    some = np.zeros_like(every)
+    np.logical_and.at(every, group_of, allowed)
+    np.logical_or.at(some, group_of, allowed)
+    return np.where(every.any(axis=1, keepdims=True), every, some)
+
+
+def repeated(levels: Sequence[Level]) -> Level:
+    """Return the same level of several copies of a graph side by side as one."""
+    groups = np.cumsum([0, *(level.n_groups for level in levels)])
+    pairs = np.cumsum([0, *(level.n_pairs for level in levels)])
+    return Level(
+        np.concatenate([level.labels + start for level, start in zip(levels, groups, strict=False)]),
+        np.concatenate([level.held + start for level, start in zip(levels, pairs, strict=False)]),
+        int(groups[-1]),
+        int(pairs[-1]),
+    )

@@ -1,0 +1,109 @@
+"""Draws placements from a policy, one after the other, as episodes go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from ovplace.core.graph import FloatArray, IntArray
+from ovplace.nn.grouper import Level, parsed_level, tied_level
+from ovplace.nn.learner import Encoding, Step, log_p_of
+from ovplace.nn.policy import Output, Policy, PolicyGraph
+
+MOST_LEVELS = 20
+"""Each level at least halves the nodes that have edges."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How placements are drawn.
+
+    Attributes:
+        grouping: `parsed` by learned scores, `random` scores, or `fixed`: each node by itself.
+        levels: how often the graph is parsed; 0 draws it from learned probabilities of stopping.
+        state_update: each step's embeddings are the next step's state; else all steps of a buffer have one encoding.
+    """
+
+    grouping: str
+    levels: int
+    state_update: bool
+
+
+@dataclass
+class Rollout:
+    """One buffer of steps.
+
+    Attributes:
+        graph: what the policy sees.
+        owner: what cannot be placed apart: nodes of one number, `[N]`.
+        rules: how placements are drawn.
+        encodings: so far.
+        steps: so far.
+    """
+
+    graph: PolicyGraph
+    owner: IntArray
+    rules: Rules
+    encodings: list[Encoding] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    _last: Output | None = field(default=None, repr=False)
+
+    def draw(self, policy: Policy, rng: np.random.Generator) -> IntArray:
+        """Draw the next step, and return the device of each owner's nodes, `[G]`."""
+        with torch.no_grad():
+            out = self._encoded(policy, rng)
+            devices = _drawn(out.log_p.double().exp().numpy(), rng)
+            log_p = log_p_of(out, [devices], [0], 1, self.rules.levels == 0)
+        self.steps.append(Step(len(self.encodings) - 1, devices, float(log_p[0])))
+        choice = np.empty(int(self.owner.max()) + 1, dtype=np.int64)
+        choice[self.owner] = devices[out.parsed.group_of]
+        return choice
+
+    def encoding(self, policy: Policy, rng: np.random.Generator) -> Encoding:
+        """Return how the policy encodes and parses the graph without a state."""
+        with torch.no_grad():
+            return Encoding(None, self._say(policy, None, rng).parsed.levels)
+
+    def _encoded(self, policy: Policy, rng: np.random.Generator) -> Output:
+        """Return what the policy says for the next step: again, where neither the state nor the parse can differ."""
+        same = not self.rules.state_update and self.rules.grouping != "random" and self.rules.levels != 0
+        if self._last is None or not same:
+            state = policy.next_state(self._last) if self.rules.state_update and self._last else None
+            self._last = self._say(policy, state, rng)
+            self.encodings.append(Encoding(state, self._last.parsed.levels))
+        return self._last
+
+    def _say(self, policy: Policy, state: torch.Tensor | None, rng: np.random.Generator) -> Output:
+        first = iter([True])
+
+        def grouping(n_nodes: int, pairs: IntArray, scores: FloatArray) -> Level:
+            lowest = next(first, False)
+            if self.rules.grouping == "fixed":
+                return _fixed(self.owner, pairs.shape[1])
+            chosen = rng.random(len(scores)) if self.rules.grouping == "random" else scores
+            level = parsed_level(n_nodes, pairs, chosen)
+            return tied_level(level, self.owner) if lowest else level
+
+        out: Output = policy(self.graph, [state], grouping, self._more(rng))
+        return out
+
+    def _more(self, rng: np.random.Generator) -> Callable[[int, float], bool]:
+        if self.rules.grouping == "fixed":
+            return lambda *_: False
+        if self.rules.levels:
+            return lambda level, _: level < self.rules.levels
+        return lambda level, p_stop: level < MOST_LEVELS and rng.random() >= p_stop
+
+
+def _fixed(owner: IntArray, n_pairs: int) -> Level:
+    return Level(owner, np.zeros(0, dtype=np.int64), int(owner.max(initial=-1)) + 1, n_pairs)
+
+
+def _drawn(p: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Draw a device for each row of probabilities `[C, D]`, `[C]`."""
+    bounds = p.cumsum(axis=1)
+    at = rng.random((len(p), 1)) * bounds[:, -1:]
+    return np.asarray((at >= bounds).sum(axis=1), dtype=np.int64)

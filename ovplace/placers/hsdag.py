@@ -1,0 +1,309 @@
+"""HSDAG: encoder, parsing network and device choice learned together from measured latency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from math import inf, isfinite, log
+from typing import Any
+
+import numpy as np
+
+from ovplace.core.graph import FloatArray, IntArray
+from ovplace.core.measurement import Trial
+from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
+from ovplace.core.protocols import State
+from ovplace.cost.solve import candidates
+from ovplace.nn.encoder import CONVOLUTIONS
+from ovplace.nn.learner import Learner, Update
+from ovplace.nn.policy import seeded
+from ovplace.nn.policy_graph import policy_graph
+from ovplace.nn.rollout import Rollout, Rules
+from ovplace.nn.settings import NetworkSettings
+from ovplace.seeds import generator
+
+SUMMARY = "HSDAG (NeurIPS 2024): encodes, parses into groups and places them, learned end to end by REINFORCE"
+
+FEATURES = ("op_type", "in_degree", "out_degree", "fractal_dimension", "position", "position_encoding", "output_shape")
+"""What the nodes are described by where the user does not say: HSDAG, section 2.2."""
+
+PRESETS: Mapping[str, Mapping[str, object]] = {
+    "tuned": {},
+    "paper": {
+        "nodes": "operations", "state_update": True, "reward": "inverse", "learning_rate": 1e-4, "dropout": 0.2,
+        "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0, "max_grad_norm": 0.0,
+        "uniform": False, "warm_start": 0, "cost_features": False,
+    },
+}  # fmt: skip
+"""Values that differ from the defaults. `paper`: HSDAG's Table 6; the discount is that of the published code."""
+
+
+@dataclass(frozen=True)
+class Config(NetworkSettings):
+    """Settings; those of a preset apply where nothing else is said.
+
+    Attributes:
+        preset: `paper` is the published method on single operations, `tuned` what does better.
+        nodes: what is encoded: `operations`, or the `groups` of the coarsener.
+        grouping: `parsed` by learned scores (variant gpn), `random` scores, or `fixed`: the groups of the coarsener
+            as they are (variant coarse, with coarsener colocate).
+        levels: how often the graph is parsed; 0 learns when to stop.
+        state_update: embeddings of a step and of its groups are the state of the next; else one encoding a buffer.
+        reward: `inverse` latency, or `log`: advantage of the log latency over a running mean.
+        learning_rate: of Adam.
+        steps: placements between two updates: an episode.
+        epochs: passes over these in an update.
+        discount: the i-th step of an episode counts this to the power of i; with `inverse` only.
+        elites: learn from this best part of the steps alone, all alike (cross-entropy method); 0 from all.
+        clip: PPO's limit on the change of a step's probability; 0 for none.
+        entropy: weight of the devices' entropy at the start.
+        entropy_end: the same after `anneal` updates.
+        anneal: updates from the one to the other.
+        max_grad_norm: longer gradients are shortened to this; 0 for no limit.
+        uniform: measure each device alone first.
+        warm_start: passes that imitate the optimum of the cost model before the first step, which is measured, too; 0
+            does without a cost model.
+        cost_features: describe nodes also by their cost on each device, where there is a cost model, and by support.
+        encoder: graph convolution: gcn, gat, gin, sage or dag.
+        hidden: size of embeddings.
+        input_layers: linear layers from features to embeddings.
+        graph_layers: graph convolutions of the encoder.
+        scorer_layers: linear layers of the edge scorer.
+        pooling_layers: linear layers on either side of the pooling's sum.
+        dropout: of the graph convolutions, while learning.
+        parsing_dropout: of the edge scorer, while learning.
+    """
+
+    preset: str = "tuned"
+    nodes: str = "groups"
+    grouping: str = "parsed"
+    levels: int = 1
+    state_update: bool = False
+    reward: str = "log"
+    learning_rate: float = 1e-3
+    steps: int = 20
+    epochs: int = 4
+    discount: float = 1.0
+    elites: float = 0.0
+    clip: float = 0.2
+    entropy: float = 0.01
+    entropy_end: float = 0.001
+    anneal: int = 10
+    max_grad_norm: float = 1.0
+    uniform: bool = True
+    warm_start: int = 100
+    cost_features: bool = True
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check choices and ranges."""
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, got '{getattr(self, name)}'")
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, int | float) and value < _LEAST.get(f.name, 0):
+                raise ValueError(f"{f.name} must be at least {_LEAST.get(f.name, 0)}, got {value}")
+        if max(self.dropout, self.parsing_dropout) >= 1 or max(self.discount, self.elites) > 1:
+            raise ValueError("dropout and parsing_dropout must be below 1, discount and elites at most 1")
+        if self.learning_rate == 0:
+            raise ValueError("learning_rate must be positive, got 0")
+
+    @property
+    def needs_costs(self) -> bool:
+        """Whether the parts of the model have to be measured first."""
+        return self.warm_start > 0
+
+
+_CHOICES = {
+    "preset": tuple(PRESETS),
+    "nodes": ("operations", "groups"),
+    "grouping": ("parsed", "random", "fixed"),
+    "reward": ("inverse", "log"),
+    "encoder": tuple(CONVOLUTIONS),
+}
+_LEAST = dict.fromkeys(("hidden", "input_layers", "graph_layers", "scorer_layers", "pooling_layers", "steps"), 1) | {
+    "epochs": 1,
+    "anneal": 1,
+}
+
+FORGETTING = 0.1
+"""Weight of a buffer's mean and variance in the running ones."""
+
+
+@dataclass
+class _Memory:
+    """What changes beside the weights, as plain data.
+
+    Attributes:
+        proposed: fixed proposals asked so far.
+        updates: of the policy.
+        ratios: answers to the steps of this buffer.
+        mean: running mean of log ratios; None before the first update.
+        variance: running variance of them.
+        worst: highest log ratio seen.
+        groups: number of groups of the last step.
+    """
+
+    proposed: int = 0
+    updates: int = 0
+    ratios: list[float] = field(default_factory=list)
+    mean: float | None = None
+    variance: float = 0.0
+    worst: float = 0.0
+    groups: int = 0
+
+
+class Placer:
+    """Draws `steps` placements, learns from what they took, and draws again.
+
+    Source: Duan et al., "A structure-aware framework for learning device placements on computation graphs", NeurIPS
+    2024, arXiv 2405.14185; `docs/hsdag.md` has the formulas, and what differs.
+    """
+
+    def __init__(self, problem: Problem, config: Config) -> None:
+        """Build the policy; with a cost model, let it imitate the model's optimum."""
+        self._problem, self._config = problem, config
+        self._graph, self._owner = policy_graph(problem, config.nodes == "operations", config.cost_features)
+        self._learner = self._built()
+        self._rules = Rules(config.grouping, config.levels, config.state_update)
+        self._proposals = self._uniform() + self._imitated()
+        self._memory = _Memory()
+        self._buffer = self._new_buffer()
+        self._weights = self._learner.dump()
+        self._pending = 0
+
+    @property
+    def info(self) -> dict[str, float]:
+        """Numbers about the search: groups of the last step, updates of the policy."""
+        return {"groups": self._memory.groups, "updates": self._memory.updates}
+
+    def ask(self, n: int) -> Sequence[Placement]:
+        """Return the fixed proposals first, then up to `n` steps of the present episode."""
+        left = self._proposals[self._memory.proposed :][:n]
+        if left or n <= 0:
+            self._memory.proposed += len(left)
+            self._pending = 0
+            return [self._problem.lift(choice) for choice in left]
+        self._pending = min(n, self._config.steps - len(self._buffer.steps))
+        return [self._problem.lift(self._draw()) for _ in range(self._pending)]
+
+    def tell(self, trials: Sequence[Trial]) -> None:
+        """Keep the answers, and learn when the episode is complete."""
+        memory = self._memory
+        memory.worst = max([memory.worst, *(log(trial.ratio) for trial in trials if isfinite(trial.ratio))])
+        if not self._pending:
+            return
+        memory.ratios += [trial.ratio if isfinite(trial.ratio) else inf for trial in trials]
+        if len(memory.ratios) >= self._config.steps:
+            self._learn()
+
+    def state(self) -> State:
+        """Return weights and optimiser as of the buffer's start, how many steps were drawn since, and the rest."""
+        memory = asdict(self._memory)
+        memory["ratios"] = [ratio if isfinite(ratio) else None for ratio in self._memory.ratios]
+        return {"weights": self._weights, "drawn": len(self._buffer.steps), "pending": self._pending, "memory": memory}
+
+    def restore(self, state: State) -> None:
+        """Go on from `state`: the steps since the last update are drawn again, which gives the same."""
+        data: Any = state
+        memory = dict(data["memory"])
+        memory["ratios"] = [inf if ratio is None else ratio for ratio in memory["ratios"]]
+        self._memory = _Memory(**memory)
+        self._weights = data["weights"]
+        self._learner.restore(self._weights)
+        self._buffer = self._new_buffer()
+        for _ in range(data["drawn"]):
+            self._draw()
+        self._pending = data["pending"]
+
+    # Drawing
+
+    def _draw(self) -> IntArray:
+        number = len(self._buffer.steps)
+        rng = self._rng("step", self._memory.updates, number)
+        choice = self._buffer.draw(self._learner.policy, rng)
+        self._memory.groups = len(self._buffer.steps[-1].devices)
+        return choice
+
+    def _new_buffer(self) -> Rollout:
+        return Rollout(self._graph, self._owner, self._rules)
+
+    def _uniform(self) -> list[IntArray]:
+        if not self._config.uniform:
+            return []
+        return [np.full(self._problem.n_groups, d, dtype=np.int64) for d in range(len(self._problem.devices))]
+
+    # Learning
+
+    def _learn(self) -> None:
+        """Update the policy by the buffer, and begin a new episode."""
+        config, memory = self._config, self._memory
+        weights = self._rewards() if config.reward == "inverse" else self._advantages()
+        done = min(1.0, memory.updates / config.anneal)
+        update = Update(
+            epochs=config.epochs,
+            clip=config.clip,
+            entropy=config.entropy + done * (config.entropy_end - config.entropy),
+            max_grad_norm=config.max_grad_norm,
+        )
+        seed = int(self._rng("update", memory.updates).integers(2**31))
+        self._learner.learn(self._graph, self._buffer.encodings, self._buffer.steps, weights, update, seed)
+        memory.updates, memory.ratios = memory.updates + 1, []
+        self._weights, self._buffer = self._learner.dump(), self._new_buffer()
+
+    def _rewards(self) -> FloatArray:
+        """Return discounted rewards: the reference's latency over the placement's, minus 1 for a failure, `[K]`.
+
+        Source: HSDAG, equation 14: the reward of each step, discounted by its place in the episode. Dividing by the
+        reference keeps the scale the same for all models.
+        """
+        reward = np.array([1 / ratio if isfinite(ratio) else -1.0 for ratio in self._memory.ratios])
+        return np.asarray(self._best_only(reward) * self._config.discount ** np.arange(1, len(reward) + 1))
+
+    def _advantages(self) -> FloatArray:
+        """Return how much lower the log latency of each step is than usual, in usual deviations, `[K]`.
+
+        A failure counts as twice the worst latency seen.
+        """
+        memory = self._memory
+        ratio = np.array([log(r) if isfinite(r) else memory.worst + log(2) for r in memory.ratios])
+        mean, variance = float(ratio.mean()), float(ratio.var())
+        if memory.mean is None:
+            memory.mean, memory.variance = mean, variance
+        advantage = (memory.mean - ratio) / (memory.variance**0.5 + 1e-3)
+        memory.mean += FORGETTING * (mean - memory.mean)
+        memory.variance += FORGETTING * (variance - memory.variance)
+        return self._best_only(advantage)
+
+    def _best_only(self, weights: FloatArray) -> FloatArray:
+        """Return 1 for the elite and 0 for the others, where only that is learned from."""
+        if not self._config.elites:
+            return weights
+        count = max(1, round(self._config.elites * len(weights)))
+        elite = np.zeros(len(weights))
+        elite[np.argsort(-weights, kind="stable")[:count]] = 1.0
+        return elite
+
+    # The beginning
+
+    def _built(self) -> Learner:
+        seed = int(self._rng("weights").integers(2**31))
+        policy = seeded(self._graph.features.shape[1], len(self._problem.devices), self._config, seed)
+        return Learner(policy, self._config.learning_rate, self._config.levels == 0)
+
+    def _imitated(self) -> list[IntArray]:
+        """Teach the policy the optimum of the cost model, and return that."""
+        costs = self._problem.costs
+        if costs is None or not self._config.warm_start:
+            return []
+        best = candidates(costs)[:1]
+        for choice in best:
+            encoding = self._new_buffer().encoding(self._learner.policy, self._rng("imitation"))
+            seed = int(self._rng("imitation", "dropout").integers(2**31))
+            self._learner.imitate(self._graph, encoding, choice[self._owner], self._config.warm_start, seed)
+        return best
+
+    def _rng(self, *path: str | int) -> np.random.Generator:
+        return generator(self._problem.seed, "placer", "hsdag", *path)

@@ -1,0 +1,152 @@
+"""Gradients, ties and copies of the parsing network."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from ovplace.core.graph import OpGraph
+from ovplace.nn.encoder import CONVOLUTIONS
+from ovplace.nn.grouper import ParsingNetwork, parsed_level, tied_level
+from ovplace.nn.policy import PolicyGraph, group_allowed, repeated, seeded
+from ovplace.nn.settings import NetworkSettings
+from ovplace.seeds import generator
+from ovplace.testing.graphs import layered
+
+SMALL = NetworkSettings(hidden=16)
+
+
+def graph(of: OpGraph, n_devices=2, seed=0):
+    rng = generator(seed, "testing", "features")
+    allowed = np.ones((len(of), n_devices), dtype=bool)
+    return PolicyGraph(rng.random((len(of), 5)), np.unique(of.edges, axis=1), allowed)
+
+
+def policy(settings=SMALL, n_devices=2, seed=0):
+    return seeded(5, n_devices, settings, seed)
+
+
+def once(level, _):
+    return level < 1
+
+
+@pytest.mark.parametrize("kind", CONVOLUTIONS)
+def test_the_gradient_reaches_the_scorer_and_is_right(kind):
+    of = graph(layered(20, seed=1))
+    net = policy(NetworkSettings(hidden=8, encoder=kind)).double()  # a finite difference needs the precision
+    known = net_levels(net, of)
+    weight = net.grouper.scorer.score[0].weight
+
+    def value():
+        out = run(net, of, known)
+        return out.log_p[:, 0].sum()
+
+    value().backward()
+    slope = weight.grad.clone()
+    at = np.unravel_index(int(slope.abs().argmax()), slope.shape)
+    step = 1e-6
+    with torch.no_grad():
+        weight[at] += step
+        above = value()
+        weight[at] -= 2 * step
+        below = value()
+    assert float(slope[at]) != 0
+    assert float((above - below) / (2 * step)) == pytest.approx(float(slope[at]), rel=1e-4)
+
+
+def net_levels(net, of):
+    with torch.no_grad():
+        return net(of, [None], parsed_level, once).parsed.levels
+
+
+def run(net, of, levels):
+    recorded = iter(levels)
+    return net(of, [None], lambda *_: next(recorded), lambda level, _: level < len(levels))
+
+
+def test_without_scores_in_the_pooling_no_gradient_reaches_the_scorer(monkeypatch):
+    of, net = graph(layered(20, seed=1)), policy()
+    pool = net.grouper.pooling.forward
+    monkeypatch.setattr(
+        net.grouper.pooling, "forward", lambda z, of, n, scores, held: pool(z, of, n, torch.ones_like(scores), held)
+    )
+    net(of, [None], parsed_level, once).log_p[:, 0].sum().backward()
+    grad = net.grouper.scorer.score[0].weight.grad
+    assert grad is None or not grad.any()
+
+
+def test_what_is_tied_stays_together():
+    rng = generator(0, "testing", "ties")
+    of = layered(40, seed=3)
+    pairs = np.unique(np.sort(of.edges, axis=0), axis=1)
+    together = rng.integers(15, size=40)
+    level = parsed_level(40, pairs, rng.random(pairs.shape[1]))
+    tied = tied_level(level, together)
+    for labels in (level.labels, together):
+        for number in np.unique(labels):
+            assert len(np.unique(tied.labels[labels == number])) == 1
+    assert tied_level(level, np.arange(40)).labels.tolist() == level.labels.tolist()
+    assert tied.n_groups == tied.labels.max() + 1
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_copies_side_by_side_are_as_good_as_one_by_one(levels):
+    of, net = graph(layered(30, seed=2)), policy()
+    states = [None, torch.randn(30, 16, generator=torch.Generator().manual_seed(1)), None]
+    with torch.no_grad():
+        each = [net(of, [state], parsed_level, lambda level, _: level < levels) for state in states]
+        depth = min(len(out.parsed.levels) for out in each)
+        each = [net(of, [state], parsed_level, lambda level, _: level < depth) for state in states]
+        merged = iter([repeated(same) for same in zip(*(out.parsed.levels for out in each), strict=True)])
+        out = net(of, states, lambda *_: next(merged), lambda level, _: level < depth)
+    torch.testing.assert_close(out.log_p, torch.cat([single.log_p for single in each]), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(out.parsed.p_stop, torch.cat([s.parsed.p_stop for s in each], dim=1))
+
+
+def test_levels_halve_the_nodes_until_one_is_left():
+    of, net = graph(layered(60, seed=4)), policy()
+    with torch.no_grad():
+        levels = net(of, [None], parsed_level, lambda *_: True).parsed.levels
+    sizes = [60, *(level.n_groups for level in levels)]
+    assert all(2 * after <= before for before, after in pairwise(sizes))
+    assert sizes[-1] == 1
+
+
+def test_groups_go_where_all_members_run_or_else_where_some_do():
+    allowed = np.array([[1, 1], [1, 0], [0, 1], [1, 0]], dtype=bool)
+    assert group_allowed(allowed, np.array([0, 0, 1, 1]), 2).tolist() == [[True, False], [True, True]]
+
+
+def test_embeddings_follow_reordered_nodes():
+    of, net = graph(layered(25, seed=5)), policy()
+    order = generator(0, "testing", "order").permutation(25)
+    new = np.argsort(order)
+    other = PolicyGraph(of.features[order], new[of.edges], of.allowed[order])
+    with torch.no_grad():
+        a, b = (net(g, [None], parsed_level, once) for g in (of, other))
+    torch.testing.assert_close(a.z[torch.from_numpy(order)], b.z, rtol=1e-4, atol=1e-5)
+
+
+def test_the_global_random_stream_is_left_alone():
+    torch.manual_seed(3)
+    before = torch.random.get_rng_state()
+    policy()
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_only_the_dag_encoder_sees_directions():
+    of = graph(layered(25, seed=6))
+    backward = PolicyGraph(of.features, of.edges[::-1].copy(), of.allowed)
+    for kind in CONVOLUTIONS:
+        net = policy(NetworkSettings(hidden=16, encoder=kind))
+        with torch.no_grad():
+            a, b = (net(g, [None], parsed_level, once).z for g in (of, backward))
+        assert torch.allclose(a, b, atol=1e-5) == (kind != "dag"), kind
+
+
+def test_the_network_is_of_the_given_sizes():
+    assert isinstance(policy().grouper, ParsingNetwork)
+    assert policy(NetworkSettings(hidden=32)).classify[-1].weight.shape == (2, 32)
