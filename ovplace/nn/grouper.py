@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ovplace.core.dag import connected_labels
 from ovplace.core.graph import FloatArray, IntArray
 from ovplace.nn.encoder import GraphLayers, mlp
-from ovplace.nn.parsing import NONE, dominant, ordered, parse, undirected
+from ovplace.nn.parsing import NONE, dominant, drawn, ordered, parse, undirected
 from ovplace.nn.settings import NetworkSettings
 
 
@@ -68,12 +68,14 @@ class Level:
         held: pairs of that level that hold the groups together, `[K]`.
         n_groups: number of groups.
         n_pairs: number of pairs of that level, held or not.
+        chosen: pair that each node drew, `NONE` for none, `[N]`; empty where nothing was drawn.
     """
 
     labels: IntArray
     held: IntArray
     n_groups: int
     n_pairs: int
+    chosen: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +87,14 @@ class Parsed:
         group_of: group of each node, `[N]`.
         levels: the parses that led there.
         p_stop: probability of stopping after each level, for each of the copies, `[L, B]`.
+        log_p: log probability of what nodes drew, for each of the copies, `[B]`; 0 where nothing was drawn.
     """
 
     z: Tensor
     group_of: IntArray
     levels: tuple[Level, ...]
     p_stop: Tensor
+    log_p: Tensor
 
 
 Grouping = Callable[[int, IntArray, FloatArray], Level]
@@ -107,12 +111,20 @@ def parsed_level(n_nodes: int, pairs: IntArray, scores: FloatArray) -> Level:
     return Level(labels, np.unique(best[best != NONE]), int(labels.max(initial=-1)) + 1, pairs.shape[1])
 
 
+def drawn_level(n_nodes: int, pairs: IntArray, scores: FloatArray, rng: np.random.Generator) -> Level:
+    """Return a parse with a pair drawn for each node, by its score, or none."""
+    chosen = drawn(n_nodes, pairs, scores, rng)
+    held = np.unique(chosen[chosen != NONE])
+    labels = ordered(connected_labels(n_nodes, pairs[:, held]))
+    return Level(labels, held, int(labels.max(initial=-1)) + 1, pairs.shape[1], chosen)
+
+
 def tied_level(level: Level, together: IntArray) -> Level:
     """Return the parse with nodes of one label in `together` `[N]` in one group: what cannot be placed apart."""
-    n, c = len(level.labels), level.n_groups
+    c = level.n_groups
     bipartite = np.stack([level.labels, c + together])
     labels = ordered(connected_labels(c + int(together.max(initial=-1)) + 1, bipartite)[level.labels])
-    return Level(labels, level.held, int(labels.max(initial=-1)) + 1 if n else 0, level.n_pairs)
+    return replace(level, labels=labels, n_groups=int(labels.max(initial=-1)) + 1)
 
 
 class ParsingNetwork(nn.Module):
@@ -141,10 +153,12 @@ class ParsingNetwork(nn.Module):
         copy_of = np.repeat(np.arange(copies), len(z) // copies)
         levels: list[Level] = []
         stops: list[Tensor] = []
+        log_p = z.new_zeros(copies)
         while True:
             pairs = undirected(edges)
             scores = self.scorer(z, torch.from_numpy(pairs))
             level = grouping(len(z), pairs, scores.detach().numpy().astype(np.float64))
+            log_p = log_p + _log_p(level.chosen, pairs, scores, torch.from_numpy(copy_of), copies)
             held_by = level.labels[pairs[0, level.held]]
             h = self.mixer(z, torch.from_numpy(edges))
             z = self.pooling(
@@ -156,13 +170,25 @@ class ParsingNetwork(nn.Module):
             stops.append(self._p_stop(z, copy_of, copies))
             group_of, edges = level.labels[group_of], _coarse(edges, level.labels)
             if not merged or not edges.shape[1] or not more(len(levels), float(stops[-1][0].detach())):
-                return Parsed(z, group_of, tuple(levels), torch.stack(stops))
+                return Parsed(z, group_of, tuple(levels), torch.stack(stops), log_p)
 
     def _p_stop(self, z: Tensor, copy_of: IntArray, copies: int) -> Tensor:
         """Return for each copy the probability of stopping here, from the mean embedding of its groups, `[B]`."""
         total = z.new_zeros(copies, z.shape[1]).index_add(0, torch.from_numpy(copy_of), z)
         count = torch.from_numpy(np.bincount(copy_of, minlength=copies)).to(z.dtype)
         return torch.sigmoid(self.stopper(total / count[:, None])).squeeze(1)
+
+
+def _log_p(chosen: IntArray, pairs: IntArray, scores: Tensor, copy_of: Tensor, copies: int) -> Tensor:
+    """Return the log probability of the pairs that nodes drew, for each copy, `[B]`."""
+    zero = scores.new_zeros(copies)
+    if not len(chosen):
+        return zero
+    logit = torch.logit(scores, eps=1e-6)
+    ends, twice = torch.from_numpy(pairs.reshape(-1)), logit.repeat(2)
+    odds = scores.new_ones(len(chosen)).index_add(0, ends, torch.exp(twice))  # 1 for staying alone
+    own = torch.cat([logit, scores.new_zeros(1)])[torch.from_numpy(chosen)]  # NONE is the last entry
+    return zero.index_add(0, copy_of, own - torch.log(odds))
 
 
 def _of_groups(copy_of: IntArray, level: Level) -> IntArray:

@@ -61,6 +61,27 @@ def parse(n_nodes: int, pairs: IntArray, scores: FloatArray) -> IntArray:
     return ordered(after)
 
 
+def drawn(n_nodes: int, pairs: IntArray, scores: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Return a pair for each node, drawn with odds of score to 1 - score, `[N]`; `NONE`, to stay alone, has odds 1.
+
+    A parse that can be explored and whose probability has a gradient, where `dominant` is the same each time.
+
+    Args:
+        n_nodes: number of nodes N.
+        pairs: distinct unordered pairs, `[2, Q]`.
+        scores: of each, in (0, 1), `[Q]`.
+        rng: what draws (Gumbel-max: the largest of logit plus noise).
+    """
+    number = np.concatenate([np.tile(np.arange(pairs.shape[1]), 2), np.full(n_nodes, NONE)])
+    nodes = np.concatenate([pairs.reshape(-1), np.arange(n_nodes)])
+    safe = np.clip(scores, 1e-6, 1 - 1e-6)
+    logit = np.append(np.log(safe / (1 - safe)), 0.0)[number]
+    chosen = np.empty(n_nodes, dtype=np.int64)
+    worst_first = np.argsort(logit + rng.gumbel(size=len(logit)))
+    chosen[nodes[worst_first]] = number[worst_first]
+    return chosen
+
+
 def ordered(labels: IntArray) -> IntArray:
     """Return labels `[N]` as numbers from 0 in the order of first appearance."""
     _, first, number = np.unique(labels, return_index=True, return_inverse=True)

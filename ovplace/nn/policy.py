@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ovplace.core.graph import BoolArray, FloatArray, IntArray
 from ovplace.nn.encoder import GraphLayers, mlp
 from ovplace.nn.grouper import Grouping, Level, More, Parsed, ParsingNetwork
+from ovplace.nn.parsing import NONE
 from ovplace.nn.settings import NetworkSettings
 
 
@@ -130,4 +131,7 @@ def repeated(levels: Sequence[Level]) -> Level:
         np.concatenate([level.held + start for level, start in zip(levels, pairs, strict=False)]),
         int(groups[-1]),
         int(pairs[-1]),
+        np.concatenate(
+            [np.where(level.chosen == NONE, NONE, level.chosen + p) for level, p in zip(levels, pairs, strict=False)]
+        ),
     )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ovplace.core.graph import FloatArray, IntArray
-from ovplace.nn.grouper import Level, parsed_level, tied_level
+from ovplace.nn.grouper import Level, drawn_level, parsed_level, tied_level
 from ovplace.nn.learner import Encoding, Step, log_p_of
 from ovplace.nn.policy import Output, Policy, PolicyGraph
 
@@ -22,7 +22,7 @@ class Rules:
     """How placements are drawn.
 
     Attributes:
-        grouping: `parsed` by learned scores, `random` scores, or `fixed`: each node by itself.
+        grouping: `parsed` by learned scores, `drawn` by them, parsed by `random` scores, or `fixed`: each owner alone.
         levels: how often the graph is parsed; 0 draws it from learned probabilities of stopping.
         state_update: each step's embeddings are the next step's state; else all steps of a buffer have one encoding.
     """
@@ -69,7 +69,8 @@ class Rollout:
 
     def _encoded(self, policy: Policy, rng: np.random.Generator) -> Output:
         """Return what the policy says for the next step: again, where neither the state nor the parse can differ."""
-        same = not self.rules.state_update and self.rules.grouping != "random" and self.rules.levels != 0
+        rules = self.rules
+        same = not rules.state_update and rules.grouping in ("parsed", "fixed") and rules.levels != 0
         if self._last is None or not same:
             state = policy.next_state(self._last) if self.rules.state_update and self._last else None
             self._last = self._say(policy, state, rng)
@@ -83,8 +84,12 @@ class Rollout:
             lowest = next(first, False)
             if self.rules.grouping == "fixed":
                 return _fixed(self.owner, pairs.shape[1])
-            chosen = rng.random(len(scores)) if self.rules.grouping == "random" else scores
-            level = parsed_level(n_nodes, pairs, chosen)
+            if self.rules.grouping == "drawn":
+                level = drawn_level(n_nodes, pairs, scores, rng)
+            else:
+                level = parsed_level(
+                    n_nodes, pairs, rng.random(len(scores)) if self.rules.grouping == "random" else scores
+                )
             return tied_level(level, self.owner) if lowest else level
 
         out: Output = policy(self.graph, [state], grouping, self._more(rng))

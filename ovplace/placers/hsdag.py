@@ -31,9 +31,9 @@ FEATURES = ("op_type", "in_degree", "out_degree", "fractal_dimension", "position
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "tuned": {},
     "paper": {
-        "nodes": "operations", "state_update": True, "reward": "inverse", "learning_rate": 1e-4, "dropout": 0.2,
-        "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0, "max_grad_norm": 0.0,
-        "uniform": False, "warm_start": 0, "cost_features": False,
+        "nodes": "operations", "grouping": "parsed", "state_update": True, "reward": "inverse", "learning_rate": 1e-4,
+        "dropout": 0.2, "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0,
+        "max_grad_norm": 0.0, "uniform": False, "warm_start": 0, "cost_features": False,
     },
 }  # fmt: skip
 """Values that differ from the defaults. `paper`: HSDAG's Table 6; the discount is that of the published code."""
@@ -46,8 +46,9 @@ class Config(NetworkSettings):
     Attributes:
         preset: `paper` is the published method on single operations, `tuned` what does better.
         nodes: what is encoded: `operations`, or the `groups` of the coarsener.
-        grouping: `parsed` by learned scores (variant gpn), `random` scores, or `fixed`: the groups of the coarsener
-            as they are (variant coarse, with coarsener colocate).
+        grouping: `parsed` by learned scores (variant gpn); `drawn`, each node's edge at random by its score, so that
+            groupings are tried out; parsed by `random` scores; or `fixed`: the groups of the coarsener as they are
+            (variant coarse, with coarsener colocate).
         levels: how often the graph is parsed; 0 learns when to stop.
         state_update: embeddings of a step and of its groups are the state of the next; else one encoding a buffer.
         reward: `inverse` latency, or `log`: advantage of the log latency over a running mean.
@@ -62,8 +63,8 @@ class Config(NetworkSettings):
         anneal: updates from the one to the other.
         max_grad_norm: longer gradients are shortened to this; 0 for no limit.
         uniform: measure each device alone first.
-        warm_start: passes that imitate the optimum of the cost model before the first step, which is measured, too; 0
-            does without a cost model.
+        warm_start: passes, at most, that imitate the optimum of the cost model before the first step, which is
+            measured, too; 0 does without a cost model.
         cost_features: describe nodes also by their cost on each device, where there is a cost model, and by support.
         encoder: graph convolution: gcn, gat, gin, sage or dag.
         hidden: size of embeddings.
@@ -77,7 +78,7 @@ class Config(NetworkSettings):
 
     preset: str = "tuned"
     nodes: str = "groups"
-    grouping: str = "parsed"
+    grouping: str = "drawn"
     levels: int = 1
     state_update: bool = False
     reward: str = "log"
@@ -87,8 +88,8 @@ class Config(NetworkSettings):
     discount: float = 1.0
     elites: float = 0.0
     clip: float = 0.2
-    entropy: float = 0.01
-    entropy_end: float = 0.001
+    entropy: float = 0.05
+    entropy_end: float = 0.01
     anneal: int = 10
     max_grad_norm: float = 1.0
     uniform: bool = True
@@ -119,7 +120,7 @@ class Config(NetworkSettings):
 _CHOICES = {
     "preset": tuple(PRESETS),
     "nodes": ("operations", "groups"),
-    "grouping": ("parsed", "random", "fixed"),
+    "grouping": ("parsed", "drawn", "random", "fixed"),
     "reward": ("inverse", "log"),
     "encoder": tuple(CONVOLUTIONS),
 }

@@ -10,7 +10,7 @@ import torch
 
 from ovplace.core.graph import OpGraph
 from ovplace.nn.encoder import CONVOLUTIONS
-from ovplace.nn.grouper import ParsingNetwork, parsed_level, tied_level
+from ovplace.nn.grouper import ParsingNetwork, drawn_level, parsed_level, tied_level
 from ovplace.nn.policy import PolicyGraph, group_allowed, repeated, seeded
 from ovplace.nn.settings import NetworkSettings
 from ovplace.seeds import generator
@@ -150,3 +150,22 @@ def test_only_the_dag_encoder_sees_directions():
 def test_the_network_is_of_the_given_sizes():
     assert isinstance(policy().grouper, ParsingNetwork)
     assert policy(NetworkSettings(hidden=32)).classify[-1].weight.shape == (2, 32)
+
+
+def test_the_log_probability_of_drawn_groups_is_that_of_the_draws():
+    of, net = graph(layered(12, seed=7)), policy()
+    rng = generator(1, "testing", "drawn")
+    with torch.no_grad():
+        scored = []
+
+        def grouping(n, pairs, scores):
+            scored.append((pairs, scores))
+            return drawn_level(n, pairs, scores, rng)
+
+        out = net(of, [None], grouping, once)
+    (pairs, scores), chosen = scored[0], out.parsed.levels[0].chosen
+    expected = 0.0
+    for node, pair in enumerate(chosen):
+        odds = {int(q): scores[q] / (1 - scores[q]) for q in np.flatnonzero((pairs == node).any(axis=0))} | {-1: 1.0}
+        expected += np.log(odds[int(pair)] / sum(odds.values()))
+    assert float(out.parsed.log_p[0]) == pytest.approx(expected, rel=1e-4)

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ovplace.nn.parsing import NONE, dominant, parse, undirected
+from ovplace.nn.parsing import NONE, dominant, drawn, parse, undirected
 from ovplace.seeds import generator
 
 
@@ -98,3 +98,12 @@ def test_a_long_chain_of_falling_scores_is_one_group():
     n = 20_000
     pairs = np.stack([np.arange(n - 1), np.arange(1, n)])
     assert parse(n, pairs, -np.arange(n - 1.0)).max() == 0
+
+
+def test_pairs_are_drawn_by_their_odds():
+    pairs = np.array([[0, 1], [1, 2]])
+    scores = np.array([0.75, 0.5])  # odds 3 and 1, and 1 for none
+    rng = generator(0, "testing", "drawn")
+    found = np.array([drawn(3, pairs, scores, rng) for _ in range(20_000)])
+    shares = [[np.mean(found[:, node] == pair) for pair in (0, 1, NONE)] for node in range(3)]
+    np.testing.assert_allclose(shares, [[3 / 4, 0, 1 / 4], [3 / 5, 1 / 5, 1 / 5], [0, 1 / 2, 1 / 2]], atol=0.015)

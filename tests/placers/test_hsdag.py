@@ -70,7 +70,7 @@ def test_only_a_warm_start_needs_costs():
     assert not HSDAG.config({"preset": "paper"}).needs_costs
 
 
-@pytest.mark.parametrize("grouping", ["parsed", "random", "fixed"])
+@pytest.mark.parametrize("grouping", ["parsed", "drawn", "random", "fixed"])
 @pytest.mark.parametrize("levels", [0, 1, 2])
 @pytest.mark.parametrize("nodes", ["operations", "groups"])
 @pytest.mark.parametrize("state_update", [False, True])
@@ -139,7 +139,7 @@ def test_imitation_makes_the_imitated_likely():
         np.mean([np.mean(p.device_of == best.device_of) for p in (placer.ask(1)[0] for _ in range(5))])
         for placer in (warm, cold)
     ]
-    assert agreement[0] > 0.9 > agreement[1]
+    assert agreement[0] > 0.8 > agreement[1]
 
 
 def test_failures_make_a_placement_less_likely():
@@ -157,9 +157,18 @@ def test_failures_make_a_placement_less_likely():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_parsing_learns_to_part_what_belongs_apart(seed):
-    """Pairs belong on different devices; a parse that joins two of them cannot place both well."""
+    """Pairs belong on different devices; a group of two of them cannot be placed well."""
     of = described(problem(chain(("Convolution", "Relu", "Sin", "MatMul") * 2), seed=seed))
     table = {"Convolution": (1, 3), "Relu": (1, 3), "Sin": (3, 1), "MatMul": (3, 1)}
     cost = SequentialCost.by_kind(of.graph, table)
-    trials = play(built(of, steps=10, hidden=32, learning_rate=3e-3, **LEARNED_ALONE), of, cost, 600)
+    trials = play(built(of, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE), of, cost, 600)
     assert min(trial.measurement.median_ms for trial in trials) == pytest.approx(optimum_ms(of, cost))
+
+
+def test_drawn_groups_part_what_a_parse_cannot():
+    """In a parse no operation is alone; here every second one belongs elsewhere."""
+    of = described(problem(chain(("Add", "Sin") * 4)))
+    for grouping, reached in (("drawn", True), ("parsed", False)):
+        placer = built(of, grouping=grouping, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE)
+        best = min(trial.measurement.median_ms for trial in play(placer, of, separate(8), 600))
+        assert (best == pytest.approx(optimum_ms(of, separate(8)))) == reached, (grouping, best)

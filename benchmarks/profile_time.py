@@ -1,6 +1,6 @@
 """A profile of a model over the CPU in f32 and the emulated GPU, and how far its predictions are off; as JSON.
 
-    python benchmarks/profile.py MODEL [--budget 60] [--placements 10]
+    python benchmarks/profile_time.py MODEL [--budget 60] [--placements 10]
 
 MODEL is an IR, such as `ovplace models build inception-v3 -o DIR` leaves in DIR. Predictions are of random placements,
 stretches of the group order; each is measured in turns with the CPU, and compared as a ratio to it.
