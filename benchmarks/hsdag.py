@@ -4,7 +4,8 @@
 
 All of it is simulated, on the machine calibrated to the paper's single-device latencies, with the machine's noise. An
 arm is a placer with settings and a budget of placements measured, each in turns with the faster single device.
-`over_optimum` is the latency without noise of the placement that looked best, over the certified optimum.
+`over_optimum` is the latency without noise of the placement that looked best, the first five measured ten times more,
+over the certified optimum.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ from ovplace.search.session import make_problem
 
 IDLE = 200
 """Asks in a row without anything new after which an arm is done, as in a run."""
+
+
+FINALISTS, ROUNDS = 5, 10
+"""Placements that are measured again at the end, and how often."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,7 @@ def play(folder: str, model: str, name: str, seed: int) -> dict[str, float]:
         start = time.perf_counter()
         placer.tell(answers)
         own_s += time.perf_counter() - start
-    best = min(range(len(trials)), key=lambda i: trials[i].ratio)
+    best = measure.best(trials)
     legal, placement = legal_groups(graph), trials[best].placement
     choice = np.array([placement.device_of[members[0]] for members in legal.members])
     info = getattr(placer, "info", {})
@@ -178,6 +183,17 @@ class Measure:
             beside, own = self._source.measure([self._reference, candidate], MeasureSpec())
             self.known[placement.hash] = Trial(number, placement, own, ratio(own, beside), "benchmark", False)
         return self.known[placement.hash]
+
+    def best(self, trials: Sequence[Trial]) -> int:
+        """Return the number of the best trial: the finalists are measured again, as in a run, lest luck decides."""
+        distinct = {trial.placement.hash: i for i, trial in reversed(list(enumerate(trials)))}
+        finalists = sorted(distinct.values(), key=lambda i: trials[i].ratio)[:FINALISTS]
+        return min(finalists, key=lambda i: self._again(trials[i].placement))
+
+    def _again(self, placement: Placement) -> float:
+        asked = [self._reference, Candidate("finalist", placement)]
+        measured = [self._source.measure(asked, MeasureSpec()) for _ in range(ROUNDS)]
+        return float(np.median([ratio(own, beside) for beside, own in measured]))
 
 
 def summary(played: Sequence[Mapping[str, float]], optimum_ms: float) -> dict[str, object]:

@@ -31,9 +31,9 @@ FEATURES = ("op_type", "in_degree", "out_degree", "fractal_dimension", "position
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "tuned": {},
     "paper": {
-        "nodes": "operations", "grouping": "parsed", "state_update": True, "reward": "inverse", "learning_rate": 1e-4,
-        "dropout": 0.2, "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0,
-        "max_grad_norm": 0.0, "uniform": False, "warm_start": 0, "cost_features": False,
+        "nodes": "operations", "grouping": "parsed", "levels": 1, "state_update": True, "reward": "inverse",
+        "learning_rate": 1e-4, "dropout": 0.2, "steps": 20, "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0,
+        "entropy_end": 0.0, "max_grad_norm": 0.0, "uniform": False, "warm_start": 0, "cost_features": False,
     },
 }  # fmt: skip
 """Values that differ from the defaults. `paper`: HSDAG's Table 6; the discount is that of the published code."""
@@ -79,11 +79,11 @@ class Config(NetworkSettings):
     preset: str = "tuned"
     nodes: str = "groups"
     grouping: str = "drawn"
-    levels: int = 1
+    levels: int = 0
     state_update: bool = False
     reward: str = "log"
-    learning_rate: float = 1e-3
-    steps: int = 20
+    learning_rate: float = 3e-3
+    steps: int = 10
     epochs: int = 4
     discount: float = 1.0
     elites: float = 0.0

@@ -9,24 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
 from ovplace.core.costs import CostTable
-from ovplace.core.graph import BoolArray, FloatArray, IntArray
+from ovplace.core.graph import FloatArray, IntArray
+from ovplace.core.metis import WeightedGraph
 from ovplace.core.problem import Problem
 from ovplace.cost.ranked import RankedPlacer, costs_of
-from ovplace.errors import OvplaceError
 from ovplace.seeds import generator
 
 SUMMARY = "METIS: balanced parts with few bytes between them, for several balances (extra 'partition')"
 
 MOST_PERMUTED = 4
 """Devices up to which every assignment of parts to devices is tried; beyond, the cyclic ones."""
-
-_UNITS = 10_000
-"""METIS weighs by integers; the heaviest group, or edge, gets this many."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,8 @@ class Placer(RankedPlacer):
 
 
 def _proposals(problem: Problem, table: CostTable, config: Config) -> Iterator[IntArray]:
-    graph = _Graph(table, _metis(), seed=int(generator(problem.seed, "placer", "partition").integers(2**31)))
+    seed = int(generator(problem.seed, "placer", "partition").integers(2**31))
+    graph = WeightedGraph(_finite_mean(table.group_ms, axis=1), *_edges(table), seed)
     fastest = np.where(problem.allowed, table.group_ms, np.inf).argmin(axis=1)
     for shares in _shares(table, config.steps):
         parts = graph.parts(shares)
@@ -87,52 +84,6 @@ def _assignments(n_devices: int) -> Iterator[Sequence[int]]:
         yield from (np.roll(np.arange(n_devices), shift).tolist() for shift in range(n_devices))
 
 
-class _Graph:
-    """The undirected graph of the groups with integer weights, and METIS to bisect it."""
-
-    def __init__(self, table: CostTable, metis: Any, seed: int) -> None:
-        self._metis, self._seed = metis, seed
-        self._node = _integers(_finite_mean(table.group_ms, axis=1))
-        self._ends, weight = _edges(table)
-        self._edge = np.maximum(1, _integers(weight))
-
-    def parts(self, shares: FloatArray) -> IntArray:
-        """Return the part of each group, `[G]`: bisections that split off one part after the other.
-
-        METIS itself would split into more than two; where a part comes out empty it then writes to standard output.
-        """
-        parts = np.full(len(self._node), len(shares) - 1)
-        left = np.arange(len(self._node))
-        for part, share in enumerate(shares[:-1]):
-            taken = self._bisected(left, float(share / shares[part:].sum()))
-            parts[left[taken]] = part
-            left = left[~taken]
-        return parts
-
-    def _bisected(self, nodes: IntArray, share: float) -> BoolArray:
-        """Return which of `nodes` make up about `share` of their weight, `[len(nodes)]`."""
-        if len(nodes) < 2:
-            return np.full(len(nodes), share > 0.5)
-        position = np.full(len(self._node), -1)
-        position[nodes] = np.arange(len(nodes))
-        ends = position[self._ends]
-        inside = (ends >= 0).all(axis=0)
-        (first, second), weight = ends[:, inside], self._edge[inside]
-        source, target = np.concatenate([first, second]), np.concatenate([second, first])
-        order = np.argsort(source, kind="stable")
-        found = self._metis.part_graph(
-            2,
-            self._metis.CSRAdjacency(
-                np.searchsorted(source[order], np.arange(len(nodes) + 1)).tolist(), target[order].tolist()
-            ),
-            vweights=self._node[nodes].tolist(),
-            eweights=np.tile(weight, 2)[order].tolist(),
-            tpwgts=[share, 1 - share],
-            options=self._metis.Options(seed=self._seed),
-        )
-        return np.asarray(np.array(found.vertex_part) == 0)
-
-
 def _edges(table: CostTable) -> tuple[IntArray, FloatArray]:
     """Return the undirected neighbours `[2, E]` and what it costs to part them, ms, `[E]`."""
     n, d, traffic = table.n_groups, table.n_devices, table.traffic
@@ -145,21 +96,7 @@ def _edges(table: CostTable) -> tuple[IntArray, FloatArray]:
     return np.stack([pairs // n, pairs % n]), summed
 
 
-def _integers(weights: FloatArray) -> IntArray:
-    return np.asarray(np.rint(_UNITS * weights / max(weights.max(initial=0.0), 1e-300)), dtype=np.int64)
-
-
 def _finite_mean(values: FloatArray, axis: int) -> FloatArray:
     finite = np.isfinite(values)
     total = np.where(finite, values, 0.0).sum(axis=axis)
     return np.asarray(total / np.maximum(finite.sum(axis=axis), 1))
-
-
-def _metis() -> Any:
-    try:
-        import pymetis
-    except ImportError as error:
-        raise OvplaceError(
-            "the placer 'partition' needs METIS, which is not installed; pip install 'ovplace[partition]'"
-        ) from error
-    return pymetis

@@ -169,6 +169,6 @@ def test_drawn_groups_part_what_a_parse_cannot():
     """In a parse no operation is alone; here every second one belongs elsewhere."""
     of = described(problem(chain(("Add", "Sin") * 4)))
     for grouping, reached in (("drawn", True), ("parsed", False)):
-        placer = built(of, grouping=grouping, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE)
+        placer = built(of, grouping=grouping, levels=1, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE)
         best = min(trial.measurement.median_ms for trial in play(placer, of, separate(8), 600))
         assert (best == pytest.approx(optimum_ms(of, separate(8)))) == reached, (grouping, best)

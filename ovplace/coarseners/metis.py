@@ -1,0 +1,81 @@
+"""METIS: a given number of groups of about equal size with few bytes between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ovplace.core.dag import topological_order
+from ovplace.core.graph import IntArray, OpGraph
+from ovplace.core.metis import WeightedGraph
+from ovplace.core.partition import Partition
+
+SUMMARY = "METIS: groups of about equal size with few bytes between them (extra 'partition')"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        groups: how many parts to cut into.
+        seed: of METIS.
+    """
+
+    groups: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        if self.groups < 1:
+            raise ValueError(f"groups must be at least 1, got {self.groups}")
+
+
+class Coarsener:
+    """Cuts the graph of the legal groups, each of which weighs its number of operations.
+
+    Parts that need each other are split, so that the groups can be put in an order.
+
+    The classical grouping that learned ones are compared with (Mirhoseini et al. 2017, arXiv 1706.04972, with Scotch).
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Take the settings."""
+        self._config = config
+
+    def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
+        """Return the parts as groups of operations.
+
+        Raises:
+            OvplaceError: pymetis is not installed.
+        """
+        quotient, n = legal.quotient(graph), legal.n_groups
+        if n <= self._config.groups:
+            return legal
+        source, target = legal.group_of[graph.edges]
+        low, high = np.minimum(source, target), np.maximum(source, target)
+        between = low != high
+        pairs, which = np.unique(low[between] * n + high[between], return_inverse=True)
+        n_bytes = np.bincount(which, weights=graph.out_bytes[between], minlength=len(pairs)).astype(np.float64)
+        size = np.bincount(legal.group_of, minlength=n).astype(np.float64)
+        cut = WeightedGraph(size, np.stack([pairs // n, pairs % n]), n_bytes, self._config.seed)
+        part = cut.parts(np.ones(self._config.groups))
+        if quotient.is_acyclic:
+            part += self._config.groups * _phases(n, quotient.edges, part)
+        return legal.then(Partition.from_labels(part))
+
+
+def _phases(n: int, edges: IntArray, part: IntArray) -> IntArray:
+    """Return how often a path that leads to each node changes parts, at most, `[n]`.
+
+    No edge leads to a lower phase, and one to another part leads to a higher one: groups of one part and one phase can
+    be put in an order.
+    """
+    phase = np.zeros(n, dtype=np.int64)
+    order = topological_order(n, edges)
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    for source, target in edges[:, np.argsort(place[edges[0]], kind="stable")].T.tolist():
+        phase[target] = max(phase[target], phase[source] + (part[source] != part[target]))
+    return phase
