@@ -110,6 +110,11 @@ class Backend:
         machine = load(config.machine)
         return machine.name, machine.as_devices()
 
+    @classmethod
+    def digest(cls, config: Config) -> str:
+        """Return what tells this machine from another, or from itself before its file was changed."""
+        return load(config.machine).digest
+
     def facts(self) -> Mapping[str, str]:
         """Return what the figures depend on, first of all that they are simulated."""
         factors = zip(self._names, self._machine.factors(self._model).tolist(), strict=True)

@@ -45,11 +45,12 @@ def run(config: RunConfig, folder: Path, listener: Listener = silent, command: s
     check_settings(config)
     store = open_folder(config, folder)
     try:
-        source = _check_source(config, folder, store)
+        source, machine = _check_source(config, folder, store), _check_machine(config, folder, store)
         session = open_session(config, folder, listener)
         try:
             _remember(config, folder)
             store.put("source", source)
+            store.put("machine", machine)
             return _search(session, store, listener, start, command)
         finally:
             session.pool.close()
@@ -82,11 +83,24 @@ def _check_source(config: RunConfig, folder: Path, store: RunStore) -> str:
     """Return the fingerprint of the model, once it is sure that a run to be continued began with the same."""
     found = fingerprint(Path(config.search.model))
     if (folder / CONFIG).exists() and store.get("source") not in (None, found):
-        raise ConfigError(
-            f"'{config.search.model}' has changed since the run in '{folder}' began; choose another folder with -o, "
-            "or delete it"
-        )
+        raise _changed(config.search.model, folder)
     return found
+
+
+def _check_machine(config: RunConfig, folder: Path, store: RunStore) -> str:
+    """Return the digest of the simulated machine, likewise; empty where the devices are real."""
+    backend = plugins.load("backends", config.search.backend)
+    digest = getattr(backend.factory, "digest", None)
+    found = digest(backend.config(dict(config.backend))) if digest else ""
+    if (folder / CONFIG).exists() and store.get("machine") not in (None, found):
+        raise _changed(str(config.backend.get("machine", "the simulated machine")), folder)
+    return str(found)
+
+
+def _changed(what: str, folder: Path) -> ConfigError:
+    return ConfigError(
+        f"'{what}' has changed since the run in '{folder}' began; choose another folder with -o, or delete it"
+    )
 
 
 def _remember(config: RunConfig, folder: Path) -> None:

@@ -88,6 +88,19 @@ def test_a_search_finds_what_a_machine_has_to_offer(ovplace, model, tmp_path):
     assert len(result["best"]["submodels"]) > 1
 
 
+def test_a_machine_that_has_changed_since_is_refused(ovplace, model, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(MACHINE)
+    call = ["optimize", model, "-o", tmp_path / "run", "--profile", path, "--placer", "cut", "--budget", "3"]
+    assert ovplace(*call).code == 0
+    path.write_text(MACHINE + "\n")
+    assert ovplace(*call).code == 0, "the same machine, written differently"
+    path.write_text(MACHINE.replace("latency_us = 1", "latency_us = 2"))
+    done = ovplace(*call)
+    assert done.code == 1
+    assert "has changed since the run" in done.err
+
+
 def test_measure(ovplace, model):
     done = ovplace("measure", model, "--profile", "core-ultra", "-d", "HETERO:CPU,GPU")
     assert done.code == 0, done.err
