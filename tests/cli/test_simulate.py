@@ -97,7 +97,7 @@ def test_a_machine_that_has_changed_since_is_refused(ovplace, model, tmp_path):
     assert ovplace(*call).code == 0, "the same machine, written differently"
     path.write_text(MACHINE.replace("latency_us = 1", "latency_us = 2"))
     done = ovplace(*call)
-    assert done.code == 1
+    assert done.code == 2
     assert "has changed since the run" in done.err
 
 
