@@ -169,3 +169,17 @@ def test_the_log_probability_of_drawn_groups_is_that_of_the_draws():
         odds = {int(q): scores[q] / (1 - scores[q]) for q in np.flatnonzero((pairs == node).any(axis=0))} | {-1: 1.0}
         expected += np.log(odds[int(pair)] / sum(odds.values()))
     assert float(out.parsed.log_p[0]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_gcn_is_the_formula():
+    """ReLU aside: D^(-1/2) (A + I) D^(-1/2) H W + b on the undirected graph."""
+    of = graph(layered(15, seed=8))
+    pairs = np.unique(np.sort(of.edges, axis=0), axis=1)
+    conv = CONVOLUTIONS["gcn"](6)
+    h = torch.from_numpy(generator(0, "testing", "gcn").random((15, 6))).float()
+    adjacency = np.eye(15)
+    adjacency[pairs[0], pairs[1]] = adjacency[pairs[1], pairs[0]] = 1.0
+    scale = 1 / np.sqrt(adjacency.sum(axis=1))
+    mixed = torch.from_numpy(scale[:, None] * adjacency * scale).float() @ h
+    expected = mixed @ conv.conv.lin.weight.T + conv.conv.bias
+    torch.testing.assert_close(conv(h, torch.from_numpy(of.edges)), expected, rtol=1e-4, atol=1e-5)
