@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 
-from ovplace.core.graph import FloatArray, IntArray
+from ovplace.core.graph import BoolArray, FloatArray, IntArray
 from ovplace.nn.grouper import Level, drawn_level, parsed_level, tied_level
 from ovplace.nn.learner import Encoding, Step, log_p_of
 from ovplace.nn.policy import Output, Policy, PolicyGraph
@@ -50,17 +51,37 @@ class Rollout:
     encodings: list[Encoding] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     _last: Output | None = field(default=None, repr=False)
+    _before: tuple[Output | None, int] = field(default=(None, 0), repr=False)
+    _chance: float = 0.0
 
-    def draw(self, policy: Policy, rng: np.random.Generator) -> IntArray:
-        """Draw the next step, and return the device of each owner's nodes, `[G]`."""
+    def draw(self, policy: Policy, rng: np.random.Generator, chance: float = 0.0) -> IntArray:
+        """Draw the next step, and return the device of each owner's nodes, `[G]`.
+
+        Args:
+            policy: what draws.
+            rng: its dice.
+            chance: weight of mere chance in all that is drawn, 0 for the policy alone.
+        """
+        self._before, self._chance = (self._last, len(self.encodings)), chance
         with torch.no_grad():
             out = self._encoded(policy, rng)
-            devices = _drawn(out.log_p.double().exp().numpy(), rng)
+            devices = _drawn(self._mixed(out.log_p.double().exp().numpy(), out.log_p.isfinite().numpy()), rng)
             log_p = log_p_of(out, [devices], [0], 1, self.rules.levels == 0)
         self.steps.append(Step(len(self.encodings) - 1, devices, float(log_p[0])))
         choice = np.empty(int(self.owner.max()) + 1, dtype=np.int64)
         choice[self.owner] = devices[out.parsed.group_of]
         return choice
+
+    def undo(self) -> None:
+        """Take the last step back."""
+        self.steps.pop()
+        self._last, count = self._before
+        del self.encodings[count:]
+
+    def _mixed(self, p: FloatArray, possible: BoolArray) -> FloatArray:
+        """Return probabilities `[C, D]` mixed with equal ones of what is possible."""
+        equal = possible / possible.sum(axis=1, keepdims=True)
+        return np.asarray((1 - self._chance) * p + self._chance * equal)
 
     def encoding(self, policy: Policy, rng: np.random.Generator) -> Encoding:
         """Return how the policy encodes and parses the graph without a state."""
@@ -85,7 +106,7 @@ class Rollout:
             if self.rules.grouping == "fixed":
                 return _fixed(self.owner, pairs.shape[1])
             if self.rules.grouping == "drawn":
-                level = drawn_level(n_nodes, pairs, scores, rng)
+                level = drawn_level(n_nodes, pairs, self._even(scores), rng)
             else:
                 level = parsed_level(
                     n_nodes, pairs, rng.random(len(scores)) if self.rules.grouping == "random" else scores
@@ -100,7 +121,11 @@ class Rollout:
             return lambda *_: False
         if self.rules.levels:
             return lambda level, _: level < self.rules.levels
-        return lambda level, p_stop: level < MOST_LEVELS and rng.random() >= p_stop
+        return lambda level, p_stop: level < MOST_LEVELS and bool(rng.random() >= self._even(p_stop))
+
+    def _even(self, p: Any) -> Any:
+        """Return a probability, or an array of them, moved towards one half by the weight of chance."""
+        return (1 - self._chance) * p + self._chance / 2
 
 
 def _fixed(owner: IntArray, n_pairs: int) -> Level:

@@ -33,7 +33,8 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
     "paper": {
         "nodes": "operations", "grouping": "parsed", "levels": 1, "state_update": True, "reward": "inverse",
         "learning_rate": 1e-4, "dropout": 0.2, "steps": 20, "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0,
-        "entropy_end": 0.0, "max_grad_norm": 0.0, "uniform": False, "warm_start": 0, "cost_features": False,
+        "entropy_end": 0.0, "max_grad_norm": 0.0, "redraws": 0, "uniform": False, "warm_start": 0,
+        "cost_features": False,
     },
 }  # fmt: skip
 """Values that differ from the defaults. `paper`: HSDAG's Table 6; the discount is that of the published code."""
@@ -62,6 +63,8 @@ class Config(NetworkSettings):
         entropy_end: the same after `anneal` updates.
         anneal: updates from the one to the other.
         max_grad_norm: longer gradients are shortened to this; 0 for no limit.
+        redraws: how often a placement that was measured before is drawn anew, with more and more chance in it; 0 asks
+            for it again, which is answered from the store.
         uniform: measure each device alone first.
         warm_start: passes, at most, that imitate the optimum of the cost model before the first step, which is
             measured, too; 0 does without a cost model.
@@ -92,6 +95,7 @@ class Config(NetworkSettings):
     entropy_end: float = 0.01
     anneal: int = 10
     max_grad_norm: float = 1.0
+    redraws: int = 20
     uniform: bool = True
     warm_start: int = 100
     cost_features: bool = True
@@ -145,6 +149,8 @@ class _Memory:
         variance: running variance of them.
         worst: highest log ratio seen.
         groups: number of groups of the last step.
+        redrawn: how often each step of this buffer was drawn anew.
+        seen: hashes of the placements answered.
     """
 
     proposed: int = 0
@@ -154,6 +160,8 @@ class _Memory:
     variance: float = 0.0
     worst: float = 0.0
     groups: int = 0
+    redrawn: list[int] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
 
 
 class Placer:
@@ -194,6 +202,7 @@ class Placer:
         """Keep the answers, and learn when the episode is complete."""
         memory = self._memory
         memory.worst = max([memory.worst, *(log(trial.ratio) for trial in trials if isfinite(trial.ratio))])
+        memory.seen += [trial.placement.hash for trial in trials]
         if not self._pending:
             return
         memory.ratios += [trial.ratio if isfinite(trial.ratio) else inf for trial in trials]
@@ -201,32 +210,44 @@ class Placer:
             self._learn()
 
     def state(self) -> State:
-        """Return weights and optimiser as of the buffer's start, how many steps were drawn since, and the rest."""
+        """Return weights and optimiser as of the buffer's start, how the steps since were drawn, and the rest."""
         memory = asdict(self._memory)
         memory["ratios"] = [ratio if isfinite(ratio) else None for ratio in self._memory.ratios]
-        return {"weights": self._weights, "drawn": len(self._buffer.steps), "pending": self._pending, "memory": memory}
+        return {"weights": self._weights, "pending": self._pending, "memory": memory}
 
     def restore(self, state: State) -> None:
         """Go on from `state`: the steps since the last update are drawn again, which gives the same."""
         data: Any = state
-        memory = dict(data["memory"])
+        memory: dict[str, Any] = {
+            name: list(value) if isinstance(value, list) else value for name, value in data["memory"].items()
+        }
         memory["ratios"] = [inf if ratio is None else ratio for ratio in memory["ratios"]]
         self._memory = _Memory(**memory)
         self._weights = data["weights"]
         self._learner.restore(self._weights)
         self._buffer = self._new_buffer()
-        for _ in range(data["drawn"]):
-            self._draw()
+        redrawn, self._memory.redrawn = self._memory.redrawn, []
+        for count in redrawn:
+            self._draw(count)
         self._pending = data["pending"]
 
     # Drawing
 
-    def _draw(self) -> IntArray:
-        number = len(self._buffer.steps)
-        rng = self._rng("step", self._memory.updates, number)
-        choice = self._buffer.draw(self._learner.policy, rng)
-        self._memory.groups = len(self._buffer.steps[-1].devices)
+    def _draw(self, redraws: int | None = None) -> IntArray:
+        """Draw the next step: anew, as often as is said, or until its placement is new."""
+        memory, most = self._memory, self._config.redraws
+        rng = self._rng("step", memory.updates, len(self._buffer.steps))
+        choice, count = self._buffer.draw(self._learner.policy, rng), 0
+        while count < redraws if redraws is not None else count < most and self._seen(choice):
+            self._buffer.undo()
+            count += 1
+            choice = self._buffer.draw(self._learner.policy, rng, chance=count / most)
+        memory.redrawn.append(count)
+        memory.groups = len(self._buffer.steps[-1].devices)
         return choice
+
+    def _seen(self, choice: IntArray) -> bool:
+        return self._problem.lift(choice).hash in self._memory.seen
 
     def _new_buffer(self) -> Rollout:
         return Rollout(self._graph, self._owner, self._rules)
@@ -251,7 +272,7 @@ class Placer:
         )
         seed = int(self._rng("update", memory.updates).integers(2**31))
         self._learner.learn(self._graph, self._buffer.encodings, self._buffer.steps, weights, update, seed)
-        memory.updates, memory.ratios = memory.updates + 1, []
+        memory.updates, memory.ratios, memory.redrawn = memory.updates + 1, [], []
         self._weights, self._buffer = self._learner.dump(), self._new_buffer()
 
     def _rewards(self) -> FloatArray:

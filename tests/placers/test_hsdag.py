@@ -13,7 +13,7 @@ from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, meas
 
 HSDAG = plugins.load("placers", "hsdag")
 SMALL = {"hidden": 16, "steps": 5}
-LEARNED_ALONE = {"uniform": False, "warm_start": 0, "cost_features": False}
+LEARNED_ALONE = {"uniform": False, "warm_start": 0, "cost_features": False, "redraws": 0}
 
 
 def built(of, **settings):
@@ -133,7 +133,9 @@ def test_uniform_placements_come_first_and_then_the_optimum_of_the_model():
 
 def test_imitation_makes_the_imitated_likely():
     of = described(problem(layered(20, seed=4)))
-    warm, cold = (built(of, warm_start=n, uniform=False, grouping="fixed", cost_features=False) for n in (200, 0))
+    warm, cold = (
+        built(of, warm_start=n, uniform=False, grouping="fixed", cost_features=False, redraws=0) for n in (200, 0)
+    )
     best = warm.ask(1)[0]
     agreement = [
         np.mean([np.mean(p.device_of == best.device_of) for p in (placer.ask(1)[0] for _ in range(5))])
@@ -145,7 +147,9 @@ def test_imitation_makes_the_imitated_likely():
 def test_failures_make_a_placement_less_likely():
     of = described(problem(chain(("Add", "Sin") * 3)))
     for preset in ("paper", "tuned"):
-        placer = built(of, preset=preset, uniform=False, warm_start=0, learning_rate=1e-2, grouping="fixed", steps=20)
+        placer = built(
+            of, preset=preset, uniform=False, warm_start=0, learning_rate=1e-2, grouping="fixed", steps=20, redraws=0
+        )
         tried = []
         for number in range(300):
             asked = placer.ask(1)
@@ -172,3 +176,9 @@ def test_drawn_groups_part_what_a_parse_cannot():
         placer = built(of, grouping=grouping, levels=1, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE)
         best = min(trial.measurement.median_ms for trial in play(placer, of, separate(8), 600))
         assert (best == pytest.approx(optimum_ms(of, separate(8)))) == reached, (grouping, best)
+
+
+def test_what_was_measured_is_drawn_anew():
+    of = described(problem(chain(("Add", "Sin") * 4)))
+    distinct = [len(set(advance(built(of, warm_start=0, redraws=redraws), 100))) for redraws in (20, 0)]
+    assert distinct[0] > 70 > distinct[1]
