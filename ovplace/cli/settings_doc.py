@@ -31,8 +31,10 @@ class Setting:
 
 
 def settings(kind: Any) -> list[Setting]:
-    """Return the settings of a dataclass, explained by the Attributes section of its docstring."""
-    docs = _docs(kind)
+    """Return the settings of a dataclass, explained by the Attributes sections of its docstring and its bases'."""
+    docs: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        docs |= _docs(base)
     defaults = kind()
     return [Setting(f.name, getattr(defaults, f.name), docs.get(f.name, "")) for f in dataclasses.fields(kind)]
 

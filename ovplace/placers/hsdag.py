@@ -42,7 +42,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 @dataclass(frozen=True)
 class Config(NetworkSettings):
-    """Settings; those of a preset apply where nothing else is said.
+    """Settings beside those of the network; those of a preset apply where nothing else is said.
 
     Attributes:
         preset: `paper` is the published method on single operations, `tuned` what does better.
@@ -69,14 +69,6 @@ class Config(NetworkSettings):
         warm_start: passes, at most, that imitate the optimum of the cost model before the first step, which is
             measured, too; 0 does without a cost model.
         cost_features: describe nodes also by their cost on each device, where there is a cost model, and by support.
-        encoder: graph convolution: gcn, gat, gin, sage or dag.
-        hidden: size of embeddings.
-        input_layers: linear layers from features to embeddings.
-        graph_layers: graph convolutions of the encoder.
-        scorer_layers: linear layers of the edge scorer.
-        pooling_layers: linear layers on either side of the pooling's sum.
-        dropout: of the graph convolutions, while learning.
-        parsing_dropout: of the edge scorer, while learning.
     """
 
     preset: str = "tuned"
