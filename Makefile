@@ -18,7 +18,7 @@ demo: $(READY)
 
 # One thread for each process's matrix products: two processes with two threads each wait for one another.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .
