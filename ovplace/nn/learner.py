@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ovplace.core.graph import FloatArray, IntArray
+from ovplace.nn import checkpoint
 from ovplace.nn.grouper import Level
 from ovplace.nn.policy import Output, Policy, PolicyGraph, repeated
 
@@ -136,15 +134,11 @@ class Learner:
 
     def dump(self) -> str:
         """Return weights and optimiser as text."""
-        buffer = io.BytesIO()
-        torch.save({"policy": self.policy.state_dict(), "optimiser": self.optimiser.state_dict()}, buffer)
-        return base64.b64encode(buffer.getvalue()).decode("ascii")
+        return checkpoint.dump(self.policy, self.optimiser)
 
     def restore(self, text: str) -> None:
         """Take over what `dump` returned."""
-        data: Any = torch.load(io.BytesIO(base64.b64decode(text)), weights_only=True)
-        self.policy.load_state_dict(data["policy"])
-        self.optimiser.load_state_dict(data["optimiser"])
+        checkpoint.restore(text, self.policy, self.optimiser)
 
     def _descend(
         self,

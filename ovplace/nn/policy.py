@@ -98,15 +98,6 @@ class Policy(nn.Module):
         return (output.z + output.parsed.z[torch.from_numpy(output.parsed.group_of)]).detach()
 
 
-def seeded(n_features: int, n_devices: int, settings: NetworkSettings, seed: int) -> Policy:
-    """Return a new policy, ready to draw, with weights of its own random stream; torch's global one is left alone."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        policy = Policy(n_features, n_devices, settings)
-    policy.eval()
-    return policy
-
-
 def group_allowed(allowed: BoolArray, group_of: IntArray, n_groups: int) -> BoolArray:
     """Return which device can run all nodes of a group, `[C, D]`; where none can, those that can run some.
 

@@ -15,9 +15,10 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.core.protocols import State
 from ovplace.cost.solve import candidates
+from ovplace.nn.checkpoint import seeded
 from ovplace.nn.encoder import CONVOLUTIONS
 from ovplace.nn.learner import Learner, Update
-from ovplace.nn.policy import seeded
+from ovplace.nn.policy import Policy
 from ovplace.nn.policy_graph import policy_graph
 from ovplace.nn.rollout import Rollout, Rules
 from ovplace.nn.settings import NetworkSettings
@@ -304,7 +305,8 @@ class Placer:
 
     def _built(self) -> Learner:
         seed = int(self._rng("weights").integers(2**31))
-        policy = seeded(self._graph.features.shape[1], len(self._problem.devices), self._config, seed)
+        n_features, n_devices = self._graph.features.shape[1], len(self._problem.devices)
+        policy = seeded(lambda: Policy(n_features, n_devices, self._config), seed)
         return Learner(policy, self._config.learning_rate, self._config.levels == 0)
 
     def _imitated(self) -> list[IntArray]:

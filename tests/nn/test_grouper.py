@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from ovplace.core.graph import OpGraph
+from ovplace.nn.checkpoint import seeded
 from ovplace.nn.encoder import CONVOLUTIONS
 from ovplace.nn.grouper import ParsingNetwork, drawn_level, parsed_level, tied_level
-from ovplace.nn.policy import PolicyGraph, group_allowed, repeated, seeded
+from ovplace.nn.policy import Policy, PolicyGraph, group_allowed, repeated
 from ovplace.nn.settings import NetworkSettings
 from ovplace.seeds import generator
 from ovplace.testing.graphs import layered
@@ -26,7 +27,7 @@ def graph(of: OpGraph, n_devices=2, seed=0):
 
 
 def policy(settings=SMALL, n_devices=2, seed=0):
-    return seeded(5, n_devices, settings, seed)
+    return seeded(lambda: Policy(5, n_devices, settings), seed)
 
 
 def once(level, _):
