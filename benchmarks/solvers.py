@@ -5,7 +5,8 @@
 `min_cut` rows give the median and the worst time over boundary weights of 0.25 to 30 and several random graphs, and
 the largest gap to the proven bound. `random` graphs prefer either device at random; those called `model` prefer one
 nearly everywhere, as real models do. Both are near-chains with about 1.1 edges a group, some of them shortcuts of up
-to 30 groups. `evaluate` rows time one batch under the full model, devices drawn group by group, or in 8 stretches.
+to 30 groups. `milp` rows are of 300 such groups, or of the legal groups of `--model`, on three devices, under the full
+model. `evaluate` rows time one batch under the full model, devices drawn group by group, or in 8 stretches.
 Growth exponents are least-squares slopes of log time over log groups.
 """
 
@@ -16,7 +17,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,14 @@ import numpy as np
 
 from ovplace.coarseners import chains
 from ovplace.core.costs import CostTable, Traffic
-from ovplace.core.graph import FloatArray, IntArray
+from ovplace.core.graph import FloatArray, IntArray, OpGraph
+from ovplace.cost.machine_file import load
 from ovplace.cost.milp import solve_milp
 from ovplace.cost.min_cut import solve_min_cut
 from ovplace.cost.model import latency_ms, pairwise_ms
 from ovplace.ir.legal import legal_groups
 from ovplace.ir.prepare import prepare
-from ovplace.ir.read import read_graph
+from ovplace.ir.read import own_name, read_graph
 from ovplace.seeds import generator
 from ovplace.testing.graphs import problem
 
@@ -117,12 +119,17 @@ def evaluate_row(name: str, table: CostTable, batch: int) -> Row:
 
 def model_rows(path: Path) -> list[Row]:
     """Return the times of 1,000 placements of a model, as coarsened by default and with all its legal groups."""
-    with tempfile.TemporaryDirectory() as folder:
-        prepare(path, Path(folder) / "prepared.xml")
-        graph = read_graph(Path(folder) / "prepared.xml")
+    graph = prepared(path)
     legal = legal_groups(graph)
     coarse = chains.Coarsener(chains.Config()).coarsen(graph, legal)
     return [evaluate_row(path.stem, _table(problem(graph, partition=groups).costs), 1000) for groups in (coarse, legal)]
+
+
+def prepared(path: Path) -> OpGraph:
+    """Return the graph of a model as it is placed."""
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(path, Path(folder) / "prepared.xml")
+        return read_graph(Path(folder) / "prepared.xml")
 
 
 def _table(costs: CostTable | None) -> CostTable:
@@ -130,11 +137,24 @@ def _table(costs: CostTable | None) -> CostTable:
     return costs
 
 
-def milp_row(n: int = 300, n_devices: int = 3, limit_s: float = 60.0) -> Row:
+def milp_rows(path: Path | None) -> Iterator[Row]:
+    """Yield what the mixed-integer program proves of 300 random groups, and of a model, on three devices."""
+    for graphs in ("model", "random"):
+        for seed in range(5):
+            table = random_table(300, seed, graphs == "model", n_devices=3)
+            yield {"graphs": graphs, "seed": seed} | proven(table)
+    if path:
+        graph = prepared(path)
+        for machine in ("two-gpus", "core-ultra"):
+            table = load(machine).table(graph, legal_groups(graph), own_name(path))
+            yield {"graphs": path.stem, "simulated": machine} | proven(table)
+
+
+def proven(table: CostTable, limit_s: float = 60.0) -> Row:
     """Return what the mixed-integer program proves within the time limit."""
-    certificate = solve_milp(random_table(n, 0, n_devices=n_devices), time_limit_s=limit_s).certificate
+    certificate = solve_milp(table, time_limit_s=limit_s).certificate
     return {
-        "row": "milp", "model": certificate.model, "groups": n, "devices": n_devices,
+        "row": "milp", "model": certificate.model, "groups": table.n_groups, "devices": len(table.memory_bytes),
         "seconds": round(certificate.seconds, 2), "gap": certificate.gap, "proven": certificate.gap < 1e-6,
     }  # fmt: skip
 
@@ -165,7 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=100_000)
     parser.add_argument("--model", type=Path, help="a model whose placements are evaluated, such as Inception-V3")
-    parser.add_argument("--milp", action="store_true", help="also the mixed-integer program, a minute at most")
+    parser.add_argument("--milp", action="store_true", help="also the mixed-integer program, a minute a row at most")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     rows: list[Row] = []
@@ -178,8 +198,8 @@ def main() -> None:
     for row in model_rows(options.model) if options.model else []:
         say(row)
     growth_rows(options.largest, say)
-    if options.milp:
-        say(milp_row())
+    for row in milp_rows(options.model) if options.milp else ():
+        say(row)
     if options.output:
         options.output.write_text(json.dumps(rows, indent=2) + "\n")
 
