@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
+from ovplace.nn.dropout import Dropout
+
 
 class _Dag(nn.Module):
     """Messages along the edges and against them, each with weights of its own; the others take the graph as undirected.
@@ -75,7 +77,7 @@ class GraphLayers(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(CONVOLUTIONS[kind](width) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, h: Tensor, edges: Tensor) -> Tensor:
         """Return embeddings `[N, H]` from `h` `[N, H]` and directed edges `[2, E]`."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ovplace.core.dag import connected_labels
 from ovplace.core.graph import FloatArray, IntArray
+from ovplace.nn.dropout import Dropout
 from ovplace.nn.encoder import GraphLayers, mlp
 from ovplace.nn.parsing import NONE, dominant, drawn, ordered, parse, undirected
 from ovplace.nn.settings import NetworkSettings
@@ -26,7 +27,7 @@ class EdgeScorer(nn.Module):
         """Build the MLP for embeddings of size `width`."""
         super().__init__()
         self.score = mlp(width, width, 1, layers)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, z: Tensor, pairs: Tensor) -> Tensor:
         """Return the score in (0, 1) of each pair `[2, Q]` of nodes with embeddings `[N, H]`, `[Q]`."""

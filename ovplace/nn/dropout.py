@@ -1,0 +1,30 @@
+"""Dropout whose random numbers are drawn four at a time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+_STEPS = 2**16
+"""Equally likely numbers in 16 bits, so that probabilities are kept to 1 / 65,536."""
+
+
+class Dropout(nn.Module):
+    """While training, zeroes numbers with probability `p` and divides the others by 1 - p (Srivastava et al. 2014).
+
+    Torch's own draws a random number of its own for each element, which on CPU took 4 ms for `[1188, 128]`, more than
+    the 128 by 128 linear layer before it; this takes a third to a tenth of that (`benchmarks/policy_step.py`).
+    """
+
+    def __init__(self, p: float) -> None:
+        """Set the probability, at least 0 and below 1."""
+        super().__init__()
+        self._dropped = round(p * _STEPS)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Return `h` with some of its numbers zeroed, by torch's global generator."""
+        if not self.training or not self._dropped:
+            return h
+        words = torch.empty(-(-h.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+        kept = words.view(torch.int16)[: h.numel()].reshape(h.shape) >= self._dropped - _STEPS // 2
+        return h * kept.to(h.dtype).mul_(_STEPS / (_STEPS - self._dropped))
