@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ovplace.core.graph import IntArray
 from ovplace.core.measurement import Trial
+from ovplace.core.novelty import Novelty
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.core.protocols import State
@@ -46,13 +46,12 @@ class Placer:
         """Start the random stream."""
         self._problem, self._config = problem, config
         self._rng = generator(problem.seed, "placer", "random")
-        self._seen: dict[str, None] = {}
+        self._novelty = Novelty(problem)
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return `n` placements never asked before, fewer when the space is exhausted."""
         batch: list[Placement] = []
-        while len(batch) < n and (placement := self._fresh()) is not None:
-            self._seen[placement.hash] = None
+        while len(batch) < n and (placement := self._novelty.first_new(self._draw() for _ in range(TRIES))) is not None:
             batch.append(placement)
         return batch
 
@@ -61,22 +60,13 @@ class Placer:
 
     def state(self) -> State:
         """Return the random stream and what was asked."""
-        return {"rng": self._rng.bit_generator.state, "seen": list(self._seen)}
+        return {"rng": self._rng.bit_generator.state, "seen": list(self._novelty.seen)}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
         self._rng.bit_generator.state = data["rng"]
-        self._seen = dict.fromkeys(data["seen"])
-
-    def _fresh(self) -> Placement | None:
-        for _ in range(TRIES):
-            placement = self._problem.lift(self._draw())
-            if placement.hash not in self._seen:
-                return placement
-        options = [np.flatnonzero(row).tolist() for row in self._problem.allowed]
-        every = (self._problem.lift(choice) for choice in product(*options))
-        return next((placement for placement in every if placement.hash not in self._seen), None)
+        self._novelty = Novelty(self._problem, data["seen"])
 
     def _draw(self) -> IntArray:
         """Return a device for each group, `[G]`: the allowed one that its run of groups scores highest."""

@@ -1,0 +1,148 @@
+"""Searches that know nothing of graphs: what all of them have to reach, on problems small enough to know the answer."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import inf
+
+import numpy as np
+import pytest
+
+from ovplace import config, plugins
+from ovplace.seeds import generator
+from ovplace.testing.graphs import (
+    KINDS,
+    SequentialCost,
+    chain,
+    diamond,
+    every_placement,
+    layered,
+    measured,
+    optimum_ms,
+    play,
+    problem,
+)
+
+NAMES = ("annealing", "cross_entropy", "genetic", "optuna")
+
+SEEDS = range(5)
+
+
+def eight():
+    return chain([KINDS[k] for k in generator(0, "testing", "kinds").integers(len(KINDS), size=8)])
+
+
+def random_cost(of, n_devices):
+    times = generator(n_devices, "testing", "cost").lognormal(0.0, 0.8, size=(len(of), n_devices))
+    return SequentialCost(times, submodel_ms=0.15)
+
+
+@cache
+def toy(graph, n_devices):
+    """Return a graph, a cost and the lowest latency of all placements in ms."""
+    of, cost = graph(), random_cost(graph(), n_devices)
+    return of, cost, optimum_ms(problem(of, n_devices), cost)
+
+
+def built(name, of, **settings):
+    plugin = plugins.load("placers", name)
+    return plugin.factory(of, plugin.Config(**settings))
+
+
+def reached(placer, of, cost, best, budget=300):
+    """Return the measurements until the optimum, `budget` + 1 where it is not reached."""
+    count = 0
+    while count < budget and (asked := placer.ask(1)):
+        count += 1
+        latency = cost.latency_ms(of.graph, asked[0])
+        if latency <= best + 1e-9:
+            return count
+        placer.tell([measured(count, asked[0], latency)])
+    return budget + 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("graph", "n_devices", "budget"), [(eight, 2, 200), (eight, 3, 300), (diamond, 2, 60), (diamond, 3, 300)]
+)
+def test_the_best_is_found_by_every_seed(name, graph, n_devices, budget):
+    of, cost, best = toy(graph, n_devices)
+    here = [problem(of, n_devices, seed=seed) for seed in SEEDS]
+    counts = [reached(built(name, one), one, cost, best, budget) for one in here]
+    assert max(counts) <= budget, counts
+
+
+@pytest.mark.parametrize(
+    ("name", "uniform"),
+    [*((name, True) for name in NAMES), ("annealing", False), ("cross_entropy", False), ("optuna", False)],
+)
+def test_a_single_device_is_found_where_borders_are_dear(name, uniform):
+    of = chain(("Convolution", "Relu") * 3)
+    cost = SequentialCost(np.tile([1.0, 1.1, 0.9], (6, 1)), submodel_ms=0.5)
+    here = [problem(of, n_devices=3, seed=seed) for seed in SEEDS]
+    counts = [reached(built(name, one, uniform=uniform), one, cost, 6 * 0.9 + 0.5) for one in here]
+    assert max(counts) <= (3 if uniform else 300), counts
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("batch", [1, 7])
+def test_each_placement_is_measured_once_and_that_is_the_end(name, batch):
+    of = problem(chain(("Add", "Sin", "Relu", "Add", "Sin")))
+    placer = built(name, of)
+    trials = play(placer, of, random_cost(of.graph, 2), 1000, batch)
+    assert len(trials) == 32
+    assert {trial.placement.hash for trial in trials} == {placement.hash for placement in every_placement(of)}
+    assert not placer.ask(1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_failures_are_avoided(name):
+    """Whatever has the first operation on the second device fails: few of the later placements do."""
+    of = problem(layered(12, seed=3))
+    cost, placer, late = random_cost(of.graph, 2), built(name, of), []
+    for count in range(120):
+        (placement,) = placer.ask(1)
+        failed = bool(placement.device_of[0])
+        placer.tell([measured(count, placement, inf if failed else cost.latency_ms(of.graph, placement))])
+        late += [failed] if count >= 60 else []
+    assert np.mean(late) < 0.35
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_seed_asks_something_else(name):
+    asked = [[p.hash for p in built(name, problem(layered(20, seed=1), seed=seed)).ask(10)] for seed in range(2)]
+    assert asked[0][:2] == asked[1][:2], "each device alone comes first"
+    assert asked[0] != asked[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_settings_of_the_literature_are_settings(name):
+    run = config.effective(f"configs/placers/{name}.toml", (), {})
+    assert run.search.placer == name
+    found = plugins.load("placers", name).config(dict(run.placer))
+    assert not found.uniform
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("annealing", {"hot": 0.001, "cold": 0.1}),
+        ("annealing", {"cold": 0.0}),
+        ("annealing", {"cooling": 1.0}),
+        ("annealing", {"plateau": 0}),
+        ("cross_entropy", {"samples": 0}),
+        ("cross_entropy", {"elites": 0.0}),
+        ("cross_entropy", {"smoothing": 1.5}),
+        ("cross_entropy", {"mixing": -0.1}),
+        ("genetic", {"population": 1}),
+        ("genetic", {"elites": 0.0}),
+        ("genetic", {"elites": 1.0}),
+        ("genetic", {"elites": 0.6, "mutants": 0.5}),
+        ("genetic", {"bias": 1.5}),
+        ("optuna", {"n_startup_trials": -1}),
+        ("optuna", {"n_ei_candidates": 0}),
+    ],
+)
+def test_bad_settings_are_refused(name, settings):
+    with pytest.raises(ValueError):
+        plugins.load("placers", name).Config(**settings)
