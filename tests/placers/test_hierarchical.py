@@ -1,0 +1,137 @@
+"""The hierarchical planner: its presets, what it learns, and what it reaches."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace import config, plugins
+from ovplace.errors import ConfigError
+from ovplace.testing.graphs import SequentialCost, chain, diamond, measured, optimum_ms, play, problem
+from ovplace.testing.placer_contract import advance
+
+HIERARCHICAL = plugins.load("placers", "hierarchical")
+SEEDS = range(5)
+BUDGET = 300
+LEARNED_ALONE = {"uniform": False, "redraws": 0}
+
+
+def built(of, **settings):
+    return HIERARCHICAL.factory(of, HIERARCHICAL.config(settings))
+
+
+def test_the_published_values_are_those_of_the_file_and_of_the_preset():
+    written = tomllib.loads(Path("configs/placers/hierarchical.toml").read_text())["placer"]
+    paper = HIERARCHICAL.config({"preset": "paper"})
+    assert {name: getattr(paper, name) for name in written} == written
+    run = config.effective("configs/placers/hierarchical.toml", (), {})
+    assert run.search.placer == "hierarchical"
+    assert HIERARCHICAL.config(dict(run.placer)) == paper
+
+
+def test_the_published_code_has_these_defaults():
+    paper = HIERARCHICAL.config({"preset": "paper"})
+    table = {
+        "group_hidden": 64, "type_size": 20, "hidden": 512, "attention": 512, "noise": 0.5, "noise_updates": 750,
+        "tanh_constant": 1.0, "temperature": 1.0, "failing": 100.0, "decay": 0.9, "max_grad_norm": 1.0,
+        "learning_rate": 0.1, "rate_decay": 0.95, "rate_decay_every": 50, "rate_decay_after": 400, "draws": 500,
+        "late": 1000, "signal": "sqrt",
+    }  # fmt: skip
+    assert {name: getattr(paper, name) for name in table} == table
+
+
+def test_what_the_user_sets_goes_before_the_preset():
+    found = HIERARCHICAL.config({"preset": "paper", "hidden": 32})
+    assert (found.hidden, found.attention) == (32, 512)
+    assert HIERARCHICAL.config({}) == HIERARCHICAL.Config()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"preset": "best"},
+        {"groups": -1},
+        {"group_hidden": 0},
+        {"type_size": 0},
+        {"sharpness": 0.0},
+        {"noise": -1.0},
+        {"hidden": 7},
+        {"signal": "cube"},
+        {"redraws": -1},
+    ],
+)
+def test_bad_settings_are_refused(settings):
+    with pytest.raises(ConfigError):
+        HIERARCHICAL.config(settings)
+
+
+def toys(seed):
+    """Problems whose optimum is known by trying every placement."""
+    kinds = ("Convolution", "Sin", "MatMul", "Relu", "Convolution", "Add", "Sin", "Multiply")
+    times = np.random.Generator(np.random.PCG64(3)).lognormal(0.0, 0.8, size=(8, 2))
+    mild = SequentialCost(times, submodel_ms=0.15)
+    dear = SequentialCost(np.tile([1.0, 1.1, 0.9], (6, 1)), submodel_ms=5.0)
+    yield "chain", problem(chain(kinds), seed=seed), mild
+    yield "diamond", problem(diamond(), seed=seed), SequentialCost(times[:6], submodel_ms=0.15)
+    yield "one device", problem(chain(("Convolution", "Relu") * 3), n_devices=3, seed=seed), dear
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_optimum_of_toys_is_reached(seed):
+    for name, of, cost in toys(seed):
+        placer, best, wanted, trials = built(of), np.inf, optimum_ms(of, cost), 0
+        while best > wanted + 1e-9 and trials < BUDGET:
+            found = play(placer, of, cost, 10)
+            trials += len(found)
+            best = min(best, *(trial.measurement.median_ms for trial in found))
+        assert best == pytest.approx(wanted), name
+
+
+def separate(n):
+    """One type of operation is three times as fast on one device, the other on the other; borders are free."""
+    times = np.where((np.arange(n)[:, None] + np.arange(2)) % 2, 3.0, 1.0)
+    return SequentialCost(times, ms_per_byte=0.0, submodel_ms=0.0)
+
+
+@pytest.mark.parametrize("better", [True, False], ids=["latency", "its inverse"])
+def test_the_policy_itself_moves_towards_what_takes_less(better):
+    of, cost = problem(chain(("Add", "Sin") * 4), seed=1), separate(8)
+    placer, found = built(of, **LEARNED_ALONE, groups=4, sharpness=3.0), []
+    for number in range(250):
+        (asked,) = placer.ask(1)
+        found.append(cost.latency_ms(of.graph, asked))
+        placer.tell([measured(number, asked, found[-1] / 16 if better else 16 / found[-1])])
+    early, late = np.mean(found[:50]), np.mean(found[-50:])
+    assert late < early - 2.0 if better else late > early + 2.0
+
+
+def test_failures_make_a_placement_less_likely():
+    of, failed = problem(chain(("Add", "Sin") * 3)), []
+    placer = built(of, **LEARNED_ALONE, groups=2, hidden=16, learning_rate=0.01)
+    for number in range(250):
+        (asked,) = placer.ask(1)
+        failed.append(bool(asked.device_of[0] == 0))
+        placer.tell([measured(number, asked, np.inf if failed[-1] else 1.0)])
+    assert np.mean(failed[-50:]) < 0.2
+
+
+def test_the_published_preset_runs_and_ends_in_one_placement():
+    of = problem(diamond())
+    placer = built(of, preset="paper", hidden=16, attention=16, draws=5)
+    asked = advance(placer, 12)
+    assert len({placement.hash for placement in asked[5:]}) <= 7
+    placer, settled = built(of, preset="paper", hidden=16, attention=16, draws=5, learning_rate=1e-12), []
+    for number in range(12):
+        (placement,) = placer.ask(1)
+        settled.append(placement.hash)
+        placer.tell([measured(number, placement, 1.0)])
+    assert len(set(settled[5:])) == 1
+
+
+def test_uniform_placements_come_first():
+    of = problem(diamond(), n_devices=3)
+    placer = built(of)
+    assert [placer.ask(1)[0].used for _ in range(3)] == [(name,) for name in of.device_names]
