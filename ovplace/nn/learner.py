@@ -13,10 +13,10 @@ from ovplace.core.graph import FloatArray, IntArray
 from ovplace.nn import checkpoint
 from ovplace.nn.grouper import Level
 from ovplace.nn.policy import Output, Policy, PolicyGraph, repeated
+from ovplace.nn.surrogate import surrogate
 
 BATCH_NODES = 1200
 """Nodes of copies that go through the network together: more fall out of the cache (16,384 took 1.3 times as long)."""
-
 
 IMITATED = 0.9
 """Mean probability of imitated devices that is enough."""
@@ -155,11 +155,8 @@ class Learner:
         out = self._again(graph, [encodings[int(number)] for number in batch])
         copy_of = [place[steps[k].encoding] for k in taken]
         log_p = log_p_of(out, [steps[k].devices for k in taken], copy_of, len(batch), self._learns_levels)
-        weight = torch.from_numpy(weights[taken]).float()
-        gain = weight * log_p
-        if update.clip:
-            ratio = torch.exp(log_p - torch.tensor([steps[k].log_p for k in taken]))
-            gain = torch.minimum(ratio * weight, ratio.clamp(1 - update.clip, 1 + update.clip) * weight)
+        before = torch.tensor([steps[k].log_p for k in taken])
+        gain = surrogate(log_p, before, torch.from_numpy(weights[taken]).float(), update.clip)
         loss = -gain.sum() / len(steps) - update.entropy * _entropy(out) * len(batch) / len(encodings)
         loss.backward()  # type: ignore[no-untyped-call]
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ovplace.core.graph import BoolArray, FloatArray, IntArray
 from ovplace.nn import checkpoint
+from ovplace.nn.surrogate import surrogate
 
 SIGNALS: dict[str, Callable[[FloatArray], FloatArray]] = {"sqrt": np.sqrt, "identity": np.positive, "log1p": np.log1p}
 """What is made of the latency ratio; each grows with it, and less is better."""
@@ -190,18 +191,6 @@ def advantages(settings: ReinforceSettings, progress: Progress, ratios: FloatArr
     progress.baseline += (1 - settings.decay) * (mean - progress.baseline)
     progress.variance += (1 - settings.decay) * (variance - progress.variance)
     return advantage, counts
-
-
-_LARGEST = 20.0
-"""Logarithm of the largest change of a probability: beyond 88, a float32 is infinite, and its gradient no number."""
-
-
-def surrogate(log_p: Tensor, old: Tensor, weights: Tensor, clip: float) -> Tensor:
-    """Return what to increase for each sample, `[K]`: advantage times log probability, or PPO's clipped form."""
-    if not clip:
-        return weights * log_p
-    ratio = torch.exp((log_p - old).clamp(max=_LARGEST))
-    return torch.minimum(ratio * weights, ratio.clamp(1 - clip, 1 + clip) * weights)
 
 
 def _rate(settings: ReinforceSettings, update: int) -> float:

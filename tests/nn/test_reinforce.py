@@ -13,7 +13,8 @@ from torch import nn
 
 from ovplace.nn import reinforce
 from ovplace.nn.policy_search import SearchSettings
-from ovplace.nn.reinforce import Progress, Reinforce, ReinforceSettings, SampledPolicy, advantages, surrogate
+from ovplace.nn.reinforce import Progress, Reinforce, ReinforceSettings, SampledPolicy, advantages
+from ovplace.nn.surrogate import surrogate
 
 PLAIN = {
     "signal": "sqrt", "failing": 100.0, "baseline": "failure", "decay": 0.9, "normalised": False, "epochs": 1,

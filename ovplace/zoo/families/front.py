@@ -1,0 +1,45 @@
+"""A convolutional front end, which makes tokens of an image, or steps of a spectrogram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import openvino as ov
+
+from ovplace.zoo.families.draws import Draws
+from ovplace.zoo.layers import Builder, Tensor, Window, scale_channels
+
+
+@dataclass(frozen=True)
+class Front:
+    """Its structure.
+
+    Attributes:
+        halvings: How often it halves both axes; none at all means that there is no front end.
+        channels: Of the first convolution; each halving doubles them.
+        extra: Convolutions after each that halves.
+    """
+
+    halvings: int = 0
+    channels: int = 0
+    extra: int = 0
+
+    @classmethod
+    def drawn(cls, draws: Draws) -> Front:
+        """Draw the structure of a front end."""
+        return cls(draws.count(2, 4), draws.size(8, 64, 8), draws.count(0, 3))
+
+    @property
+    def factor(self) -> int:
+        """How many times larger its input is than its output, in both axes."""
+        return int(2**self.halvings)
+
+    def build(self, net: Builder, data: ov.Node) -> Tensor:
+        """`[1, I, H, W]` to `[1, C, H / factor, W / factor]`."""
+        x: Tensor = data
+        for i in range(self.halvings):
+            scope, channels = net.within(f"front{i}"), scale_channels(self.channels, min(2**i, 4))
+            x = scope.conv_relu("halve", x, channels, Window(3, 2))
+            for j in range(self.extra):
+                x = scope.conv_relu(f"conv{j}", x, channels, Window(3))
+        return x
