@@ -18,7 +18,9 @@ from ovplace.cli.options import common
 from ovplace.cli.talk import Talk
 from ovplace.version import __version__
 
-COMMANDS = ("optimize", "measure", "inspect", "devices", "export", "bound", "ablate", "models", "placers", "config")
+COMMANDS = (
+    "optimize", "measure", "inspect", "devices", "export", "bound", "ablate", "train", "models", "placers", "config",
+)  # fmt: skip
 
 _EPILOG = (
     'Shell completion: eval "$(_OVPLACE_COMPLETE=bash_source ovplace)" in ~/.bashrc; zsh_source and fish_source for '

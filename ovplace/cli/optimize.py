@@ -44,8 +44,10 @@ def command(
     """
     from ovplace.cli.data_files import config_path, profiled
     from ovplace.cli.model_path import checked
+    from ovplace.cli.policy import with_policy
 
-    settings, search = profiled(settings, search)
+    folder = Path(output or Path("runs") / Path(model).stem)
+    settings, search = with_policy(*profiled(settings, search), folder)
     path, options_given, file = checked(model), options.given(search), config_path(config_file)
     if dry_run:
         from ovplace import config
@@ -53,7 +55,6 @@ def command(
 
         show_plan(talk, config.effective(file, settings, {"model": path, **options_given}), as_json)
         return
-    folder = Path(output or Path("runs") / Path(model).stem)
     arguments = {"settings": settings, "config_file": file, **options_given}
     _run(talk, path, folder, arguments, as_json)
 

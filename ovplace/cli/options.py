@@ -130,6 +130,7 @@ measuring = _all(
 
 searching = _all(
     click.option("--placer", metavar="NAME", shell_complete=_completes("placers"), help="The search algorithm."),
+    click.option("--policy", metavar="FILE", help="Start from a policy that 'ovplace train' made, or from 'shipped'."),
     coarsener,
     click.option("--budget", type=int, help="Placements to measure, at most."),
     click.option("-t", "--time", "time_s", type=Duration(), help="Time to search, at most: 90s, 10m, 1h30m."),

@@ -1,4 +1,4 @@
-"""The four roles that a plug-in can play, on one page.
+"""The four roles that a plug-in can play, and what trains a placer's policy, on one page.
 
 A plug-in is one file in `features/`, `coarseners/`, `placers/` or `backends/` (or an entry point of another
 package). Its file name is its name; it holds a frozen dataclass `Config` (its TOML section) and one class named after
@@ -8,12 +8,13 @@ the role: `Feature`, `Coarsener`, `Placer`, `Backend`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from ovplace.core.graph import BoolArray, FloatArray, OpGraph
+from ovplace.core.graph import BoolArray, FloatArray, IntArray, OpGraph
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
 
 State = Mapping[str, object]
 """What `json.dumps` accepts, numpy arrays excluded."""
@@ -64,6 +65,37 @@ class Placer(Protocol):
 
     def restore(self, state: State) -> None:
         """Go on from `state`, which another instance of the same problem and config returned."""
+        ...
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Trains the policy of a placer on many problems; a placer whose module has a class of this name is trainable.
+
+    Built as `Trainer(config, n_features, seed)`: the placer's settings, the columns of the problems' node features,
+    and the seed of weights and draws. All problems have costs.
+    """
+
+    network: Any
+    """The torch module; its shapes depend neither on the number of devices nor on that of groups."""
+
+    settings: Mapping[str, object]
+    """Values of the placer's settings that a policy file has to keep."""
+
+    def update(self, problems: Sequence[Problem], number: int) -> float:
+        """Improve the policy by one gradient step, the `number`th; return the mean log of latency over optimum."""
+        ...
+
+    def place(self, problem: Problem) -> IntArray:
+        """Return the device that the policy chooses for each group, `[G]`, without any search."""
+        ...
+
+    def dump(self) -> str:
+        """Return all that `restore` needs to go on exactly as if never interrupted."""
+        ...
+
+    def restore(self, text: str) -> None:
+        """Go on from what `dump` returned."""
         ...
 
 

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from ovplace.core.graph import BoolArray, FloatArray, IntArray
+from ovplace.nn.device_head import DeviceHead
 from ovplace.nn.encoder import GraphLayers, mlp
 from ovplace.nn.grouper import Grouping, Level, More, Parsed, ParsingNetwork
+from ovplace.nn.pairs import Pairs
 from ovplace.nn.parsing import NONE
 from ovplace.nn.settings import NetworkSettings
 
@@ -24,15 +26,34 @@ class PolicyGraph:
         features: one row a node, `[N, F]`.
         edges: distinct directed edges between nodes, `[2, E]`.
         allowed: which device can run which node, `[N, D]`.
+        pairs: what the problem's groups cost on each device; for the head `devices`.
+        owner: which of these groups each node is of, `[N]`; likewise.
     """
 
     features: FloatArray
     edges: IntArray
     allowed: BoolArray
+    pairs: Pairs | None = None
+    owner: IntArray | None = None
 
     def __len__(self) -> int:
         """Return the number of nodes N."""
         return len(self.features)
+
+    @classmethod
+    def side_by_side(cls, parts: Sequence[PolicyGraph]) -> PolicyGraph:
+        """Return several graphs as one, for the head `devices`: each may be on a machine of its own."""
+        pairs = Pairs.side_by_side([part.pairs for part in parts if part.pairs is not None])
+        nodes = np.cumsum([0, *(len(part) for part in parts)])
+        groups = np.cumsum([0, *(len(part.pairs.work) for part in parts if part.pairs is not None)])
+        d = pairs.work.shape[1]
+        return cls(
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.edges + start for part, start in zip(parts, nodes, strict=False)], axis=1),
+            np.concatenate([np.pad(p.allowed, ((0, 0), (0, d - p.allowed.shape[1]))) for p in parts]),
+            pairs,
+            np.concatenate([p.owner + at for p, at in zip(parts, groups, strict=False) if p.owner is not None]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +85,12 @@ class Policy(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.encoder = GraphLayers(settings.encoder, width, settings.graph_layers, settings.dropout)
         self.grouper = ParsingNetwork(settings)
-        self.classify = mlp(width, width, n_devices, 2)
+        self.aware = settings.head == "devices"
+        self.classify: nn.Module = (
+            DeviceHead(width, settings.head_hidden, settings.head_rounds)
+            if self.aware
+            else mlp(width, width, n_devices, 2)
+        )
 
     def forward(self, graph: PolicyGraph, state: Sequence[Tensor | None], grouping: Grouping, more: More) -> Output:
         """Return groups and device probabilities for copies of a graph, one for each state.
@@ -83,8 +109,22 @@ class Policy(nn.Module):
         z = self.encoder(self.norm(h), torch.from_numpy(edges))
         parsed = self.grouper(z, edges, copies, grouping, more)
         allowed = group_allowed(np.tile(graph.allowed, (copies, 1)), parsed.group_of, len(parsed.z))
-        logits = self.classify(parsed.z).masked_fill(torch.from_numpy(~allowed), float("-inf"))
+        logits = self._logits(graph, parsed, allowed).masked_fill(torch.from_numpy(~allowed), float("-inf"))
         return Output(torch.log_softmax(logits, dim=1), parsed, z)
+
+    def _logits(self, graph: PolicyGraph, parsed: Parsed, allowed: BoolArray) -> Tensor:
+        """Return what the head says of groups, `[C, D]`."""
+        if not self.aware:
+            found: Tensor = self.classify(parsed.z)
+            return found
+        assert graph.pairs is not None and graph.owner is not None
+        copies, g = len(parsed.group_of) // len(graph), len(graph.pairs.work)
+        owner = (graph.owner + g * np.arange(copies)[:, None]).reshape(-1)
+        group_of = np.empty(copies * g, dtype=np.int64)
+        group_of[owner] = parsed.group_of
+        pairs = graph.pairs if copies == 1 else Pairs.side_by_side([graph.pairs] * copies)
+        scored: Tensor = self.classify(parsed.z, pairs.merged(group_of, allowed))
+        return scored
 
     def next_state(self, output: Output) -> Tensor:
         """Return each node's embedding plus that of its group, `[N, H]`: the state of an episode's next step.

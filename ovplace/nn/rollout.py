@@ -128,6 +128,12 @@ class Rollout:
         return (1 - self._chance) * p + self._chance / 2
 
 
+def said_of_owners(policy: Policy, graph: PolicyGraph, owner: IntArray) -> torch.Tensor:
+    """Return the log probability of each device for each owner's nodes by themselves, `[G, D]`: one forward pass."""
+    out: Output = policy(graph, [None], lambda _, pairs, __: _fixed(owner, pairs.shape[1]), lambda *_: False)
+    return out.log_p
+
+
 def _fixed(owner: IntArray, n_pairs: int) -> Level:
     return Level(owner, np.zeros(0, dtype=np.int64), int(owner.max(initial=-1)) + 1, n_pairs)
 

@@ -18,6 +18,11 @@ class NetworkSettings:
         pooling_layers: linear layers on either side of the pooling's sum.
         dropout: of the graph convolutions, while learning.
         parsing_dropout: of the edge scorer, while learning.
+        head: what chooses devices: `classes` knows them by number; `devices` by what groups cost there, so that it
+            fits any number of devices, and needs a cost model.
+        head_hidden: size of the state of a group on a device; `devices` only.
+        head_rounds: how often neighbours tell each other what they are about to choose; `devices` only.
+        described: nodes have the node features; else only what is known of their costs.
     """
 
     encoder: str = "gcn"
@@ -28,3 +33,7 @@ class NetworkSettings:
     pooling_layers: int = 1
     dropout: float = 0.2
     parsing_dropout: float = 0.0
+    head: str = "classes"
+    head_hidden: int = 48
+    head_rounds: int = 8
+    described: bool = True

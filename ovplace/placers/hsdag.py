@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import inf, isfinite, log
 from typing import Any
 
@@ -14,15 +14,23 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.core.protocols import State
+from ovplace.cost.known import best_known
+from ovplace.cost.model import latency_ms
 from ovplace.cost.solve import candidates
+from ovplace.errors import UsageError
+from ovplace.nn.apprentice import Apprentice, Course, Lesson, likeliest
 from ovplace.nn.checkpoint import seeded
 from ovplace.nn.encoder import CONVOLUTIONS
 from ovplace.nn.learner import Learner, Update
-from ovplace.nn.policy import Policy
-from ovplace.nn.policy_graph import policy_graph
+from ovplace.nn.policy import Policy, PolicyGraph
+from ovplace.nn.policy_file import PolicyFile
+from ovplace.nn.policy_graph import n_columns, policy_graph
+from ovplace.nn.reward import advantages, elite, rewards
 from ovplace.nn.rollout import Rollout, Rules
 from ovplace.nn.settings import NetworkSettings
 from ovplace.seeds import generator
+
+NAME = "hsdag"
 
 SUMMARY = "HSDAG (NeurIPS 2024): encodes, parses into groups and places them, learned end to end by REINFORCE"
 
@@ -70,6 +78,9 @@ class Config(NetworkSettings):
         warm_start: passes, at most, that imitate the optimum of the cost model before the first step, which is
             measured, too; 0 does without a cost model.
         cost_features: describe nodes also by their cost on each device, where there is a cost model, and by support.
+        policy: file of a trained policy to go on from, or `shipped` for the one that comes with ovplace. What it
+            chooses at once is measured instead of a warm start, and its settings of the network, `nodes`, `grouping`
+            and `levels` take the place of these.
     """
 
     preset: str = "tuned"
@@ -93,6 +104,7 @@ class Config(NetworkSettings):
     warm_start: int = 100
     cost_features: bool = True
     dropout: float = 0.0
+    policy: str = ""
 
     def __post_init__(self) -> None:
         """Check choices and ranges."""
@@ -107,11 +119,19 @@ class Config(NetworkSettings):
             raise ValueError("dropout and parsing_dropout must be below 1, discount and elites at most 1")
         if self.learning_rate == 0:
             raise ValueError("learning_rate must be positive, got 0")
+        if not (self.described or self.cost_features or self.head == "devices"):
+            raise ValueError("nodes need a description: described or cost_features must be true")
 
     @property
     def needs_costs(self) -> bool:
         """Whether the parts of the model have to be measured first."""
-        return self.warm_start > 0
+        return self.warm_start > 0 or self.head == "devices" or bool(self.policy)
+
+    @property
+    def kept(self) -> Mapping[str, object]:
+        """What a policy file keeps: the settings of the network, and how it groups."""
+        names = (*(f.name for f in fields(NetworkSettings)), "nodes", "grouping", "levels", "cost_features")
+        return {name: getattr(self, name) for name in names}
 
 
 _CHOICES = {
@@ -120,14 +140,11 @@ _CHOICES = {
     "grouping": ("parsed", "drawn", "random", "fixed"),
     "reward": ("inverse", "log"),
     "encoder": tuple(CONVOLUTIONS),
+    "head": ("classes", "devices"),
 }
-_LEAST = dict.fromkeys(("hidden", "input_layers", "graph_layers", "scorer_layers", "pooling_layers", "steps"), 1) | {
-    "epochs": 1,
-    "anneal": 1,
-}
-
-FORGETTING = 0.1
-"""Weight of a buffer's mean and variance in the running ones."""
+_LEAST = dict.fromkeys(
+    ("hidden", "input_layers", "graph_layers", "scorer_layers", "pooling_layers", "steps"), 1
+) | dict.fromkeys(("epochs", "anneal", "head_hidden", "head_rounds"), 1)
 
 
 @dataclass
@@ -165,16 +182,14 @@ class Placer:
     """
 
     def __init__(self, problem: Problem, config: Config) -> None:
-        """Build the policy; with a cost model, let it imitate the model's optimum."""
+        """Build the policy; with a cost model, let it imitate its optimum. A policy file is read when it is needed."""
         self._problem, self._config = problem, config
-        self._graph, self._owner = policy_graph(problem, config.nodes == "operations", config.cost_features)
-        self._learner = self._built()
-        self._rules = Rules(config.grouping, config.levels, config.state_update)
-        self._proposals = self._uniform() + self._imitated()
-        self._memory = _Memory()
-        self._buffer = self._new_buffer()
-        self._weights = self._learner.dump()
-        self._pending = 0
+        self._memory, self._pending = _Memory(), 0
+        self._learner: Learner
+        if not config.policy:
+            self._begin(config)
+            self._proposals = self._uniform() + self._imitated()
+            self._keep()
 
     @property
     def info(self) -> dict[str, float]:
@@ -182,7 +197,12 @@ class Placer:
         return {"groups": self._memory.groups, "updates": self._memory.updates}
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return the fixed proposals first, then up to `n` steps of the present episode."""
+        """Return the fixed proposals first, then up to `n` steps of the present episode.
+
+        Raises:
+            UsageError: the policy file cannot be read, or is of something else.
+        """
+        self._take_policy()
         left = self._proposals[self._memory.proposed :][:n]
         if left or n <= 0:
             self._memory.proposed += len(left)
@@ -204,9 +224,13 @@ class Placer:
 
     def state(self) -> State:
         """Return weights and optimiser as of the buffer's start, how the steps since were drawn, and the rest."""
+        self._take_policy()
         memory = asdict(self._memory)
         memory["ratios"] = [ratio if isfinite(ratio) else None for ratio in self._memory.ratios]
-        return {"weights": self._weights, "pending": self._pending, "memory": memory}
+        state: dict[str, object] = {"weights": self._weights, "pending": self._pending, "memory": memory}
+        if self._config.policy:
+            state["policy"] = {"settings": dict(self._config.kept), "choice": self._proposals[-1].tolist()}
+        return state
 
     def restore(self, state: State) -> None:
         """Go on from `state`: the steps since the last update are drawn again, which gives the same."""
@@ -216,6 +240,9 @@ class Placer:
         }
         memory["ratios"] = [inf if ratio is None else ratio for ratio in memory["ratios"]]
         self._memory = _Memory(**memory)
+        if "policy" in data:
+            self._begin(replace(self._config, **data["policy"]["settings"]))
+            self._proposals = [*self._uniform(), np.array(data["policy"]["choice"], dtype=np.int64)]
         self._weights = data["weights"]
         self._learner.restore(self._weights)
         self._buffer = self._new_buffer()
@@ -246,9 +273,8 @@ class Placer:
         return Rollout(self._graph, self._owner, self._rules)
 
     def _uniform(self) -> list[IntArray]:
-        if not self._config.uniform:
-            return []
-        return [np.full(self._problem.n_groups, d, dtype=np.int64) for d in range(len(self._problem.devices))]
+        n, devices = self._problem.n_groups, range(len(self._problem.devices))
+        return [np.full(n, d, dtype=np.int64) for d in devices] if self._config.uniform else []
 
     # Learning
 
@@ -266,48 +292,49 @@ class Placer:
         seed = int(self._rng("update", memory.updates).integers(2**31))
         self._learner.learn(self._graph, self._buffer.encodings, self._buffer.steps, weights, update, seed)
         memory.updates, memory.ratios, memory.redrawn = memory.updates + 1, [], []
-        self._weights, self._buffer = self._learner.dump(), self._new_buffer()
+        self._keep()
 
     def _rewards(self) -> FloatArray:
-        """Return discounted rewards: the reference's latency over the placement's, minus 1 for a failure, `[K]`.
-
-        Source: HSDAG, equation 14: the reward of each step, discounted by its place in the episode. Dividing by the
-        reference keeps the scale the same for all models.
-        """
-        reward = np.array([1 / ratio if isfinite(ratio) else -1.0 for ratio in self._memory.ratios])
-        return np.asarray(self._best_only(reward) * self._config.discount ** np.arange(1, len(reward) + 1))
+        """Return rewards, each discounted by its place in the episode, `[K]`: HSDAG, equation 14."""
+        found = self._best_only(rewards(self._memory.ratios))
+        return np.asarray(found * self._config.discount ** np.arange(1, len(found) + 1))
 
     def _advantages(self) -> FloatArray:
-        """Return how much lower the log latency of each step is than usual, in usual deviations, `[K]`.
-
-        A failure counts as twice the worst latency seen.
-        """
+        """Return how much better than usual each step is, `[K]`."""
         memory = self._memory
-        ratio = np.array([log(r) if isfinite(r) else memory.worst + log(2) for r in memory.ratios])
-        mean, variance = float(ratio.mean()), float(ratio.var())
-        if memory.mean is None:
-            memory.mean, memory.variance = mean, variance
-        advantage = (memory.mean - ratio) / (memory.variance**0.5 + 1e-3)
-        memory.mean += FORGETTING * (mean - memory.mean)
-        memory.variance += FORGETTING * (variance - memory.variance)
-        return self._best_only(advantage)
+        found, memory.mean, memory.variance = advantages(memory.ratios, memory.worst, memory.mean, memory.variance)
+        return self._best_only(found)
 
     def _best_only(self, weights: FloatArray) -> FloatArray:
         """Return 1 for the elite and 0 for the others, where only that is learned from."""
-        if not self._config.elites:
-            return weights
-        count = max(1, round(self._config.elites * len(weights)))
-        elite = np.zeros(len(weights))
-        elite[np.argsort(-weights, kind="stable")[:count]] = 1.0
-        return elite
+        return elite(weights, self._config.elites) if self._config.elites else weights
 
     # The beginning
 
-    def _built(self) -> Learner:
-        seed = int(self._rng("weights").integers(2**31))
-        n_features, n_devices = self._graph.features.shape[1], len(self._problem.devices)
-        policy = seeded(lambda: Policy(n_features, n_devices, self._config), seed)
-        return Learner(policy, self._config.learning_rate, self._config.levels == 0)
+    def _begin(self, config: Config) -> None:
+        """Build the network that `config` describes, with new weights."""
+        self._config = config
+        self._graph, self._owner = _seen(self._problem, config)
+        sizes = self._graph.features.shape[1], len(self._problem.devices)
+        policy = seeded(lambda: Policy(*sizes, config), int(self._rng("weights").integers(2**31)))
+        self._learner = Learner(policy, config.learning_rate, config.levels == 0)
+        self._rules = Rules(config.grouping, config.levels, config.state_update)
+        self._buffer = self._new_buffer()
+
+    def _keep(self) -> None:
+        """Begin a buffer with the weights as they are now."""
+        self._weights, self._buffer = self._learner.dump(), self._new_buffer()
+
+    def _take_policy(self) -> None:
+        """Begin with the policy in the file, unless that is done, or the search goes on from a state."""
+        if hasattr(self, "_learner"):
+            return
+        file = PolicyFile.read(self._config.policy, NAME)
+        file.check_features(self._problem.features.shape[1])
+        self._begin(file.over(self._config))
+        file.into(self._learner.policy)
+        self._proposals = [*self._uniform(), likeliest(self._learner.policy, self._graph, self._owner)]
+        self._keep()
 
     def _imitated(self) -> list[IntArray]:
         """Teach the policy the optimum of the cost model, and return that."""
@@ -316,10 +343,56 @@ class Placer:
             return []
         best = candidates(costs)[:1]
         for choice in best:
-            encoding = self._new_buffer().encoding(self._learner.policy, self._rng("imitation"))
+            encoding = self._buffer.encoding(self._learner.policy, self._rng("imitation"))
             seed = int(self._rng("imitation", "dropout").integers(2**31))
             self._learner.imitate(self._graph, encoding, choice[self._owner], self._config.warm_start, seed)
         return best
 
     def _rng(self, *path: str | int) -> np.random.Generator:
-        return generator(self._problem.seed, "placer", "hsdag", *path)
+        return generator(self._problem.seed, "placer", NAME, *path)
+
+
+class Trainer(Apprentice):
+    """Trains the policy on many problems, as `core/protocols.py` describes it; the head must be `devices`."""
+
+    def __init__(self, config: Config, n_features: int, seed: int) -> None:
+        """Build the network.
+
+        Raises:
+            UsageError: its shapes would depend on the problem.
+        """
+        if config.head != "devices":
+            raise UsageError(f"a policy for any machine needs placer.head = 'devices', got '{config.head}'")
+        self._config, self._seed, self.settings = config, seed, config.kept
+        inputs = n_columns(n_features, config.described)
+        weights = int(generator(seed, "train", NAME, "weights").integers(2**31))
+        super().__init__(seeded(lambda: Policy(inputs, 0, config), weights), Course(config.learning_rate))
+        self._lessons: dict[Problem, Lesson] = {}
+
+    def update(self, problems: Sequence[Problem], number: int) -> float:
+        """Take one step; return the mean logarithm of the latency of what the policy chooses over the best known."""
+        rng = generator(self._seed, "train", NAME, "update", number)
+        return self.learn([self._lesson(problem) for problem in problems], number, rng)
+
+    def place(self, problem: Problem) -> IntArray:
+        """Return the likeliest device of each group, `[G]`: one forward pass."""
+        return likeliest(self.network, *_seen(problem, self._config))
+
+    def _lesson(self, problem: Problem) -> Lesson:
+        if problem not in self._lessons:
+            self._lessons[problem] = _lesson(problem, self._config)
+        return self._lessons[problem]
+
+
+def _lesson(problem: Problem, config: Config) -> Lesson:
+    costs = problem.costs
+    assert costs is not None
+    best = best_known(costs)
+    least_ms = float(latency_ms(costs, best[None])[0])
+    return Lesson(*_seen(problem, config), best, lambda choices: np.log(latency_ms(costs, choices) / least_ms))
+
+
+def _seen(problem: Problem, config: Config) -> tuple[PolicyGraph, IntArray]:
+    """Return what the policy sees of a problem, and the group of each node."""
+    operations, aware = config.nodes == "operations", config.head == "devices"
+    return policy_graph(problem, operations, config.cost_features, aware, config.described)

@@ -161,7 +161,7 @@ def make_problem(config: RunConfig, graph: OpGraph, devices: tuple[Device, ...],
         partition=groups(config, graph),
         devices=devices,
         supported=supported,
-        features=_features(config, graph),
+        features=node_features(graph, _feature_names(config)),
         seed=config.search.seed,
     )
 
@@ -182,9 +182,10 @@ def groups(config: RunConfig, graph: OpGraph) -> Partition:
     return partition
 
 
-def _features(config: RunConfig, graph: OpGraph) -> FloatArray:
+def node_features(graph: OpGraph, names: Sequence[str]) -> FloatArray:
+    """Return what the named feature plug-ins say of each operation, side by side, `[N, F]`."""
     parts = [np.empty((len(graph), 0))]
-    for name in _feature_names(config):
+    for name in names:
         feature = plugins.load("features", name)
         parts.append(feature.factory(feature.config({})).compute(graph))
     return np.concatenate(parts, axis=1)

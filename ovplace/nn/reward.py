@@ -1,0 +1,51 @@
+"""How much each of a buffer's steps is learned from, by what its placement took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, log
+
+import numpy as np
+
+from ovplace.core.graph import FloatArray
+
+FORGETTING = 0.1
+"""Weight of a buffer's mean and variance in the running ones."""
+
+
+def rewards(ratios: Sequence[float]) -> FloatArray:
+    """Return the reference's latency over each placement's, minus 1 for a failure, `[K]`.
+
+    Source: HSDAG, equation 14. Dividing by the reference keeps the scale the same for all models.
+    """
+    return np.array([1 / ratio if isfinite(ratio) else -1.0 for ratio in ratios])
+
+
+def advantages(
+    ratios: Sequence[float], worst: float, mean: float | None, variance: float
+) -> tuple[FloatArray, float, float]:
+    """Return how much lower the log latency of each step is than usual, in usual deviations, `[K]`.
+
+    Args:
+        ratios: latencies over that of the reference; a failure counts as twice the worst.
+        worst: highest log ratio seen.
+        mean: running mean of log ratios; None before the first buffer.
+        variance: running variance of them.
+
+    Returns:
+        The advantages, and mean and variance as they run on.
+    """
+    found = np.array([log(ratio) if isfinite(ratio) else worst + log(2) for ratio in ratios])
+    now, spread = float(found.mean()), float(found.var())
+    if mean is None:
+        mean, variance = now, spread
+    advantage = (mean - found) / (variance**0.5 + 1e-3)
+    return advantage, mean + FORGETTING * (now - mean), variance + FORGETTING * (spread - variance)
+
+
+def elite(weights: FloatArray, part: float) -> FloatArray:
+    """Return 1 for the best part of the weights `[K]`, at least for one, and 0 for the others."""
+    count = max(1, round(part * len(weights)))
+    found = np.zeros(len(weights))
+    found[np.argsort(-weights, kind="stable")[:count]] = 1.0
+    return found

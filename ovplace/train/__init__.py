@@ -1,0 +1,1 @@
+"""Training of policies over many models and machines, and what they are worth on unseen ones."""

@@ -1,0 +1,119 @@
+"""What a policy is trained and judged on: a model on a machine, with the best placement that solvers know."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+
+from ovplace import zoo
+from ovplace.core.costs import CostTable
+from ovplace.core.graph import IntArray, OpGraph
+from ovplace.core.problem import Problem
+from ovplace.core.run_config import RunConfig, SearchConfig
+from ovplace.cost.certificate import FULL
+from ovplace.cost.known import best_known
+from ovplace.cost.machine import Machine
+from ovplace.cost.milp import solve_milp
+from ovplace.cost.model import latency_ms
+from ovplace.errors import PlacementError
+from ovplace.ir.prepare import prepare
+from ovplace.ir.read import read_graph
+from ovplace.plugins import fill
+from ovplace.search.session import groups, node_features
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model that is built when it is needed.
+
+    Attributes:
+        label: what tables call it.
+        recipe: name of a recipe of `ovplace models`.
+        options: its options.
+    """
+
+    label: str
+    recipe: str
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+MIXED = 1.01
+"""The best single device is slower than the best placement by more than that: there is something to decide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One placement problem.
+
+    Attributes:
+        graph: label of the model.
+        machine: name of the machine.
+        problem: what a policy sees, with costs.
+        best_ms: latency of the best placement that solvers found.
+        single_ms: latency on the best single device; infinite where none runs all of it.
+    """
+
+    graph: str
+    machine: str
+    problem: Problem
+    best_ms: float
+    single_ms: float
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the best placement needs several devices."""
+        return self.single_ms > MIXED * self.best_ms
+
+    def over_best(self, choice: IntArray) -> float:
+        """Return the latency of a placement `[G]` over the best one known; infinite where it cannot run."""
+        costs = self.problem.costs
+        assert costs is not None
+        return float(latency_ms(costs, choice[None])[0]) / self.best_ms
+
+
+def cases(
+    graph: Graph, machines: Iterable[Machine], features: Sequence[str], seed: int, solver_s: float
+) -> Iterator[Case]:
+    """Yield a model on each machine that can run it, in groups of the default coarsener.
+
+    Args:
+        graph: the model, which is built once.
+        machines: where it is placed.
+        features: names of the node features.
+        seed: of the problems.
+        solver_s: time limit of the mixed-integer program; 0 does without it.
+    """
+    read = _read(graph)
+    partition = groups(RunConfig(search=SearchConfig(seed=seed)), read)
+    rows = node_features(read, features)
+    for machine in machines:
+        try:
+            costs = machine.table(read, partition)
+        except PlacementError:
+            continue
+        problem = Problem(read, partition, machine.as_devices(), machine.supported(read), rows, seed, costs)
+        yield Case(graph.label, machine.name, problem, *_known_ms(costs, solver_s))
+
+
+def _known_ms(costs: CostTable, solver_s: float) -> tuple[float, float]:
+    """Return the latencies of the best placement that solvers find, and of the best single device."""
+    alone = np.stack([np.full(costs.n_groups, d) for d in range(costs.n_devices)])
+    known = [best_known(costs)]
+    if solver_s:
+        known.append(solve_milp(costs, model=FULL, time_limit_s=solver_s).device_of)
+    return float(latency_ms(costs, np.stack(known)).min()), float(latency_ms(costs, alone).min())
+
+
+def _read(graph: Graph) -> OpGraph:
+    recipe = zoo.recipe(graph.recipe)
+    model = recipe.build(fill(recipe.Config, dict(graph.options), graph.recipe))
+    with tempfile.TemporaryDirectory() as folder:
+        built, prepared = Path(folder) / "built.xml", Path(folder) / "prepared.xml"
+        ov.save_model(model, built, compress_to_fp16=False)
+        prepare(built, prepared)
+        return read_graph(prepared)

@@ -1,0 +1,96 @@
+"""`ovplace train` and `ovplace optimize --policy` on the command line."""
+
+import json
+
+import pytest
+
+from ovplace.nn.policy_file import PolicyFile
+
+CONFIG = """
+[train]
+recipes = ["lstm"]
+held_out_recipes = ["hyperbolic"]
+machines = ["i9-12900k+flex170"]
+invented = 1
+updates = 2
+batch = 2
+solver_s = 0.0
+
+[placer]
+head = "devices"
+described = false
+grouping = "fixed"
+hidden = 8
+head_hidden = 8
+head_rounds = 2
+"""
+
+QUICK = ["--profile", "i9-12900k+flex170", "--budget", "4", "--set", "duel.rounds=2", "--set", "duel.finalists=1"]
+
+
+def fails(done, code, *words):
+    assert done.code == code, done.err
+    lines = [line for line in done.err.splitlines() if line.startswith("Error: ")]
+    assert len(lines) == 1 and done.err.splitlines()[-1] == lines[0], done.err
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture
+def policy(ovplace, config, tmp_path):
+    """Return a policy file."""
+    done = ovplace("train", config, "-o", tmp_path / "policy.npz", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["problems"] == 2
+    return tmp_path / "policy.npz"
+
+
+def test_it_prints_a_table(ovplace, config, tmp_path):
+    done = ovplace("train", config, "-o", tmp_path / "policy.npz", "--set", "train.updates=1")
+    assert done.code == 0, done.err
+    assert "held-out recipes" in done.out and "policy.npz" in done.out
+    assert "train 1/1" in done.err
+
+
+def test_a_policy_places_an_unseen_model_and_starts_the_search(ovplace, policy, tiny, tmp_path):
+    done = ovplace("optimize", tiny, "-o", tmp_path / "run", *QUICK, "--policy", policy, "--json")
+    assert done.code == 0, done.err
+    text = (tmp_path / "run" / "config.toml").read_text()
+    assert 'placer = "hsdag"' in text and "policy.npz" in text
+    assert json.loads(done.out)["search"]["trials"] > 0
+
+
+def test_a_run_goes_on_without_the_file(ovplace, policy, tiny, tmp_path):
+    command = ["optimize", tiny, "-o", tmp_path / "run", *QUICK, "--policy", policy, "--json"]
+    first = json.loads(ovplace(*command).out)
+    policy.unlink()
+    done = ovplace(*command, "--budget", "6")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["search"]["trials"] > first["search"]["trials"]
+
+
+def test_policies_that_cannot_be_used_are_named(ovplace, policy, tiny, tmp_path):
+    run = ["optimize", tiny, "-o", tmp_path / "run", *QUICK]
+    fails(ovplace(*run, "--policy", tmp_path / "nowhere.npz"), 2, "nowhere.npz", "check the path")
+    (tmp_path / "text.npz").write_text("hello")
+    fails(ovplace(*run, "--policy", tmp_path / "text.npz"), 2, "not a policy file")
+    fails(ovplace(*run, "--policy", policy, "--placer", "random"), 2, "of the placer 'hsdag', not of 'random'")
+    fails(ovplace(*run, "--policy", "shipped", "--placer", "random"), 2, "no trained policy of the placer 'random'")
+    other = PolicyFile.read(policy)
+    PolicyFile(other.placer, {**other.settings, "wheels": 4}, (), 0, other.weights, {}, other.vocabulary).write(policy)
+    fails(ovplace(*run, "--policy", policy), 2, "settings that 'hsdag' does not know")
+    assert not (tmp_path / "run" / "result.json").exists()
+
+
+def test_trainings_that_cannot_be_done_are_named(ovplace, config, tmp_path):
+    fails(ovplace("train", tmp_path / "nowhere.toml"), 2, "no training")
+    fails(ovplace("train", config, "--set", "train.placer=random"), 2, "no policy to train")
+    fails(ovplace("train", config, "--set", "placer.head=classes"), 2, "placer.head = 'devices'")
+    fails(ovplace("train", config, "-o", config / "policy.npz"), 1, "cannot")

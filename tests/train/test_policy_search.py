@@ -1,0 +1,110 @@
+"""A search that starts from a policy file: what it asks first, and that it goes on without the file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ovplace import plugins
+from ovplace.core.partition import Partition
+from ovplace.errors import UsageError
+from ovplace.nn.policy_file import PolicyFile
+from ovplace.testing.graphs import chain, layered, measured, problem
+
+HSDAG = plugins.load("placers", "hsdag")
+SMALL = {"head": "devices", "described": False, "hidden": 8, "head_hidden": 8, "head_rounds": 2, "grouping": "fixed"}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    trainer = HSDAG.module.Trainer(HSDAG.config(SMALL), 0, 0)
+    for number in range(5):
+        trainer.update([problem(layered(12, seed=1)), problem(layered(9, seed=2), 3)], number)
+    path = tmp_path_factory.mktemp("policy") / "policy.npz"
+    PolicyFile.from_network(trainer.network, "hsdag", trainer.settings, (), 0, {}).write(path)
+    return path
+
+
+def built(of, path, **settings):
+    return HSDAG.factory(of, HSDAG.config({"policy": str(path), "steps": 4, **settings}))
+
+
+def advance(placer, rounds, fails=lambda placement: False):
+    found = []
+    for number in range(rounds):
+        asked = placer.ask(1)
+        found += [placement.hash for placement in asked]
+        placer.tell([measured(number, p, np.inf if fails(p) else 1 + int(p.hash[:4], 16) / 2**16) for p in asked])
+    return found
+
+
+def refusing(n_devices):
+    supported = np.ones((12, n_devices), dtype=bool)
+    supported[::2, 1:] = False
+    return supported
+
+
+CASES = {
+    "other devices": lambda: problem(layered(20, seed=3), 5),
+    "one device": lambda: problem(chain(("Add", "Sin")), 1),
+    "one group": lambda: problem(chain(("Add", "Sin")), 2, partition=Partition(np.zeros(2, dtype=np.int64))),
+    "unsupported": lambda: problem(layered(12, seed=4), 3, supported=refusing(3)),
+    "circle": lambda: problem(chain(("Add", "Sin", "Relu", "MatMul")), 2, partition=Partition(np.array([0, 1, 0, 1]))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_policy_says_at_once_follows_the_uniform_placements(case, file):
+    of = CASES[case]()
+    trainer = HSDAG.module.Trainer(HSDAG.config(SMALL), 0, 1)
+    PolicyFile.read(file).into(trainer.network)
+    placer, count = built(of, file), len(of.devices)
+    first = [placer.ask(1)[0] for _ in range(count + 1)]
+    assert [p.hash for p in first[:count]] == [of.lift(np.full(of.n_groups, d)).hash for d in range(count)]
+    assert first[-1].hash == of.lift(trainer.place(of)).hash
+    assert built(of, file, uniform=False).ask(1)[0].hash == first[-1].hash
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3, 9])
+def test_it_goes_on_as_if_never_stopped_without_the_file(rounds, file, tmp_path):
+    copy = tmp_path / "copy.npz"
+    copy.write_bytes(file.read_bytes())
+    of = problem(layered(12, seed=5), 3)
+    one = built(of, copy)
+    advance(one, rounds)
+    state = json.dumps(one.state())
+    rest = advance(one, 10)
+    copy.unlink()
+    other = built(of, copy)
+    other.restore(json.loads(state))
+    assert advance(other, 10) == rest
+
+
+def test_it_goes_on_between_ask_and_tell(file):
+    of = problem(layered(12, seed=6))
+    one, other = (built(of, file) for _ in range(2))
+    advance(one, 6)
+    asked = one.ask(1)
+    other.restore(json.loads(json.dumps(one.state())))
+    for placer in (one, other):
+        placer.tell([measured(0, placement, 1.5) for placement in asked])
+    assert advance(one, 8) == advance(other, 8)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_failures_are_survived(case, file):
+    assert len(advance(built(CASES[case](), file), 12, fails=lambda placement: True)) == 12
+
+
+def test_the_network_is_that_of_the_file_and_the_search_is_the_users(file):
+    placer = built(problem(layered(12, seed=7)), file, hidden=64, head="classes", steps=3, warm_start=0)
+    assert HSDAG.config({"policy": str(file), "warm_start": 0}).needs_costs
+    advance(placer, 7)
+    assert placer.info["updates"] == 1
+    assert json.loads(json.dumps(placer.state()))["policy"]["settings"]["hidden"] == 8
+
+
+def test_a_missing_file_is_said_when_it_is_needed(tmp_path):
+    placer = built(problem(layered(12, seed=8)), tmp_path / "nowhere.npz")
+    with pytest.raises(UsageError, match=r"nowhere\.npz"):
+        placer.ask(1)

@@ -1,0 +1,154 @@
+"""Whole trainings on tiny problems: what they leave, going on after Ctrl-C, and scores."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ovplace.core.graph import IntArray
+from ovplace.errors import ConfigError, InterruptedRunError, StoreError
+from ovplace.nn.policy_file import PolicyFile
+from ovplace.search.events import silent
+from ovplace.seeds import generator
+from ovplace.testing.graphs import layered, problem
+from ovplace.train.cases import Case, Graph, cases
+from ovplace.train.judge import judge, summary
+from ovplace.train.learn import Lessons, learn
+from ovplace.train.plan import TrainConfig, plan
+from ovplace.train.run import TRAINED, train
+
+SMALL = """
+[train]
+families = ["recurrent"]
+graphs = 2
+held_out = 1
+held_out_recipes = ["hyperbolic"]
+machines = ["i9-12900k+flex170"]
+held_out_machines = ["core-ultra"]
+invented = 2
+updates = 6
+batch = 2
+solver_s = 0.0
+per_graph = 1
+
+[placer]
+head = "devices"
+described = false
+grouping = "fixed"
+hidden = 8
+head_hidden = 8
+head_rounds = 2
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return plan(path)
+
+
+def test_a_training_leaves_a_policy_and_says_what_it_is_worth(small, tmp_path):
+    output = tmp_path / "out" / "policy.npz"
+    data = train(small, output, silent)
+    policy = PolicyFile.read(output, "hsdag")
+    assert policy.provenance["graphs"] == ["recurrent 0"]
+    assert policy.settings["head_rounds"] == 2
+    names = [row["set"] for row in data["sets"] if not row["set"].endswith("mixed")]
+    assert names == [TRAINED, "held-out recurrent", "held-out recipes", "held-out machine core-ultra"]
+    assert all(row["zero_shot"]["median"] >= 1 for row in data["sets"])
+    assert {path.name for path in output.parent.iterdir()} == {"policy.npz"}
+    json.dumps(data)
+
+
+def test_a_training_stopped_twice_makes_the_same_policy(small, tmp_path):
+    def stopping_at(number):
+        def listener(event):
+            if event.phase == "train" and event.done == number:
+                raise KeyboardInterrupt
+
+        return listener
+
+    train(small, tmp_path / "whole.npz", silent)
+    stopped = tmp_path / "stopped.npz"
+    for number in (2, 4):
+        with pytest.raises(InterruptedRunError, match="goes on from"):
+            train(small, stopped, stopping_at(number))
+    train(small, stopped, silent)
+    assert stopped.read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+class Fixed:
+    """A trainer that counts, and always chooses one device."""
+
+    def __init__(self, device=0):
+        self.device, self.count = device, 0
+
+    def update(self, problems, number):
+        self.count += 1
+        return 0.1
+
+    def place(self, problem) -> IntArray:
+        return np.full(problem.n_groups, self.device)
+
+    def dump(self):
+        return str(self.count)
+
+    def restore(self, text):
+        self.count = int(text)
+
+
+def test_a_state_of_another_training_or_a_damaged_one_is_refused(small, tmp_path):
+    state, of = tmp_path / "state", Lessons([], [problem(layered(5, seed=0))])
+    learn(Fixed(), of, small, state, silent)
+    again = Fixed()
+    learn(again, of, small, state, silent)
+    assert again.count == 6, "a finished training does nothing more"
+    state.write_text(state.read_text().replace("train.updates", "train.update"))
+    with pytest.raises(ConfigError, match="of another training"):
+        learn(Fixed(), of, small, state, silent)
+    state.write_text("{")
+    with pytest.raises(ConfigError, match="damaged"):
+        learn(Fixed(), of, small, state, silent)
+    with pytest.raises(StoreError, match="cannot"):
+        learn(Fixed(), of, small, state / "below", silent)
+
+
+@pytest.mark.parametrize(("mixed", "plain", "drawn"), [(9, 9, 4), (9, 2, 4), (3, 9, 3), (0, 9, 0), (9, 0, 8)])
+def test_a_share_of_a_batch_is_mixed_as_far_as_there_are_such(mixed, plain, drawn):
+    several, one = ([problem(layered(3, seed=k)) for k in range(count)] for count in (mixed, plain))
+    batch = Lessons(several, one).drawn(8, 0.5, generator(0, "testing", "batch"))
+    assert sum(any(of is p for p in several) for of in batch) == drawn
+    assert len({id(of) for of in batch}) == len(batch) == min(8, drawn + plain)
+
+
+def test_scores_are_latencies_over_the_best(tmp_path):
+    of = problem(layered(6, seed=1))
+    alone = [float(of.costs.group_ms[:, d].sum()) for d in range(2)]
+    case = Case("graph", "machine", of, best_ms=min(alone) / 2, single_ms=min(alone))
+    config = TrainConfig(per_graph=3, updates=5)
+    trainer = Fixed(device=0)
+    scores = judge(trainer, {"held-out x": [case], TRAINED: [case]}, config, silent)
+    assert scores["held-out x"][0].single == pytest.approx(2.0)
+    assert scores["held-out x"][0].zero_shot == pytest.approx(case.over_best(np.zeros(6, dtype=np.int64)))
+    assert trainer.count == 0, "training on a case alone is undone"
+    assert [row["set"] for row in summary(scores)] == ["held-out x", "held-out x, mixed", TRAINED, f"{TRAINED}, mixed"]
+
+
+def test_a_model_that_a_machine_cannot_run_is_left_out():
+    from dataclasses import replace
+
+    from ovplace.cost.machine_file import load
+
+    machine = load("null")
+    refusing = replace(machine, devices=tuple(replace(d, unsupported=("LSTMSequence",)) for d in machine.devices))
+    found = list(cases(Graph("lstm", "lstm"), [refusing, machine], (), 0, 0.0))
+    assert [case.machine for case in found] == ["null"]
+    assert found[0].best_ms <= found[0].single_ms
+
+
+def test_the_exact_solver_never_makes_the_best_worse():
+    from ovplace.cost.machine_file import load
+
+    fast, exact = (next(cases(Graph("h", "hyperbolic"), [load("core-ultra")], (), 0, s)) for s in (0.0, 1.0))
+    assert exact.best_ms <= fast.best_ms * (1 + 1e-9)
