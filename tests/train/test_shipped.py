@@ -1,6 +1,7 @@
-"""The policy that comes with ovplace: what it was made from, and that it is worth its place."""
+"""The policies that come with ovplace: what they were made from, and that they are worth their place."""
 
 import numpy as np
+import pytest
 
 from ovplace.cost.machine_file import load
 from ovplace.nn.policy_file import SHIPPED, PolicyFile
@@ -8,17 +9,22 @@ from ovplace.shipped import shipped
 from ovplace.train.cases import Graph, cases
 from ovplace.train.plan import find, plan
 
-
-def test_it_is_small_and_made_by_the_training_that_comes_with_it():
-    policy = PolicyFile.read(SHIPPED, "hsdag")
-    assert shipped("models/policies/hsdag.npz").stat().st_size < 2e6
-    assert policy.provenance["config"] == plan(find("default")).text
+MADE_BY = {"hsdag": "default", "placeto": "placeto"}
+"""Placer -> training that made its policy."""
 
 
-def test_it_places_held_out_models_and_an_unseen_machine_near_the_best_known():
-    training = plan(find("default"))
+@pytest.mark.parametrize("placer", MADE_BY)
+def test_it_is_small_and_made_by_the_training_that_comes_with_it(placer):
+    policy = PolicyFile.read(SHIPPED, placer)
+    assert shipped(f"models/policies/{placer}.npz").stat().st_size < 2e6
+    assert policy.provenance["config"] == plan(find(MADE_BY[placer])).text
+
+
+@pytest.mark.parametrize("placer", MADE_BY)
+def test_it_places_held_out_models_and_an_unseen_machine_near_the_best_known(placer):
+    training = plan(find(MADE_BY[placer]))
     trainer = training.placer.module.Trainer(training.settings, 0, 0)
-    PolicyFile.read(SHIPPED, "hsdag").into(trainer.network)
+    PolicyFile.read(SHIPPED, placer).into(trainer.network)
     graphs = [
         Graph(f"{name} {index}", name, {"index": index}) for name in training.config.families for index in (17, 28)
     ]
