@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ovplace.core.costs import CostTable
@@ -15,6 +17,10 @@ def best_known(table: CostTable) -> IntArray:
 
     The solvers look at the pairwise model: where submodels cost much, a single device may be better than theirs.
     """
-    alone = [np.full(table.n_groups, device, dtype=np.int64) for device in range(table.n_devices)]
-    found = [*candidates(table), *alone]
+    return or_alone(table, candidates(table))
+
+
+def or_alone(table: CostTable, choices: Sequence[IntArray]) -> IntArray:
+    """Return the best of some placements and of the single devices, under the full model, `[G]`."""
+    found = [*choices, *(np.full(table.n_groups, device, dtype=np.int64) for device in range(table.n_devices))]
     return (ranked(table, found) or found)[0]

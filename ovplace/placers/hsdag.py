@@ -14,8 +14,9 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.core.protocols import State
-from ovplace.cost.known import best_known
+from ovplace.cost.known import best_known, or_alone
 from ovplace.cost.model import latency_ms
+from ovplace.cost.ranked import costs_of
 from ovplace.cost.solve import candidates
 from ovplace.errors import UsageError
 from ovplace.nn.apprentice import Apprentice, Course, Lesson, likeliest
@@ -375,8 +376,8 @@ class Trainer(Apprentice):
         return self.learn([self._lesson(problem) for problem in problems], number, rng)
 
     def place(self, problem: Problem) -> IntArray:
-        """Return the likeliest device of each group, `[G]`: one forward pass."""
-        return likeliest(self.network, *_seen(problem, self._config))
+        """Return the likeliest device of each group, one forward pass; or the best single device, if it costs less."""
+        return or_alone(costs_of(problem), [likeliest(self.network, *_seen(problem, self._config))])
 
     def _lesson(self, problem: Problem) -> Lesson:
         if problem not in self._lessons:
@@ -385,8 +386,7 @@ class Trainer(Apprentice):
 
 
 def _lesson(problem: Problem, config: Config) -> Lesson:
-    costs = problem.costs
-    assert costs is not None
+    costs = costs_of(problem)
     best = best_known(costs)
     least_ms = float(latency_ms(costs, best[None])[0])
     return Lesson(*_seen(problem, config), best, lambda choices: np.log(latency_ms(costs, choices) / least_ms))
