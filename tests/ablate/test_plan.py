@@ -1,6 +1,7 @@
 """What a file means, and what is refused before anything runs."""
 
 import tomllib
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,9 @@ def test_models_that_are_refused(case, tmp_path, model, error, said):
         plan(case.write(tmp_path, (f'"{case.model}"', model)), tmp_path / "out")
 
 
+GRID = ("models", "machines", "seeds")
+
+
 @pytest.mark.parametrize("name", names())
 def test_ablations_that_come_with_ovplace_are_accepted(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -152,7 +156,7 @@ def test_ablations_that_come_with_ovplace_are_accepted(name, tmp_path, monkeypat
     ablation = plan(find(name), tmp_path)
     assert ablation.variants[0].name == "full"
     assert len(ablation.variants) == 1 + len(tables["variants"])
-    assert len(ablation.runs) == len(ablation.variants) * len(ablation.models) * len(tables["ablation"]["seeds"])
+    assert len(ablation.runs) == len(ablation.variants) * prod(len(tables["ablation"][key]) for key in GRID)
 
 
 def test_files_are_found(case, tmp_path):
