@@ -11,7 +11,7 @@ import pytest
 
 from ovplace import config, plugins
 from ovplace.errors import ConfigError
-from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, measured, optimum_ms, play, problem
+from ovplace.testing.graphs import SequentialCost, chain, layered, measured, play, problem
 
 FC_GROUPER = plugins.load("placers", "fc_grouper")
 SEEDS = range(5)
@@ -39,30 +39,6 @@ def test_the_values_of_the_file_are_those_of_the_preset():
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError):
         FC_GROUPER.config(settings)
-
-
-def cost_of(n, seed=3):
-    return SequentialCost(np.random.Generator(np.random.PCG64(seed)).lognormal(0.0, 0.8, size=(n, 2)), submodel_ms=0.15)
-
-
-def toys(seed):
-    """Problems whose optimum is known by trying every placement."""
-    kinds = ("Convolution", "Sin", "MatMul", "Relu", "Convolution", "Add", "Sin", "Multiply")
-    dear = SequentialCost(np.tile([1.0, 1.1, 0.9], (6, 1)), submodel_ms=5.0)
-    yield "chain", problem(chain(kinds), seed=seed), cost_of(8)
-    yield "diamond", problem(diamond(), seed=seed), cost_of(6)
-    yield "one device", problem(chain(("Convolution", "Relu") * 3), n_devices=3, seed=seed), dear
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_optimum_of_toys_is_reached(seed):
-    for name, of, cost in toys(seed):
-        placer, best, wanted, trials = built(of), np.inf, optimum_ms(of, cost), 0
-        while best > wanted + 1e-9 and trials < BUDGET:
-            found = play(placer, of, cost, 10)
-            trials += len(found)
-            best = min(best, *(trial.measurement.median_ms for trial in found))
-        assert best == pytest.approx(wanted), name
 
 
 def by_type(n):

@@ -10,12 +10,10 @@ import pytest
 
 from ovplace import config, plugins
 from ovplace.errors import ConfigError
-from ovplace.testing.graphs import SequentialCost, chain, diamond, measured, optimum_ms, play, problem
+from ovplace.testing.graphs import SequentialCost, chain, diamond, measured, problem
 from ovplace.testing.placer_contract import advance
 
 HIERARCHICAL = plugins.load("placers", "hierarchical")
-SEEDS = range(5)
-BUDGET = 300
 LEARNED_ALONE = {"uniform": False, "redraws": 0}
 
 
@@ -66,28 +64,6 @@ def test_what_the_user_sets_goes_before_the_preset():
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError):
         HIERARCHICAL.config(settings)
-
-
-def toys(seed):
-    """Problems whose optimum is known by trying every placement."""
-    kinds = ("Convolution", "Sin", "MatMul", "Relu", "Convolution", "Add", "Sin", "Multiply")
-    times = np.random.Generator(np.random.PCG64(3)).lognormal(0.0, 0.8, size=(8, 2))
-    mild = SequentialCost(times, submodel_ms=0.15)
-    dear = SequentialCost(np.tile([1.0, 1.1, 0.9], (6, 1)), submodel_ms=5.0)
-    yield "chain", problem(chain(kinds), seed=seed), mild
-    yield "diamond", problem(diamond(), seed=seed), SequentialCost(times[:6], submodel_ms=0.15)
-    yield "one device", problem(chain(("Convolution", "Relu") * 3), n_devices=3, seed=seed), dear
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_optimum_of_toys_is_reached(seed):
-    for name, of, cost in toys(seed):
-        placer, best, wanted, trials = built(of), np.inf, optimum_ms(of, cost), 0
-        while best > wanted + 1e-9 and trials < BUDGET:
-            found = play(placer, of, cost, 10)
-            trials += len(found)
-            best = min(best, *(trial.measurement.median_ms for trial in found))
-        assert best == pytest.approx(wanted), name
 
 
 def separate(n):
