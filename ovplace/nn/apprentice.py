@@ -13,6 +13,7 @@ from ovplace.core.graph import FloatArray, IntArray
 from ovplace.nn import checkpoint
 from ovplace.nn.policy import Policy, PolicyGraph
 from ovplace.nn.rollout import said_of_owners
+from ovplace.nn.sampling import by_probability
 
 SAMPLES = 32
 """Placements drawn of each problem for the policy gradient."""
@@ -119,11 +120,11 @@ class Apprentice:
 
     def _of_samples(self, log_p: Tensor, lesson: Lesson, rng: np.random.Generator) -> Tensor:
         """Return the loss of REINFORCE on placements drawn by `log_p` `[G, D]`."""
-        bounds = log_p.detach().exp().numpy().astype(np.float64).cumsum(axis=1)
-        drawn = (rng.random((SAMPLES, len(bounds), 1)) * bounds[:, -1:] >= bounds).sum(axis=2)
+        p = log_p.detach().exp().numpy().astype(np.float64)
+        drawn = by_probability(p, rng.random((SAMPLES, len(p))))
         cost = np.minimum(lesson.over_best(drawn), WORST)
         advantage = torch.from_numpy(cost.mean() - cost).to(log_p.dtype)
-        chosen = log_p[torch.arange(len(bounds)), torch.from_numpy(drawn)].sum(dim=1)
+        chosen = log_p[torch.arange(len(p)), torch.from_numpy(drawn)].sum(dim=1)
         entropy = -(log_p.exp() * log_p.clamp(min=-50.0)).sum(dim=1).mean()
         return -(advantage * chosen).mean() - self._course.entropy * entropy
 

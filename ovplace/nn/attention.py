@@ -17,7 +17,7 @@ def attend(query: Tensor, keys: Tensor, score: Tensor, memory: Tensor) -> Tensor
 
     Source: Bahdanau et al., ICLR 2015, arXiv 1409.0473, equations 5 and 6 and appendix A.1.2. As tanh(z) is
     2 sigmoid(2 z) - 1, and softmax overlooks what is the same for all keys, the sum is 2 score . sigmoid(2 (query +
-    key)), which takes a tenth of the time (0.35 ns a number against 5). Neither this nor the weights are kept for the
+    key)), which takes a fraction of the time on CPU. Neither this nor the weights are kept for the
     gradient: they are computed again.
 
     Args:

@@ -16,6 +16,7 @@ from torch import Tensor
 from ovplace.core.graph import BoolArray, FloatArray, IntArray
 from ovplace.nn.placeto import Placeto
 from ovplace.nn.placeto_graph import PlacetoGraph, label_free, pair_features, view_features
+from ovplace.nn.sampling import by_probability
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,7 @@ def _draws(steps: int, episodes: int, longest: int, rng: np.random.Generator) ->
 
 def _drawn(p: FloatArray, allowed: BoolArray, draw: FloatArray, chance: float) -> IntArray:
     """Return a device for each episode by a number in 0..1, from its probabilities `[B, D]` mixed with uniform ones."""
-    below = np.cumsum((1 - chance) * p + chance * allowed / allowed.sum(), axis=1)
-    return np.asarray((below <= draw[:, None] * below[:, -1:]).sum(axis=1))
+    return by_probability((1 - chance) * p + chance * allowed / allowed.sum(), draw)
 
 
 # Rewards

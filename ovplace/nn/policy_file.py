@@ -20,10 +20,13 @@ from torch import nn
 
 from ovplace import plugins
 from ovplace.errors import StoreError, UsageError
-from ovplace.shipped import shipped
+from ovplace.shipped import shipped, shipped_in
 
 SHIPPED = "shipped"
 """Instead of a path: the policy of that placer that comes with ovplace."""
+
+POLICIES = "models/policies"
+"""Where these lie."""
 
 SCHEMA = 1
 
@@ -196,9 +199,12 @@ def vocabulary(features: Sequence[str]) -> str:
 def _found(path: str | Path, placer: str) -> Path:
     if str(path) != SHIPPED:
         return Path(path)
-    found = shipped(f"models/policies/{placer}.npz")
+    found = shipped(f"{POLICIES}/{placer}.npz")
     if found is None:
-        raise UsageError(f"no trained policy of the placer '{placer}' comes with ovplace; give a file")
+        known = ", ".join(shipped_in(POLICIES, ".npz"))
+        raise UsageError(
+            f"no trained policy of the placer '{placer}' comes with ovplace; choose one of these with --placer: {known}"
+        )
     return found
 
 

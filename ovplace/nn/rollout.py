@@ -13,6 +13,7 @@ from ovplace.core.graph import BoolArray, FloatArray, IntArray
 from ovplace.nn.grouper import Level, drawn_level, parsed_level, tied_level
 from ovplace.nn.learner import Encoding, Step, log_p_of
 from ovplace.nn.policy import Output, Policy, PolicyGraph
+from ovplace.nn.sampling import by_probability
 
 MOST_LEVELS = 20
 """Each level at least halves the nodes that have edges."""
@@ -65,7 +66,8 @@ class Rollout:
         self._before, self._chance = (self._last, len(self.encodings)), chance
         with torch.no_grad():
             out = self._encoded(policy, rng)
-            devices = _drawn(self._mixed(out.log_p.double().exp().numpy(), out.log_p.isfinite().numpy()), rng)
+            p = self._mixed(out.log_p.double().exp().numpy(), out.log_p.isfinite().numpy())
+            devices = by_probability(p, rng.random(len(p)))
             log_p = log_p_of(out, [devices], [0], 1, self.rules.levels == 0)
         self.steps.append(Step(len(self.encodings) - 1, devices, float(log_p[0])))
         choice = np.empty(int(self.owner.max()) + 1, dtype=np.int64)
@@ -136,10 +138,3 @@ def said_of_owners(policy: Policy, graph: PolicyGraph, owner: IntArray) -> torch
 
 def _fixed(owner: IntArray, n_pairs: int) -> Level:
     return Level(owner, np.zeros(0, dtype=np.int64), int(owner.max(initial=-1)) + 1, n_pairs)
-
-
-def _drawn(p: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Draw a device for each row of probabilities `[C, D]`, `[C]`."""
-    bounds = p.cumsum(axis=1)
-    at = rng.random((len(p), 1)) * bounds[:, -1:]
-    return np.asarray((at >= bounds).sum(axis=1), dtype=np.int64)
