@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -67,7 +67,8 @@ class Played:
         counts: how many placements had been measured at each.
         own_s: seconds of the placer until each was asked for, setting it up included.
         total_s: the same at the end.
-        ended: why it ended: `budget`, `exhausted` (nothing is left to ask) or `idle` (nothing new was asked for long).
+        ended: why it ended: `budget`, `exhausted` (nothing is left to ask), `idle` (nothing new was asked for long) or
+            `enough`.
     """
 
     placer: Placer
@@ -121,8 +122,8 @@ def true_ms(place: Place, placements: Sequence[Placement]) -> FloatArray:
     return latency_ms(table, np.stack([placement.device_of[first] for placement in placements]))
 
 
-def play(place: Place, arm: Arm, source: Backend, seed: int) -> Played:
-    """Search until the budget is spent or nothing new is asked for, by the rules of a run."""
+def play(place: Place, arm: Arm, source: Backend, seed: int, enough: Enough | None = None) -> Played:
+    """Search until the budget is spent or nothing new is asked for, by the rules of a run; or until it is enough."""
     plugin = plugins.load("placers", arm.placer)
     settings = plugin.config(dict(arm.settings))
     problem = problem_of(place, arm, source, seed)
@@ -132,7 +133,7 @@ def play(place: Place, arm: Arm, source: Backend, seed: int) -> Played:
     placer = plugin.factory(problem, settings)
     own_s = time.perf_counter() - start
     played = Played(placer, Measure(source, len(problem.graph), problem.device_names), total_s=own_s)
-    _search(played, arm.budget)
+    _search(played, arm.budget, enough or (lambda _: False))
     return played
 
 
@@ -143,9 +144,12 @@ def problem_of(place: Place, arm: Arm, source: Backend, seed: int) -> Problem:
     return make_problem(config, graph, load(place.machine).as_devices(), source.supported())
 
 
-def _search(played: Played, budget: int) -> None:
+def _search(played: Played, budget: int, enough: Enough) -> None:
     measure, placer, idle = played.measure, played.placer, 0
     while len(measure.known) < budget:
+        if enough(measure):
+            played.ended = "enough"
+            return
         if idle >= IDLE_ROUNDS:
             played.ended = "idle"
             return
@@ -183,3 +187,7 @@ class Measure:
             beside, own = self._source.measure([self.reference, candidate], MeasureSpec())
             self.known[placement.hash] = Trial(number, placement, own, ratio(own, beside), "benchmark", False)
         return self.known[placement.hash]
+
+
+Enough = Callable[[Measure], bool]
+"""Whether what was measured is all that is wanted."""

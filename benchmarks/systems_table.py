@@ -27,6 +27,7 @@ class Found:
         asked: (number, latency over the optimum minus 1) of each measurement that was the best so far.
         measured: placements measured.
         own_s: seconds of the placer, by placements measured, and of all.
+        stopped: whether it would have gone on, but had found the optimum.
     """
 
     placer: str
@@ -36,6 +37,7 @@ class Found:
     asked: tuple[tuple[int, float], ...]
     measured: int
     own_s: Mapping[str, float]
+    stopped: bool = False
 
     def over(self, budget: int) -> float:
         """Return the best of the first `budget` measurements; infinite where none ran."""
@@ -46,8 +48,8 @@ class Found:
         return min((number for number, value in self.asked if value <= near), default=inf)
 
     def seconds_to(self, budget: int) -> float:
-        """Return the placer's seconds until then, or until it ended; infinite where nobody noted it."""
-        return self.own_s.get(str(budget), inf if budget < self.measured else self.own_s["all"])
+        """Return the placer's seconds until then, or until it ended; infinite where it was stopped before."""
+        return self.own_s.get(str(budget), inf if self.stopped or budget < self.measured else self.own_s["all"])
 
 
 def tables(rows: Sequence[Mapping[str, Any]], budgets: Sequence[int]) -> str:
@@ -92,7 +94,7 @@ def searches(rows: Sequence[Mapping[str, Any]], optima: Mapping[tuple[str, str],
         if "asked" in row and best:
             asked = tuple((number, ms / best["optimum_ms"] - 1) for number, ms in row["asked"])
             place = what["placer"], what["model"], what["machine"]
-            search = Found(*place, budget_of(row), asked, row["measured"], row["own_s"])
+            search = Found(*place, budget_of(row), asked, row["measured"], row["own_s"], row["ended"] == "enough")
             before = longest.get((*place, what["seed"]))
             if before is None or before.budget <= search.budget:
                 longest[*place, what["seed"]] = search
@@ -120,7 +122,8 @@ def overview(found: Sequence[Found], budgets: Sequence[int]) -> Iterator[str]:
         first = [middle([search.measurements(share) for search in group], "{:.0f}") for share in NEAR]
         full = enough[max(budgets)]
         within = sum(search.over(max(budgets)) <= NEAR[-1] for search in full)
-        seconds = middle([search.seconds_to(max(budgets)) for search in full], "{:.2f}")
+        known = [search.seconds_to(max(budgets)) for search in full]
+        seconds = middle([value for value in known if isfinite(value)], "{:.2f}")
         yield line(placer, str(len(group)), *over, *first, f"{within} of {len(full)}" if full else "", seconds)
 
 

@@ -93,6 +93,7 @@ class Backend:
         self._legal = legal_groups(self._graph)
         self._log = self._path.with_suffix(".requests")
         self._asked = _read(self._log)
+        self._answers: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     @classmethod
     def available(cls) -> str:
@@ -174,12 +175,19 @@ class Backend:
             placement = self._placement(candidate)
             if crashes:
                 raise _RefusedError(ErrorKind.CRASH, "the simulated process crashed")
-            latency = self._latency_ms(placement, candidate.part)
+            latency_ms, chain = self._answer(candidate, placement)
         except _RefusedError as error:
             return _Run(Measurement.failed(*error.args, facts={"simulated": self._machine.name}))
         automatic = candidate.target.startswith("AUTO")
-        chain = placement.used if placement.is_uniform else tuple(placement.submodels(self._graph))
-        return _Run(None, latency, () if automatic else chain, ",".join(placement.used))
+        return _Run(None, latency_ms, () if automatic else chain, ",".join(placement.used))
+
+    def _answer(self, candidate: Candidate, placement: Placement) -> tuple[float, tuple[str, ...]]:
+        """Return latency and submodels, worked out once: the reference is asked for beside every placement."""
+        if candidate.hash not in self._answers:
+            latency_ms = self._latency_ms(placement, candidate.part)
+            chain = placement.used if placement.is_uniform else tuple(placement.submodels(self._graph))
+            self._answers[candidate.hash] = latency_ms, chain
+        return self._answers[candidate.hash]
 
     def _placement(self, candidate: Candidate) -> Placement:
         """Return what a candidate comes to, on the devices of the job, checked."""

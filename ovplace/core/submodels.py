@@ -7,6 +7,7 @@ what it produces itself, edges inside it become boundaries too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,36 +67,42 @@ class _Dependencies:
 
 def _promoted(graph: OpGraph, labels: IntArray, joined: BoolArray) -> BoolArray:
     """Return which joined edges HETERO makes boundaries in this round, `[E]`."""
-    deps = _dependencies(graph, labels, joined)
     incoming = _incoming(graph)
+    deps = _dependencies(graph, labels, joined, incoming)
+    behind = _behind(graph, labels, deps, incoming)
+    sources, targets = graph.edges.tolist()
     cut = np.zeros(len(joined), dtype=bool)
-    for op, returning in enumerate(deps.returning):
-        if not returning:
-            continue
-        behind = _behind(graph, labels, deps, op)
-        for edge in incoming[op]:
-            source = int(graph.edges[0, edge])
-            if not (returning & deps.returning[source]) and behind & deps.entering[source]:
-                cut[edge] = True
-    return cut & joined
+    for edge in np.flatnonzero(joined).tolist():
+        source, op = sources[edge], targets[edge]
+        returning = deps.returning[op]
+        cut[edge] = returning and not returning & deps.returning[source] and behind[op] & deps.entering[source]
+    return cut
 
 
-def _behind(graph: OpGraph, labels: IntArray, deps: _Dependencies, op: int) -> int:
-    """Return the boundaries into the submodel of `op` that lie before its cycle leaves or after it comes back."""
-    found = 0
-    for boundary in _bits(deps.returning[op]):
-        found |= deps.entering[graph.edges[0, boundary]]
-    for boundary in _bits(deps.entering[op]):
-        if boundary < graph.edges.shape[1]:
-            source, target = graph.edges[:, boundary]
-            if labels[source] != labels[op]:
-                found |= deps.entering[target]
-    return found
+def _behind(graph: OpGraph, labels: IntArray, deps: _Dependencies, incoming: Sequence[Sequence[int]]) -> list[int]:
+    """Return the boundaries into each operation's submodel that lie before its cycle leaves or after it comes back."""
+    sources, targets = graph.edges.tolist()
+    outside = (labels[graph.edges[0]] != labels[graph.edges[1]]).tolist()
+    behind = [0] * len(graph)
+    for op in graph.order.tolist():
+        # What holds of a producer in the same submodel holds here: only boundaries that are new are looked at.
+        left, entered = deps.returning[op], deps.entering[op]
+        for source in (sources[edge] for edge in incoming[op] if not outside[edge]):
+            behind[op] |= behind[source]
+            left, entered = left & ~deps.returning[source], entered & ~deps.entering[source]
+        for boundary in _bits(left):
+            behind[op] |= deps.entering[sources[boundary]]
+        for boundary in _bits(entered):
+            if boundary < len(sources) and outside[boundary]:
+                behind[op] |= deps.entering[targets[boundary]]
+    return behind
 
 
-def _dependencies(graph: OpGraph, labels: IntArray, joined: BoolArray) -> _Dependencies:
-    n_edges = graph.edges.shape[1]
-    incoming, label = _incoming(graph), labels.tolist()
+def _dependencies(
+    graph: OpGraph, labels: IntArray, joined: BoolArray, incoming: Sequence[Sequence[int]]
+) -> _Dependencies:
+    n_edges, label = graph.edges.shape[1], labels.tolist()
+    sources, inside = graph.edges[0].tolist(), joined.tolist()
     upstream = [0] * len(graph)
     into, out_of = [0] * (max(label, default=0) + 1), [0] * (max(label, default=0) + 1)
     for op in graph.order.tolist():
@@ -103,9 +110,9 @@ def _dependencies(graph: OpGraph, labels: IntArray, joined: BoolArray) -> _Depen
             upstream[op] = 1 << (n_edges + op)
             into[label[op]] |= upstream[op]
         for edge in incoming[op]:
-            source = int(graph.edges[0, edge])
+            source = sources[edge]
             upstream[op] |= upstream[source]
-            if not joined[edge]:
+            if not inside[edge]:
                 upstream[op] |= 1 << edge
                 into[label[op]] |= 1 << edge
                 out_of[label[source]] |= 1 << edge
@@ -120,13 +127,11 @@ def _incoming(graph: OpGraph) -> list[list[int]]:
     return incoming
 
 
-def _bits(mask: int) -> list[int]:
-    found = []
+def _bits(mask: int) -> Iterator[int]:
     while mask:
         low = mask & -mask
-        found.append(low.bit_length() - 1)
+        yield low.bit_length() - 1
         mask ^= low
-    return found
 
 
 def _first_cycle(graph: OpGraph, labels: IntArray) -> BoolArray:

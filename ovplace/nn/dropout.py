@@ -20,6 +20,7 @@ class Dropout(nn.Module):
         """Set the probability, at least 0 and below 1."""
         super().__init__()
         self._dropped = round(p * _STEPS)
+        self._weight = _STEPS / (_STEPS - self._dropped)
 
     def forward(self, h: Tensor) -> Tensor:
         """Return `h` with some of its numbers zeroed, by torch's global generator."""
@@ -27,4 +28,4 @@ class Dropout(nn.Module):
             return h
         words = torch.empty(-(-h.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         kept = words.view(torch.int16)[: h.numel()].reshape(h.shape) >= self._dropped - _STEPS // 2
-        return h * kept.to(h.dtype).mul_(_STEPS / (_STEPS - self._dropped))
+        return h * torch.where(kept, self._weight, 0.0).to(h.dtype)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
 from ovplace.nn.dropout import Dropout
+from ovplace.nn.neighbours import Neighbours
 
 
 class _Dag(nn.Module):
@@ -24,7 +26,8 @@ class _Dag(nn.Module):
         self.forward_messages = SAGEConv(width, width)
         self.backward_messages = SAGEConv(width, width, root_weight=False)
 
-    def forward(self, h: Tensor, edges: Tensor) -> Tensor:
+    def forward(self, h: Tensor, graph: Neighbours) -> Tensor:
+        edges = graph.directed
         found: Tensor = self.forward_messages(h, edges) + self.backward_messages(h, edges.flip(0))
         return found
 
@@ -36,8 +39,42 @@ class _Undirected(nn.Module):
         super().__init__()
         self.conv = conv
 
-    def forward(self, h: Tensor, edges: Tensor) -> Tensor:
-        found: Tensor = self.conv(h, torch.cat([edges, edges.flip(0)], dim=1))
+    def forward(self, h: Tensor, graph: Neighbours) -> Tensor:
+        found: Tensor = self.conv(h, graph.both_ways)
+        return found
+
+
+class _Product(torch.autograd.Function):
+    """A symmetric sparse matrix times a dense one; torch's own gradient would transpose the matrix each time."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, h: Tensor) -> Tensor:
+        ctx.matrix = matrix
+        found: Tensor = torch.sparse.mm(matrix, h)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, torch.sparse.mm(ctx.matrix, gradients[0])
+
+
+class _SymmetricGcn(GCNConv):  # type: ignore[misc]  # torch_geometric has no types
+    """GCN on a normalised symmetric matrix."""
+
+    def message_and_aggregate(self, adj_t: Tensor, x: Tensor) -> Tensor:
+        found: Tensor = _Product.apply(adj_t, x)  # type: ignore[no-untyped-call]
+        return found
+
+
+class _Gcn(nn.Module):
+    """A convolution over each edge in both directions, with a matrix that is normalised once for all layers."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.conv = _SymmetricGcn(width, width, normalize=False)
+
+    def forward(self, h: Tensor, graph: Neighbours) -> Tensor:
+        found: Tensor = self.conv(h, graph.normalised.to(h.dtype))
         return found
 
 
@@ -47,7 +84,7 @@ def _gin(width: int) -> nn.Module:
 
 
 CONVOLUTIONS: dict[str, Callable[[int], nn.Module]] = {
-    "gcn": lambda width: _Undirected(GCNConv(width, width)),
+    "gcn": _Gcn,
     "gat": lambda width: _Undirected(GATConv(width, width)),
     "gin": lambda width: _Undirected(_gin(width)),
     "sage": lambda width: _Undirected(SAGEConv(width, width)),
@@ -79,10 +116,10 @@ class GraphLayers(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
 
-    def forward(self, h: Tensor, edges: Tensor) -> Tensor:
-        """Return embeddings `[N, H]` from `h` `[N, H]` and directed edges `[2, E]`."""
+    def forward(self, h: Tensor, graph: Neighbours) -> Tensor:
+        """Return embeddings `[N, H]` from `h` `[N, H]`."""
         out = h
         for layer in self.layers:
-            out = self.dropout(torch.relu(layer(out, edges)))
+            out = self.dropout(torch.relu(layer(out, graph)))
         found: Tensor = self.norm(h + out)
         return found

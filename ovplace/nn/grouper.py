@@ -13,7 +13,8 @@ from ovplace.core.dag import connected_labels
 from ovplace.core.graph import FloatArray, IntArray
 from ovplace.nn.dropout import Dropout
 from ovplace.nn.encoder import GraphLayers, mlp
-from ovplace.nn.parsing import NONE, dominant, drawn, ordered, parse, undirected
+from ovplace.nn.neighbours import Neighbours
+from ovplace.nn.parsing import NONE, dominant, drawn, ordered, parse
 from ovplace.nn.settings import NetworkSettings
 
 
@@ -31,7 +32,7 @@ class EdgeScorer(nn.Module):
 
     def forward(self, z: Tensor, pairs: Tensor) -> Tensor:
         """Return the score in (0, 1) of each pair `[2, Q]` of nodes with embeddings `[N, H]`, `[Q]`."""
-        product = self.dropout(z[pairs[0]] * z[pairs[1]])
+        product = self.dropout(z.index_select(0, pairs[0]) * z.index_select(0, pairs[1]))
         return torch.sigmoid(self.score(product)).squeeze(1)
 
 
@@ -107,8 +108,8 @@ More = Callable[[int, float], bool]
 
 def parsed_level(n_nodes: int, pairs: IntArray, scores: FloatArray) -> Level:
     """Return the dominant-edge parse."""
-    labels = parse(n_nodes, pairs, scores)
     best = dominant(n_nodes, pairs, scores)
+    labels = parse(pairs, best)
     return Level(labels, np.unique(best[best != NONE]), int(labels.max(initial=-1)) + 1, pairs.shape[1])
 
 
@@ -140,12 +141,12 @@ class ParsingNetwork(nn.Module):
         self.pooling = ScoredPooling(width, settings.pooling_layers)
         self.stopper = nn.Linear(width, 1)
 
-    def forward(self, z: Tensor, edges: IntArray, copies: int, grouping: Grouping, more: More) -> Parsed:
+    def forward(self, z: Tensor, graph: Neighbours, copies: int, grouping: Grouping, more: More) -> Parsed:
         """Parse until `more` says no, or nothing is left to merge.
 
         Args:
             z: node embeddings, `[N, H]`; of `copies` graphs of equal size side by side.
-            edges: directed edges, `[2, E]`.
+            graph: the edges between them.
             copies: number of graphs B.
             grouping: makes a parse from the scores, or repeats a known one.
             more: decides after each level.
@@ -156,22 +157,23 @@ class ParsingNetwork(nn.Module):
         stops: list[Tensor] = []
         log_p = z.new_zeros(copies)
         while True:
-            pairs = undirected(edges)
+            pairs = graph.pairs
             scores = self.scorer(z, torch.from_numpy(pairs))
             level = grouping(len(z), pairs, scores.detach().numpy().astype(np.float64))
             log_p = log_p + _log_p(level.chosen, pairs, scores, torch.from_numpy(copy_of), copies)
             held_by = level.labels[pairs[0, level.held]]
-            h = self.mixer(z, torch.from_numpy(edges))
-            z = self.pooling(
-                h, torch.from_numpy(level.labels), level.n_groups, scores[level.held], torch.from_numpy(held_by)
-            )
+            h = self.mixer(z, graph)
+            held = scores.index_select(0, torch.from_numpy(level.held))
+            z = self.pooling(h, torch.from_numpy(level.labels), level.n_groups, held, torch.from_numpy(held_by))
             copy_of = _of_groups(copy_of, level)
             merged = level.n_groups < len(level.labels)
             levels.append(level)
             stops.append(self._p_stop(z, copy_of, copies))
-            group_of, edges = level.labels[group_of], _coarse(edges, level.labels)
-            if not merged or not edges.shape[1] or not more(len(levels), float(stops[-1][0].detach())):
+            group_of = level.labels[group_of]
+            connected = bool((level.labels[pairs[0]] != level.labels[pairs[1]]).any())
+            if not (merged and connected and more(len(levels), float(stops[-1][0].detach()))):
                 return Parsed(z, group_of, tuple(levels), torch.stack(stops), log_p)
+            graph = graph.merged(level.labels, level.n_groups)
 
     def _p_stop(self, z: Tensor, copy_of: IntArray, copies: int) -> Tensor:
         """Return for each copy the probability of stopping here, from the mean embedding of its groups, `[B]`."""
@@ -196,9 +198,3 @@ def _of_groups(copy_of: IntArray, level: Level) -> IntArray:
     found = np.empty(level.n_groups, dtype=np.int64)
     found[level.labels] = copy_of
     return found
-
-
-def _coarse(edges: IntArray, labels: IntArray) -> IntArray:
-    """Return the distinct directed edges between different groups, `[2, E']`."""
-    between = labels[edges]
-    return np.unique(between[:, between[0] != between[1]], axis=1)

@@ -39,19 +39,17 @@ def dominant(n_nodes: int, pairs: IntArray, scores: FloatArray) -> IntArray:
     return best
 
 
-def parse(n_nodes: int, pairs: IntArray, scores: FloatArray) -> IntArray:
+def parse(pairs: IntArray, best: IntArray) -> IntArray:
     """Return the group of each node, `[N]`, numbered from 0 in the order of their first nodes.
 
     Args:
-        n_nodes: number of nodes N.
         pairs: distinct unordered pairs, `[2, Q]`.
-        scores: a score for each, `[Q]`.
+        best: the best-scored pair of each node, `[N]`, as `dominant` finds it.
 
-    Cost: O(Q log Q + N log N); pointers are followed by doubling.
+    Cost: O(N log N); pointers are followed by doubling.
     """
-    best = dominant(n_nodes, pairs, scores)
+    n_nodes, kept = len(best), best != NONE
     nodes = np.arange(n_nodes)
-    kept = best != NONE
     after = nodes.copy()
     after[kept] = pairs[:, best[kept]].sum(axis=0) - nodes[kept]
     mutual = after[after] == nodes

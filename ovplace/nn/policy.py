@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from ovplace.core.graph import BoolArray, FloatArray, IntArray
 from ovplace.nn.device_head import DeviceHead
 from ovplace.nn.encoder import GraphLayers, mlp
 from ovplace.nn.grouper import Grouping, Level, More, Parsed, ParsingNetwork
+from ovplace.nn.neighbours import Neighbours
 from ovplace.nn.pairs import Pairs
 from ovplace.nn.parsing import NONE
 from ovplace.nn.settings import NetworkSettings
@@ -39,6 +41,16 @@ class PolicyGraph:
     def __len__(self) -> int:
         """Return the number of nodes N."""
         return len(self.features)
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """The features, in single precision."""
+        return torch.from_numpy(self.features).float()
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The edges as layers need them."""
+        return Neighbours(self.edges, len(self))
 
     @classmethod
     def side_by_side(cls, parts: Sequence[PolicyGraph]) -> PolicyGraph:
@@ -92,7 +104,19 @@ class Policy(nn.Module):
             else mlp(width, width, n_devices, 2)
         )
 
-    def forward(self, graph: PolicyGraph, state: Sequence[Tensor | None], grouping: Grouping, more: More) -> Output:
+    def embedded(self, graph: PolicyGraph) -> Tensor:
+        """Return the features as embeddings, `[N, H]`: the same in every state, so that once is enough."""
+        found: Tensor = self.embed(graph.rows.to(self.norm.weight.dtype))
+        return found
+
+    def forward(
+        self,
+        graph: PolicyGraph,
+        state: Sequence[Tensor | None],
+        grouping: Grouping,
+        more: More,
+        embedded: Tensor | None = None,
+    ) -> Output:
         """Return groups and device probabilities for copies of a graph, one for each state.
 
         Args:
@@ -100,14 +124,13 @@ class Policy(nn.Module):
             state: added to the embedded features of each copy, `[N, H]` each; None for nothing.
             grouping: makes the parse from the scores, or repeats known ones.
             more: decides after each level of it.
+            embedded: what `embedded` returned, where that is known.
         """
-        copies, n = len(state), len(graph)
-        embedded = self.embed(torch.from_numpy(graph.features).to(self.norm.weight.dtype))
-        nothing = torch.zeros_like(embedded)
-        h = torch.cat([embedded + (nothing if s is None else s) for s in state])
-        edges = (graph.edges[:, None, :] + n * np.arange(copies)[:, None]).reshape(2, -1)
-        z = self.encoder(self.norm(h), torch.from_numpy(edges))
-        parsed = self.grouper(z, edges, copies, grouping, more)
+        copies, own = len(state), self.embedded(graph) if embedded is None else embedded
+        h = torch.cat([own if s is None else own + s for s in state])
+        neighbours = graph.neighbours.copies(copies)
+        z = self.encoder(self.norm(h), neighbours)
+        parsed = self.grouper(z, neighbours, copies, grouping, more)
         allowed = group_allowed(np.tile(graph.allowed, (copies, 1)), parsed.group_of, len(parsed.z))
         logits = self._logits(graph, parsed, allowed).masked_fill(torch.from_numpy(~allowed), float("-inf"))
         return Output(torch.log_softmax(logits, dim=1), parsed, z)

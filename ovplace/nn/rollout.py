@@ -36,7 +36,7 @@ class Rules:
 
 @dataclass
 class Rollout:
-    """One buffer of steps.
+    """One buffer of steps, all drawn with the same weights.
 
     Attributes:
         graph: what the policy sees.
@@ -51,6 +51,7 @@ class Rollout:
     rules: Rules
     encodings: list[Encoding] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    _embedded: torch.Tensor | None = field(default=None, repr=False)
     _last: Output | None = field(default=None, repr=False)
     _before: tuple[Output | None, int] = field(default=(None, 0), repr=False)
     _chance: float = 0.0
@@ -115,7 +116,9 @@ class Rollout:
                 )
             return tied_level(level, self.owner) if lowest else level
 
-        out: Output = policy(self.graph, [state], grouping, self._more(rng))
+        if self._embedded is None:
+            self._embedded = policy.embedded(self.graph)
+        out: Output = policy(self.graph, [state], grouping, self._more(rng), self._embedded)
         return out
 
     def _more(self, rng: np.random.Generator) -> Callable[[int, float], bool]:
