@@ -23,7 +23,7 @@ def notes(data: Data) -> Iterator[str]:
     """Yield what the reader of the table must know."""
     yield (
         "Means over seeds with 95 % intervals; ratios are geometric means, those to the variant 'full' paired by seed. "
-        "'best found': the best placement that is no baseline over the best device, as measured, answer or not. "
+        "'best found': the best placement on several devices over the best device, answer or not. "
         "'faster': runs whose answer is proven faster than every single choice."
     )
     kinds = {cell["noise_free"] for cell in data["cells"]} - {None}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import numpy as np
 from ovplace import plugins
 from ovplace.core.graph import FloatArray, IntArray
 from ovplace.core.measurement import Job
+from ovplace.core.placement import Placement
 from ovplace.cost.model import latency_ms
 from ovplace.cost.placed import refined, settled
 from ovplace.errors import StoreError
@@ -33,8 +37,9 @@ class Score:
     Attributes:
         latency_ms: of the answer; without noise where the backend knows that, else the median of the final comparison.
         to_single: the same over that of the best single device. Measured runs: ratios of candidates that took turns.
-        found_to_single: the best placement that is no baseline, over the best single device, as the final comparison
-            measured it, whether or not it became the answer; None where there was no such comparison.
+        found_to_single: the best placement that is no baseline, over the best single device, whether or not it became
+            the answer: without noise of all that were measured, else as the final comparison measured the one it had;
+            None where there is no such placement.
         noise_free: whether the backend told the latencies; else they were measured.
     """
 
@@ -97,20 +102,37 @@ def _without_noise(run: Finished, score: Score) -> Score:
     )
     backend, n = plugin.factory(job), len(run.graph)
     alone = [np.full(n, d) for d in range(len(run.devices)) if _works(run.result, run.devices[d])]
-    best_ms = _latency_ms(run, backend, _device_of(run))
+    best_ms = _latency_ms(run, backend, _device_of(run.answer, run.devices))
     single_ms = min(_latency_ms(run, backend, device_of) for device_of in alone)
-    return replace(score, latency_ms=best_ms, to_single=best_ms / single_ms, noise_free=True)
+    found_ms = _found_ms(run, backend)
+    found = None if found_ms is None else found_ms / single_ms
+    return Score(best_ms, best_ms / single_ms, found, noise_free=True)
 
 
 def _works(result: dict[str, Any], device: str) -> bool:
     return any(baseline["name"] == device and baseline["latency_ms"] for baseline in result["baselines"])
 
 
-def _device_of(run: Finished) -> IntArray:
-    """Return the answer's device of each operation, `[N]`, by the order of the run's devices."""
-    position = [run.devices.index(name) if name in run.answer.used else 0 for name in run.answer.devices]
-    device_of: IntArray = np.array(position)[run.answer.device_of]
+def _device_of(placement: Placement, devices: Sequence[str]) -> IntArray:
+    """Return the device of each operation, `[N]`, by the order of the run's devices."""
+    position = [devices.index(name) if name in placement.used else 0 for name in placement.devices]
+    device_of: IntArray = np.array(position)[placement.device_of]
     return device_of
+
+
+def _found_ms(run: Finished, backend: Any) -> float | None:
+    """Return the least latency of the placements on several devices that were measured and ran."""
+    from ovplace.ir.legal import legal_groups
+
+    with closing(run.open_store()) as store:
+        ran = [trial.placement for trial in store.trials() if isfinite(trial.ratio)]
+    mixed = [_device_of(placement, run.devices) for placement in ran if not placement.is_uniform]
+    if not mixed:
+        return None
+    legal = legal_groups(run.graph)
+    first = [members[0] for members in legal.members]
+    latencies: FloatArray = latency_ms(backend.costs(legal), np.stack(mixed)[:, first])
+    return float(latencies.min())
 
 
 def _latency_ms(run: Finished, backend: Any, device_of: IntArray) -> float:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ovplace.ablate.plan import plan
 from ovplace.ablate.progress import state
 from ovplace.ablate.run import ablate, table
 from ovplace.errors import InterruptedRunError
+from ovplace.search.finished import open_finished
 from ovplace.search.run import run as search
 
 
@@ -67,6 +69,10 @@ def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
     assert found.latency_ms == pytest.approx(result["best"]["latency_ms"]["median"], rel=1e-9)
     assert found.to_single == pytest.approx(score.measured(result).to_single, rel=1e-9)
     assert score.stored(run.folder) == found
+    with closing(open_finished(run.folder).open_store()) as store:
+        quiet = [t.measurement.median_ms for t in store.trials() if not t.placement.is_uniform]
+    single_ms = found.latency_ms / found.to_single
+    assert found.found_to_single == pytest.approx(min(quiet) / single_ms, rel=1e-9)
 
 
 def test_a_failing_run_is_a_row_and_the_others_go_on(finished, case, tmp_path):
