@@ -7,6 +7,7 @@ Written in WAL mode, one transaction a step: a run killed at any time loses at m
     measurements(key, name, data, ratio)         by cache key; nothing is measured twice
     trials(number, placement, key, origin, cached)
     checkpoint(id, state, pending)               the placer right after its last `ask`, and what it asked for
+    texts(hash, text)                            long parts of that state, such as weights, written when they change
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.protocols import State
 from ovplace.errors import StoreError
 
-SCHEMA = 1
+SCHEMA = 2
 _DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -38,7 +39,11 @@ CREATE TABLE IF NOT EXISTS trials(
     key TEXT NOT NULL REFERENCES measurements(key), origin TEXT NOT NULL, cached INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS checkpoint(
     id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL, pending TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS texts(hash TEXT PRIMARY KEY, text TEXT NOT NULL);
 """
+
+_LONG = 10_000
+"""Characters from which a text of a state is kept apart: the weights of `hsdag`, 2.7 MB, change once an episode."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,11 @@ class Checkpoint:
 
 def cache_key(*parts: object) -> str:
     """Return the key of a measurement: equal only if all it depends on is equal."""
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+    return _hashed(json.dumps(parts, sort_keys=True, default=str))
+
+
+def _hashed(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 class RunStore:
@@ -94,7 +103,8 @@ class RunStore:
 
     def _set_up(self) -> None:
         self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=FULL")
+        # A killed process loses nothing; after a power cut the last steps may be missing, and what is there fits.
+        self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_TABLES)
         found = self.get("schema")
         if found is None:
@@ -189,8 +199,15 @@ class RunStore:
             for placement in pending:
                 _insert_placement(db, placement)
             first = db.execute("SELECT COUNT(*) FROM trials").fetchone()[0]
-            row = json.dumps({"hashes": [placement.hash for placement in pending], "first": first})
-            db.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (json.dumps(state), row))
+            long = {name: value for name, value in state.items() if isinstance(value, str) and len(value) >= _LONG}
+            texts = {name: _hashed(value) for name, value in long.items()}
+            row = {"hashes": [placement.hash for placement in pending], "first": first, "texts": texts}
+            short = {name: value for name, value in state.items() if name not in texts}
+            db.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (json.dumps(short), json.dumps(row)))
+            rows = [(texts[name], value) for name, value in long.items()]
+            db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
+            kept = ", ".join("?" * len(texts))
+            db.execute(f"DELETE FROM texts WHERE hash NOT IN ({kept})", tuple(texts.values()))
 
     def checkpoint(self) -> Checkpoint | None:
         """Return the last checkpoint, None before the first `ask`."""
@@ -198,8 +215,10 @@ class RunStore:
             row = self._db.execute("SELECT state, pending FROM checkpoint").fetchone()
             if row is None:
                 return None
-            pending = json.loads(row[1])
-            return Checkpoint(json.loads(row[0]), tuple(map(self.placement, pending["hashes"])), pending["first"])
+            state, pending = json.loads(row[0]), json.loads(row[1])
+            for name, digest in pending["texts"].items():
+                state[name] = self._db.execute("SELECT text FROM texts WHERE hash = ?", (digest,)).fetchone()[0]
+            return Checkpoint(state, tuple(map(self.placement, pending["hashes"])), pending["first"])
 
 
 def _ratio(stored: float | None) -> float:

@@ -90,6 +90,18 @@ def test_the_last_checkpoint_counts(opened):
     assert opened.checkpoint().state == {"n": 2}
 
 
+def test_long_parts_of_a_state_are_written_when_they_change(opened, path):
+    weights = ["ä" * 50_000, "b" * 50_000]
+    written = []
+    for number, text in enumerate([weights[0], weights[0], weights[1], "short"]):
+        opened.save_checkpoint({"n": number, "weights": text, "same": weights[1]}, [])
+        assert opened.checkpoint().state == {"n": number, "weights": text, "same": weights[1]}
+        with sqlite3.connect(path) as db:
+            written.append([row[0] for row in db.execute("SELECT text FROM texts ORDER BY rowid")])
+        db.close()
+    assert written == [weights, weights, weights[1:], weights[1:]]
+
+
 @given(
     st.lists(st.floats(min_value=1e-9, max_value=1e9), min_size=1, max_size=9),
     st.floats(allow_nan=False),
