@@ -38,16 +38,13 @@ from typing import Any
 
 import numpy as np
 from simulated_play import Arm, Measure, Place, Played, backend, build, model_of, one_thread, optimum, play, true_ms
-from systems_table import BUDGETS, budget_of, tables
+from systems_table import BUDGETS, PROVEN, budget_of, tables
 
 from ovplace import plugins, zoo
 from ovplace.cost.model import latency_ms
 
 MODELS = ("inception-v3", "resnet-50", "bert-base", "unet", "detector-head", "decoder")
 """On i9-12900k+flex170 the last two, on core-ultra `unet` and `detector-head` are fastest on several devices."""
-
-PROVEN = 1.001
-"""Latency over the bound at which no figure of the tables can change any more."""
 
 LEAST = 100
 """Placements measured in any case, so that the seconds of all placers compare, and between two looks."""
@@ -136,9 +133,13 @@ class Bench:
         self._folder, self._file, self._jobs, self._time_limit_s = folder, file, jobs, time_limit_s
         self._pool = self._new_pool()
         known = rows(file)
-        self._budgets = {Search(**row["search"]).key: budget_of(row) for row in known if "asked" in row}
         optima = [row["optimum"] for row in known if "optimum" in row]
         self._bounds_ms = {(best["model"], best["machine"]): best["bound_ms"] for best in optima}
+        self._budgets: dict[tuple[str, str, str, int], float] = {}
+        for row in known:
+            if "asked" in row:
+                search = Search(**row["search"])
+                self._budgets[search.key] = budget_of(row, self._bounds_ms[search.model, search.machine])
 
     def run(self, searches: Iterator[Search]) -> None:
         """Do what is missing, and write each line when it is known."""

@@ -11,6 +11,9 @@ import numpy as np
 
 BUDGETS = (20, 100, 500, 2000)
 
+PROVEN = 1.001
+"""Latency over the bound at which no figure of the tables can change any more."""
+
 NEAR = (0.05, 0.01)
 """Latencies over the optimum that count as near it."""
 
@@ -27,7 +30,7 @@ class Found:
         asked: (number, latency over the optimum minus 1) of each measurement that was the best so far.
         measured: placements measured.
         own_s: seconds of the placer, by placements measured, and of all.
-        stopped: whether it would have gone on, but had found the optimum.
+        stopped: whether it would have gone on: its budget was spent, or it had found the optimum.
     """
 
     placer: str
@@ -69,9 +72,14 @@ def tables(rows: Sequence[Mapping[str, Any]], budgets: Sequence[int]) -> str:
     return "\n".join([*parts, "", *errors(rows)])
 
 
-def budget_of(row: Mapping[str, Any]) -> float:
-    """Return the largest budget that a search answers for; one that ended by itself answers for any."""
-    return row["search"]["budget"] if row["ended"] == "budget" else inf
+def budget_of(row: Mapping[str, Any], bound_ms: float) -> float:
+    """Return the largest budget that a search answers for: any, where it ended by itself or found the optimum."""
+    return inf if row["ended"] not in ("budget", "enough") or found_it(row, bound_ms) else row["search"]["budget"]
+
+
+def found_it(row: Mapping[str, Any], bound_ms: float) -> bool:
+    """Return whether a search measured a placement that is optimal, as far as the tables show."""
+    return bool(row["asked"]) and row["asked"][-1][1] <= PROVEN * bound_ms
 
 
 def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -94,7 +102,8 @@ def searches(rows: Sequence[Mapping[str, Any]], optima: Mapping[tuple[str, str],
         if "asked" in row and best:
             asked = tuple((number, ms / best["optimum_ms"] - 1) for number, ms in row["asked"])
             place = what["placer"], what["model"], what["machine"]
-            search = Found(*place, budget_of(row), asked, row["measured"], row["own_s"], row["ended"] == "enough")
+            budget, stopped = budget_of(row, best["bound_ms"]), row["ended"] in ("budget", "enough")
+            search = Found(*place, budget, asked, row["measured"], row["own_s"], stopped)
             before = longest.get((*place, what["seed"]))
             if before is None or before.budget <= search.budget:
                 longest[*place, what["seed"]] = search
