@@ -20,12 +20,11 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 from calibration import MACHINE, PUBLISHED_MS
-from simulated_play import Arm, Measure, Place, backend, build, one_thread, optimum, true_ms
+from simulated_play import Arm, Measure, Place, apart, backend, build, one_thread, optimum, true_ms
 from simulated_play import play as play_arm
 
 from ovplace import zoo
@@ -74,19 +73,18 @@ def main() -> None:
                     print(json.dumps(about | {"arm": arm} | summary(played, optimum_ms)), flush=True)
 
 
-_backend = cache(backend)
-
-
 def play(place: Place, name: str, seed: int) -> dict[str, float]:
     """Search once, and return what came of it."""
-    source = _backend(place, seed)
-    played = play_arm(place, ARMS[name], source, seed)
+    with apart(place) as own:
+        source = backend(own, seed)
+        played = play_arm(place, ARMS[name], source, seed)
+        answered = answer(source, played.measure, played.trials)
     placements = [trial.placement for trial in played.trials]
     latencies = true_ms(place, placements)
     info = getattr(played.placer, "info", {})
     return {
         "asked_ms": float(latencies.min()),
-        "answer_ms": float(true_ms(place, [answer(source, played.measure, played.trials)])[0]),
+        "answer_ms": float(true_ms(place, [answered])[0]),
         "measured": len(played.measure.known),
         "found_at": int(latencies.argmin()),
         "uniform": float(placements[int(latencies.argmin())].is_uniform),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -90,6 +92,16 @@ def one_thread() -> None:
 def build(models: Sequence[str], folder: Path) -> None:
     for name in models:
         build_model(name, folder)
+
+
+@contextmanager
+def apart(place: Place) -> Iterator[Place]:
+    """Give a search a folder of its own for a while: the simulation counts requests beside the model."""
+    with tempfile.TemporaryDirectory() as folder:
+        own = replace(place, folder=folder)
+        for suffix in (".xml", ".bin"):
+            own.path.with_suffix(suffix).symlink_to(place.path.with_suffix(suffix))
+        yield own
 
 
 def backend(place: Place, seed: int) -> Backend:

@@ -31,13 +31,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulated_play import Arm, Measure, Place, Played, backend, build, model_of, one_thread, optimum, play, true_ms
+from simulated_play import (
+    Arm,
+    Measure,
+    Place,
+    Played,
+    apart,
+    backend,
+    build,
+    model_of,
+    one_thread,
+    optimum,
+    play,
+    true_ms,
+)
 from systems_table import BUDGETS, PROVEN, budget_of, tables
 
 from ovplace import plugins, zoo
@@ -202,13 +215,10 @@ def prepare_process() -> None:
 
 
 def searched(place: Place, search: Search, bound_ms: float) -> Row:
-    """Search once, in a folder of its own: the simulation counts requests beside the model."""
+    """Search once."""
     start = time.perf_counter()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            own = replace(place, folder=folder)
-            for suffix in (".xml", ".bin"):
-                own.path.with_suffix(suffix).symlink_to(place.path.with_suffix(suffix))
+        with apart(place) as own:
             played = play(place, search.arm, backend(own, search.seed), search.seed, NothingLeft(place, bound_ms))
     except Exception as error:  # whatever a placer does is a line of the file
         return failed(search, " ".join(f"{type(error).__name__}: {error}".split())[:300])
