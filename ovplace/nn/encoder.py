@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -103,6 +105,18 @@ def mlp(n_in: int, width: int, n_out: int, layers: int) -> nn.Sequential:
     return nn.Sequential(*parts[:-1])
 
 
+@contextmanager
+def _no_files_left() -> Iterator[None]:
+    """Remove what torch_geometric writes: a file for each kind of convolution, left behind by each process."""
+    usual = tempfile.tempdir
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = usual
+
+
 class GraphLayers(nn.Module):
     """Convolutions, each with ReLU and dropout; then a residual connection and layer norm.
 
@@ -112,7 +126,8 @@ class GraphLayers(nn.Module):
     def __init__(self, kind: str, width: int, layers: int, dropout: float) -> None:
         """Build `layers` convolutions of a kind, a key of `CONVOLUTIONS`."""
         super().__init__()
-        self.layers = nn.ModuleList(CONVOLUTIONS[kind](width) for _ in range(layers))
+        with _no_files_left():
+            self.layers = nn.ModuleList(CONVOLUTIONS[kind](width) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -184,3 +187,10 @@ def test_gcn_is_the_formula():
     mixed = torch.from_numpy(scale[:, None] * adjacency * scale).float() @ h
     expected = mixed @ conv.conv.lin.weight.T + conv.conv.bias
     torch.testing.assert_close(conv(h, of.neighbours), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_networks_leave_no_files(tmp_path):
+    """torch_geometric writes modules when it is first asked for a convolution, so in a process that has none yet."""
+    code = "from ovplace.nn.encoder import CONVOLUTIONS, GraphLayers; [GraphLayers(k, 4, 2, 0.0) for k in CONVOLUTIONS]"
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"TMPDIR": str(tmp_path)}, check=True)
+    assert not list(tmp_path.glob("*.py"))
