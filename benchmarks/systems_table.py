@@ -14,6 +14,9 @@ BUDGETS = (20, 100, 500, 2000)
 PROVEN = 1.001
 """Latency over the bound at which no figure of the tables can change any more."""
 
+MIXED = 1.01
+"""Latency of the fastest device alone over the optimum from which there is something to gain."""
+
 NEAR = (0.05, 0.01)
 """Latencies over the optimum that count as near it."""
 
@@ -56,7 +59,7 @@ class Found:
 
 
 def tables(rows: Sequence[Mapping[str, Any]], budgets: Sequence[int]) -> str:
-    """Return a table for each machine and budget, one of all searches together, and the errors."""
+    """Return a table for each machine, one for each model on which there is something to gain, and the errors."""
     optima = best_known(rows)
     found = searches(rows, optima)
     machines = list(dict.fromkeys(search.machine for search in found))
@@ -64,11 +67,10 @@ def tables(rows: Sequence[Mapping[str, Any]], budgets: Sequence[int]) -> str:
     for machine in machines:
         here = [search for search in found if search.machine == machine]
         parts += ["", f"### {machine}", "", *overview(here, budgets)]
-    for budget in budgets:
-        parts += ["", f"## {budget} measurements"]
-        for machine in machines:
-            here = [search for search in found if search.machine == machine]
-            parts += ["", f"### {machine}, {budget} measurements", "", *by_model(here, budget)]
+    parts += ["", "## Where several devices are needed"]
+    for model, machine in [key for key, best in optima.items() if best["alone_ms"] > MIXED * best["optimum_ms"]]:
+        here = [search for search in found if (search.model, search.machine) == (model, machine)]
+        parts += ["", f"### {model} on {machine}", "", *by_budget(here, budgets)]
     return "\n".join([*parts, "", *errors(rows)])
 
 
@@ -136,12 +138,12 @@ def overview(found: Sequence[Found], budgets: Sequence[int]) -> Iterator[str]:
         yield line(placer, str(len(group)), *over, *first, f"{within} of {len(full)}" if full else "", seconds)
 
 
-def by_model(found: Sequence[Found], budget: int) -> Iterator[str]:
-    """Yield the lines of a table with a column for each model, over seeds."""
-    models = list(dict.fromkeys(sorted(search.model for search in found)))
-    yield from head("placer", *models)
-    for placer, group in grouped([search for search in found if search.budget >= budget]):
-        yield line(placer, *(spread([s.over(budget) for s in group if s.model == model]) for model in models))
+def by_budget(found: Sequence[Found], budgets: Sequence[int]) -> Iterator[str]:
+    """Yield the lines of a table of one model on one machine, over seeds."""
+    yield from head("placer", *(f"{budget}" for budget in budgets), *(f"to {percent(share)}" for share in NEAR))
+    for placer, group in grouped(found):
+        over = [spread([s.over(budget) for s in group if s.budget >= budget]) for budget in budgets]
+        yield line(placer, *over, *(middle([s.measurements(share) for s in group], "{:.0f}") for share in NEAR))
 
 
 def grouped(found: Sequence[Found]) -> Iterator[tuple[str, list[Found]]]:

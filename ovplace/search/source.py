@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
+from collections.abc import Iterator
 from pathlib import Path
+
+_LOCATION = b"\x0a\x08location\x12"
+"""What comes before the length and the name of a file in ONNX: a protobuf entry with the key `location`.
+
+Source: onnx `onnx/onnx.proto`, TensorProto.external_data and StringStringEntryProto.
+"""
 
 
 def fingerprint(model: Path) -> str:
-    """Return a hash of the model's files: the file itself with an IR's weights beside it, or a whole folder.
-
-    Weights elsewhere, such as ONNX external data, are not looked at.
-    """
+    """Return a hash of the model's files: the file itself with weights that lie beside it, or a whole folder."""
     digest = hashlib.blake2b(digest_size=16)
     for path in _files(model):
         digest.update(path.name.encode())
@@ -24,4 +29,27 @@ def _files(model: Path) -> list[Path]:
     if model.is_dir():
         return sorted(path for path in model.rglob("*") if path.is_file())
     beside = [model.with_suffix(".bin")] if model.suffix == ".xml" else []
+    if model.suffix == ".onnx" and model.is_file() and model.stat().st_size:
+        beside = sorted({model.parent / name for name in _external(model)})
     return [path for path in (model, *beside) if path.is_file()]
+
+
+def _external(model: Path) -> Iterator[str]:
+    """Yield the names of the files in which an ONNX file says its weights are."""
+    with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = data.find(_LOCATION)
+        while at >= 0:
+            length, start = _varint(data[at + len(_LOCATION) : at + len(_LOCATION) + 5])
+            at += len(_LOCATION) + start
+            yield data[at : at + length].decode(errors="replace").replace("\0", "")
+            at = data.find(_LOCATION, at)
+
+
+def _varint(data: bytes) -> tuple[int, int]:
+    """Return a protobuf number and how many bytes it takes: seven bits in each, the lowest first."""
+    value = 0
+    for place, byte in enumerate(data):
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return value, place + 1
+    return 0, 0
