@@ -101,7 +101,7 @@ def mlp(n_in: int, width: int, n_out: int, layers: int) -> nn.Sequential:
     sizes = [n_in, *[width] * (layers - 1), n_out]
     parts: list[nn.Module] = []
     for a, b in pairwise(sizes):
-        parts += [nn.Linear(a, b), nn.ReLU()]
+        parts += [nn.Linear(a, b), nn.ReLU(inplace=True)]
     return nn.Sequential(*parts[:-1])
 
 
@@ -135,6 +135,6 @@ class GraphLayers(nn.Module):
         """Return embeddings `[N, H]` from `h` `[N, H]`."""
         out = h
         for layer in self.layers:
-            out = self.dropout(torch.relu(layer(out, graph)))
+            out = self.dropout(torch.relu_(layer(out, graph)))
         found: Tensor = self.norm(h + out)
         return found
