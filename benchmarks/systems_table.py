@@ -21,6 +21,10 @@ NEAR = (0.05, 0.01)
 """Latencies over the optimum that count as near it."""
 
 
+TIMED = 100
+"""Placements for which the seconds of placers are compared: no search ends sooner but by itself."""
+
+
 @dataclass(frozen=True)
 class Found:
     """One search beside the optimum.
@@ -124,26 +128,29 @@ def optimum_table(optima: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterat
 
 def overview(found: Sequence[Found], budgets: Sequence[int]) -> Iterator[str]:
     """Yield the lines of a table with a row for each placer, over all models and seeds."""
-    near = [f"to {percent(share)}" for share in NEAR]
-    last = [f"within 1 %, {max(budgets)}", f"own s, {max(budgets)}"]
-    yield from head("placer", "searches", *(f"{budget}" for budget in budgets), *near, *last)
+    last = max(budgets)
+    yield from head("placer", "searches", *map(str, budgets), *NEARS, f"within 1 %, {last}", f"own s, {TIMED}")
     for placer, group in grouped(found):
-        enough = {budget: [search for search in group if search.budget >= budget] for budget in budgets}
-        over = [spread([search.over(budget) for search in enough[budget]]) for budget in budgets]
-        first = [middle([search.measurements(share) for search in group], "{:.0f}") for share in NEAR]
-        full = enough[max(budgets)]
-        within = sum(search.over(max(budgets)) <= NEAR[-1] for search in full)
-        known = [search.seconds_to(max(budgets)) for search in full]
-        seconds = middle([value for value in known if isfinite(value)], "{:.2f}")
-        yield line(placer, str(len(group)), *over, *first, f"{within} of {len(full)}" if full else "", seconds)
+        within = sum(search.over(last) <= NEAR[-1] for search in group)
+        known = [value for value in (search.seconds_to(TIMED) for search in group) if isfinite(value)]
+        share = f"{within} of {len(group)}" if all(search.budget >= last for search in group) else ""
+        yield line(placer, str(len(group)), *curve(group, budgets), share, middle(known, "{:.2f}"))
 
 
 def by_budget(found: Sequence[Found], budgets: Sequence[int]) -> Iterator[str]:
     """Yield the lines of a table of one model on one machine, over seeds."""
-    yield from head("placer", *(f"{budget}" for budget in budgets), *(f"to {percent(share)}" for share in NEAR))
+    yield from head("placer", *map(str, budgets), *NEARS)
     for placer, group in grouped(found):
-        over = [spread([s.over(budget) for s in group if s.budget >= budget]) for budget in budgets]
-        yield line(placer, *over, *(middle([s.measurements(share) for s in group], "{:.0f}") for share in NEAR))
+        yield line(placer, *curve(group, budgets))
+
+
+def curve(group: Sequence[Found], budgets: Sequence[int]) -> Iterator[str]:
+    """Yield the cells of searches by budget, empty where one of them was shorter, and how soon they were near."""
+    for budget in budgets:
+        whole = all(search.budget >= budget for search in group)
+        yield spread([search.over(budget) for search in group]) if whole else ""
+    for share in NEAR:
+        yield middle([search.measurements(share) for search in group], "{:.0f}")
 
 
 def grouped(found: Sequence[Found]) -> Iterator[tuple[str, list[Found]]]:
@@ -186,6 +193,9 @@ def percent(share: float) -> str:
     if not isfinite(share):
         return "–"  # noqa: RUF001 - a dash
     return f"{100 * max(share, 0.0):.1f} %" if share < 1 else f"{100 * share:.0f} %"
+
+
+NEARS = [f"to {percent(share)}" for share in NEAR]
 
 
 def head(*names: str) -> Iterator[str]:
