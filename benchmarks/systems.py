@@ -152,7 +152,7 @@ class Bench:
         for row in known:
             if "asked" in row:
                 search = Search(**row["search"])
-                self._budgets[search.key] = budget_of(row, self._bounds_ms[search.model, search.machine])
+                self._budgets[search.key] = budget_of(row, self._bounds_ms.get((search.model, search.machine), 0.0))
 
     def run(self, searches: Iterator[Search]) -> None:
         """Do what is missing, and write each line when it is known."""
@@ -238,7 +238,7 @@ class NothingLeft:
         if len(measure.known) >= self._looked_at + LEAST:
             new = list(measure.known.values())[self._looked_at :]
             ran = [trial.placement for trial in new if np.isfinite(trial.ratio)]
-            self._found = self._found or bool((true_ms(self._place, ran) <= self._enough_ms).any())
+            self._found = self._found or bool(ran and (true_ms(self._place, ran) <= self._enough_ms).any())
             self._looked_at = len(measure.known)
         return self._found
 

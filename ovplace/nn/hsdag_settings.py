@@ -12,7 +12,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
     "tuned": {},
     "paper": {
         "nodes": "operations", "grouping": "parsed", "levels": 1, "state_update": True, "reward": "inverse",
-        "learning_rate": 1e-4, "dropout": 0.2, "steps": 20, "epochs": 4, "discount": 0.95, "entropy": 0.0,
+        "learning_rate": 1e-4, "dropout": 0.2, "steps": 20, "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0,
         "entropy_end": 0.0, "max_grad_norm": 0.0, "redraws": 0, "uniform": False, "warm_start": 0,
         "cost_features": False,
     },
@@ -65,7 +65,7 @@ class Config(NetworkSettings):
     epochs: int = 4
     discount: float = 1.0
     elites: float = 0.0
-    clip: float = 0.0
+    clip: float = 0.2
     entropy: float = 0.05
     entropy_end: float = 0.01
     anneal: int = 10

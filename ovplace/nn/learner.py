@@ -16,7 +16,7 @@ from ovplace.nn.policy import Output, Policy, PolicyGraph, repeated
 from ovplace.nn.surrogate import surrogate
 
 BATCH_NODES = 4000
-"""Nodes of copies that go through the network together: fewer or more (1,200, 20,000) took 1.3 times as long."""
+"""Nodes of copies that go through the network together: on BERT, fewer or more (1,200, 20,000) took longer."""
 
 IMITATED = 0.9
 """Mean probability of imitated devices that is enough."""

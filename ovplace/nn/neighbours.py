@@ -47,7 +47,7 @@ class Neighbours:
     def normalised(self) -> Tensor:
         """The sparse matrix of GCN (Kipf and Welling 2017, equation 2), `[N, N]`: D^-1/2 (A + I) D^-1/2.
 
-        By rows, because a product with that takes half as long as a message for each edge.
+        By rows, because a product with that takes less time than a message for each edge.
         """
         ends, weights = gcn_norm(self.both_ways, None, self.n_nodes, dtype=torch.float32)
         by_entry = torch.sparse_coo_tensor(ends.flip(0), weights, (self.n_nodes,) * 2, check_invariants=False)
