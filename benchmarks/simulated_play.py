@@ -134,13 +134,23 @@ def true_ms(place: Place, placements: Sequence[Placement]) -> FloatArray:
     return latency_ms(table, np.stack([placement.device_of[first] for placement in placements]))
 
 
-def play(place: Place, arm: Arm, source: Backend, seed: int, enough: Enough | None = None) -> Played:
-    """Search until the budget is spent or nothing new is asked for, by the rules of a run; or until it is enough."""
+def play(
+    place: Place,
+    arm: Arm,
+    source: Backend,
+    seed: int,
+    enough: Enough | None = None,
+    believed: Callable[[CostTable], CostTable] = lambda costs: costs,
+) -> Played:
+    """Search until the budget is spent or nothing new is asked for, by the rules of a run; or until it is enough.
+
+    Placers that take costs get what is `believed` of the true ones.
+    """
     plugin = plugins.load("placers", arm.placer)
     settings = plugin.config(dict(arm.settings))
     problem = problem_of(place, arm, source, seed)
     if getattr(settings, "needs_costs", getattr(plugin.factory, "needs_costs", False)):
-        problem = replace(problem, costs=source.costs(problem.partition))
+        problem = replace(problem, costs=believed(source.costs(problem.partition)))
     start = time.perf_counter()
     placer = plugin.factory(problem, settings)
     own_s = time.perf_counter() - start

@@ -47,15 +47,32 @@ def _adjacency(n: int, edges: _Int) -> tuple[list[int], list[int]]:
 def connected_labels(n: int, edges: _Int) -> _Int:
     """Label each node with its undirected connected component, numbered by lowest member, `[n]`.
 
-    Cost: O(n + E), in scipy's compiled code.
+    Cost: as `lowest_connected`.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    lowest = lowest_connected(n, edges)
+    return np.asarray((np.cumsum(lowest == np.arange(n)) - 1)[lowest])
 
-    weights = np.ones(edges.shape[1], dtype=np.int8)
-    matrix = coo_array((weights, (edges[0], edges[1])), shape=(n, n))
-    _, labels = connected_components(matrix, directed=False)
-    return np.asarray(labels, dtype=np.int64)
+
+def lowest_connected(n: int, edges: _Int) -> _Int:
+    """Return the lowest node of the undirected connected component of each node, `[n]`.
+
+    Trees of nodes hang themselves below their lowest neighbour until none is lower (Shiloach and Vishkin, "An
+    O(log n) parallel connectivity algorithm", 1982). A sixth of the time of scipy's routine for 64 nodes, three fifths
+    for 9,000.
+
+    Cost: O((n + E) log n).
+    """
+    root = np.arange(n)
+    while True:
+        ends = root[edges]
+        least, below = ends.min(axis=0), root.copy()
+        np.minimum.at(below, ends[0], least)
+        np.minimum.at(below, ends[1], least)
+        while not np.array_equal(flat := below[below], below):
+            below = flat
+        if np.array_equal(below, root):
+            return root
+        root = below
 
 
 def strong_labels(n: int, edges: _Int) -> _Int:

@@ -95,13 +95,37 @@ def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
     return Fit(with_parameters(table, vector), len(used), held_back, before)
 
 
-def corrected(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> CostTable:
-    """Return the table of `fit` alone: a sixth of the work, for a search that fits after each measurement."""
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """How far a fit may go.
+
+    Attributes:
+        spreads: of the parameters about the profile.
+        noise: variance that suits each trial, `[B]`.
+    """
+
+    spreads: Spreads
+    noise: FloatArray
+
+
+def trust(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Trust | None:
+    """Return how far `fit` would go for these trials, nearly all of its work; None where all of them failed."""
     used = _used(table, device_of, latency_ms)
-    if not len(used):
+    return _trust(Prior.of(table), _rows(table, device_of[used], latency_ms[used])) if len(used) else None
+
+
+def corrected(table: CostTable, device_of: IntArray, latency_ms: FloatArray, given: Trust | None) -> CostTable:
+    """Return the table of `fit` alone, as far as a trust goes that was found for the same trials or the first of them.
+
+    For a search that fits after each measurement: later trials count as usual ones.
+    """
+    used = _used(table, device_of, latency_ms)
+    if given is None or not len(used):
         return table
-    counts, measured = terms(table, device_of[used]), np.asarray(latency_ms, dtype=np.float64)[used]
-    return with_parameters(table, _fitted(Prior.of(table), counts, measured))
+    later = np.full(len(used) - len(given.noise), NOISE**2)
+    reach = Trust(given.spreads, np.concatenate([given.noise, later]))
+    rows = _rows(table, device_of[used], latency_ms[used])
+    return with_parameters(table, _not_negative(Prior.of(table), rows, reach))
 
 
 def _used(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> IntArray:
@@ -139,27 +163,30 @@ def _held_back(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatA
 
 def _fitted(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatArray:
     """Return the corrected parameters, `[P]`."""
-    rows = counts / measured[:, None]  # each trial now measures 1: relative errors are what counts
-    spreads, noise = _chosen(prior, rows)
-    return _not_negative(prior, rows, spreads, noise)
+    rows = counts / measured[:, None]
+    return _not_negative(prior, rows, _trust(prior, rows))
 
 
-def _chosen(prior: Prior, rows: FloatArray) -> tuple[Spreads, FloatArray]:
+def _rows(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> FloatArray:
+    """Return the terms of each trial over its latency: each now measures 1, since relative errors are what counts."""
+    return np.asarray(terms(table, device_of) / np.asarray(latency_ms, dtype=np.float64)[:, None])
+
+
+def _trust(prior: Prior, rows: FloatArray) -> Trust:
     """Return the spreads that predict left-out trials best, and the variance `[B]` that suits each trial.
 
     Chosen once with all trials alike, then once more with those that nothing predicts counting less.
     """
     error = 1 - rows @ prior.mean
     noise = np.full(len(rows), NOISE**2)
-    shared = [rows @ prior.directions(spreads) for spreads in TRIED]
-    own = _gram(rows * prior.size)
-    kernels = [_gram(d) + s.single**2 * own for d, s in zip(shared, TRIED, strict=True)]
+    together, kinds, own = (_gram(rows @ prior.mean[:, None]), _gram(rows @ prior.kinds), _gram(rows * prior.size))
+    kernels = [s.overall**2 * together + s.common**2 * kinds + s.single**2 * own for s in TRIED]
     for _ in range(2):
         left_out = np.abs([_left_out(kernel + np.diag(noise), error) for kernel in kernels])
         best = _simplest(left_out)
         usual = max(float(np.median(left_out[best])), NOISE)
         noise = NOISE**2 * np.maximum(1.0, left_out[best] / (OUTLIER * usual))
-    return TRIED[best], noise
+    return Trust(TRIED[best], noise)
 
 
 def _simplest(left_out: FloatArray) -> int:
@@ -186,7 +213,7 @@ def _left_out(kernel: FloatArray, error: FloatArray) -> FloatArray:
     return np.asarray(inverse @ error / np.diag(inverse))
 
 
-def _not_negative(prior: Prior, rows: FloatArray, spreads: Spreads, noise: FloatArray) -> FloatArray:
+def _not_negative(prior: Prior, rows: FloatArray, reach: Trust) -> FloatArray:
     """Return the most likely parameters `[P]` that are not negative.
 
     Those that turn negative are pinned at zero, as if measured there, and released when the pin no longer holds
@@ -194,7 +221,7 @@ def _not_negative(prior: Prior, rows: FloatArray, spreads: Spreads, noise: Float
     """
     pinned = np.zeros(len(prior.mean), dtype=bool)
     for _ in range(PINNING_ROUNDS):
-        vector, force = _posterior(prior, rows, spreads, noise, np.flatnonzero(pinned))
+        vector, force = _posterior(prior, rows, reach, np.flatnonzero(pinned))
         negative = ~pinned & (vector < 0)
         released = np.zeros_like(pinned)
         released[pinned] = force < 0
@@ -204,15 +231,13 @@ def _not_negative(prior: Prior, rows: FloatArray, spreads: Spreads, noise: Float
     return np.maximum(vector, 0.0)
 
 
-def _posterior(
-    prior: Prior, rows: FloatArray, spreads: Spreads, noise: FloatArray, pinned: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def _posterior(prior: Prior, rows: FloatArray, reach: Trust, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the most likely parameters `[P]` with some pinned at zero, and the force on each pin, up positive."""
     pins = np.eye(len(prior.mean))[pinned]
     seen = np.concatenate([rows, pins])
     wanted = np.concatenate([np.ones(len(rows)), np.zeros(len(pins))]) - seen @ prior.mean
-    spread = prior.covariance_times(seen.T, spreads)
+    spread = prior.covariance_times(seen.T, reach.spreads)
     kernel = seen @ spread
     tight = 1e-9 * np.diag(kernel)[len(rows) :]
-    weights = np.linalg.solve(kernel + np.diag(np.concatenate([noise, tight])), wanted)
+    weights = np.linalg.solve(kernel + np.diag(np.concatenate([reach.noise, tight])), wanted)
     return prior.mean + spread @ weights, np.asarray(weights[len(rows) :])

@@ -6,10 +6,12 @@ device are joined; a region that depends on what it produces itself is cut where
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ovplace.core.dag import connected_labels, strong_labels, topological_order
+from ovplace.core.dag import lowest_connected, strong_labels, topological_order
 from ovplace.core.graph import BoolArray, IntArray
 
 _CHUNK_WORDS = 4_000_000
@@ -30,7 +32,7 @@ def submodel_labels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntA
     Cost: O(B (G + Q C / 64)) for each round of cuts, where at most C submodels need each other; there are as many
     rounds as a region is left and entered again.
     """
-    order = _Order(n_groups, edges)
+    order = _order(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
     size = max(1, _CHUNK_WORDS // max(1, n_groups))
     parts = [
         _labels(np.ascontiguousarray(device_of[start : start + size].T), edges, order).T
@@ -76,6 +78,12 @@ class _Order:
         by_target = forward[np.argsort(rank[edges[1, forward]], kind="stable")]
         self.edges = edges[:, by_target]
         self.steps = self.edges.T.tolist()
+
+
+@lru_cache(maxsize=8)
+def _order(n_groups: int, edges: bytes) -> _Order:
+    """Return the order that edges give; a search asks for that of the same few thousands of times."""
+    return _Order(n_groups, np.frombuffer(edges, dtype=np.int64).reshape(2, -1))
 
 
 class _Circles:
@@ -125,10 +133,8 @@ def _connected(n: int, edges: IntArray, joined: BoolArray) -> _Labels:
     """Return the lowest group of each group's connected region, `[G, B]`."""
     count = joined.shape[1]
     ends = [_flat(np.broadcast_to(end[:, None], joined.shape).astype(np.int32))[joined] for end in edges]
-    component = connected_labels(n * count, np.stack(ends))
-    first = np.empty(component.max(initial=-1) + 1, dtype=np.int32)
-    first[component[::-1]] = np.arange(n * count, dtype=np.int32)[::-1]  # the last one written is the lowest
-    return np.asarray((first[component] // np.int32(max(count, 1))).reshape(n, count))
+    lowest = lowest_connected(n * count, np.stack(ends))
+    return np.asarray((lowest // max(count, 1)).reshape(n, count), dtype=np.int32)
 
 
 def _returning_cuts(edges: IntArray, labels: _Labels, order: _Order, circles: _Circles) -> BoolArray:

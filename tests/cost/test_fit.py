@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ovplace.core.costs import CostTable
 from ovplace.core.graph import FloatArray, IntArray
-from ovplace.cost.fit import Agreement, agreement, fit
+from ovplace.cost.fit import Agreement, agreement, corrected, fit, trust
 from ovplace.cost.model import latency_ms
 from ovplace.cost.terms import parameters, terms, with_parameters
 from ovplace.seeds import generator
@@ -215,3 +215,29 @@ def test_agreement_of_ranks_and_sizes() -> None:
     assert agreement(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0])).spearman == pytest.approx(-1)
     tied = agreement(np.array([1.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]))
     assert tied.spearman == pytest.approx(np.sqrt(3) / 2)
+
+
+def test_a_trust_of_the_same_trials_makes_the_same_fit() -> None:
+    truth = true_table(seed=2)
+    profile, seen = profiled(truth, 2), placements(truth, 30, seed=2)
+    latency = measured(truth, seen)
+    latency[[3, 17]] = np.inf
+    found = corrected(profile, seen, latency, trust(profile, seen, latency))
+    np.testing.assert_allclose(parameters(found), parameters(fit(profile, seen, latency).table), rtol=1e-12)
+
+
+def test_trials_after_those_of_the_trust_count() -> None:
+    truth = true_table(seed=3)
+    profile, seen = profiled(truth, 3), placements(truth, 60, seed=3)
+    latency = measured(truth, seen, seed=3)
+    given = trust(profile, seen[:40], latency[:40])
+    fewer = corrected(profile, seen[:40], latency[:40], given)
+    more = corrected(profile, seen, latency, given)
+    assert judged(more, truth).mape < judged(fewer, truth).mape < 0.2 * judged(profile, truth).mape
+
+
+def test_failures_alone_correct_nothing() -> None:
+    table = true_table()
+    seen, failed = placements(table, 4, seed=0), np.full(4, np.inf)
+    assert trust(table, seen, failed) is None
+    assert corrected(table, seen, failed, None) is table
