@@ -52,12 +52,17 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, h: Tensor) -> Tensor:
         ctx.matrix = matrix
-        found: Tensor = torch.sparse.mm(matrix, h)
-        return found
+        return _times(matrix, h)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, torch.sparse.mm(ctx.matrix, gradients[0])
+        return None, _times(ctx.matrix, gradients[0])
+
+
+def _times(matrix: Tensor, h: Tensor) -> Tensor:
+    """Return the product of a sparse matrix and `h`, written once: `torch.sparse.mm` fills and copies besides."""
+    out = torch.empty_like(h)
+    return torch.addmm(out, matrix, h, beta=0, out=out)
 
 
 class _SymmetricGcn(GCNConv):  # type: ignore[misc]  # torch_geometric has no types

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -99,8 +99,8 @@ class Parsed:
     log_p: Tensor
 
 
-Grouping = Callable[[int, IntArray, FloatArray], Level]
-"""From a number of nodes, their pairs `[2, Q]` and scores `[Q]` to a parse."""
+Grouping = Callable[[int, IntArray, FloatArray], Level] | Sequence[Level]
+"""From a number of nodes, their pairs `[2, Q]` and scores `[Q]` to a parse; or known parses, level by level."""
 
 More = Callable[[int, float], bool]
 """Whether to parse on after that many levels, given the probability of stopping."""
@@ -148,7 +148,7 @@ class ParsingNetwork(nn.Module):
             z: node embeddings, `[N, H]`; of `copies` graphs of equal size side by side.
             graph: the edges between them.
             copies: number of graphs B.
-            grouping: makes a parse from the scores, or repeats a known one.
+            grouping: makes a parse from the scores; or known ones, to be repeated.
             more: decides after each level.
         """
         group_of = np.arange(len(z))
@@ -158,12 +158,10 @@ class ParsingNetwork(nn.Module):
         log_p = z.new_zeros(copies)
         while True:
             pairs = graph.pairs
-            scores = self.scorer(z, torch.from_numpy(pairs))
-            level = grouping(len(z), pairs, scores.detach().numpy().astype(np.float64))
-            log_p = log_p + _log_p(level.chosen, pairs, scores, torch.from_numpy(copy_of), copies)
+            level, held, drawn_p = self._parse(z, pairs, copy_of, copies, grouping, len(levels))
+            log_p = log_p + drawn_p
             held_by = level.labels[pairs[0, level.held]]
             h = self.mixer(z, graph)
-            held = scores.index_select(0, torch.from_numpy(level.held))
             z = self.pooling(h, torch.from_numpy(level.labels), level.n_groups, held, torch.from_numpy(held_by))
             copy_of = _of_groups(copy_of, level)
             merged = level.n_groups < len(level.labels)
@@ -174,6 +172,22 @@ class ParsingNetwork(nn.Module):
             if not (merged and connected and more(len(levels), float(stops[-1][0].detach()))):
                 return Parsed(z, group_of, tuple(levels), torch.stack(stops), log_p)
             graph = graph.merged(level.labels, level.n_groups)
+
+    def _parse(
+        self, z: Tensor, pairs: IntArray, copy_of: IntArray, copies: int, grouping: Grouping, done: int
+    ) -> tuple[Level, Tensor, Tensor]:
+        """Return a parse, the scores of the pairs that hold it `[K]`, and its log probability for each copy `[B]`.
+
+        Of a known parse in which nothing was drawn, no other scores are worked out: they would have no gradient.
+        """
+        ends = torch.from_numpy(pairs)
+        if not callable(grouping) and not len((level := grouping[done]).chosen):
+            return level, self.scorer(z, ends[:, level.held]), z.new_zeros(copies)
+        scores = self.scorer(z, ends)
+        if callable(grouping):
+            level = grouping(len(z), pairs, scores.detach().numpy().astype(np.float64))
+        held = scores.index_select(0, torch.from_numpy(level.held))
+        return level, held, _log_p(level.chosen, pairs, scores, torch.from_numpy(copy_of), copies)
 
     def _p_stop(self, z: Tensor, copy_of: IntArray, copies: int) -> Tensor:
         """Return for each copy the probability of stopping here, from the mean embedding of its groups, `[B]`."""

@@ -166,10 +166,9 @@ class Learner:
 
     def _again(self, graph: PolicyGraph, encodings: Sequence[Encoding], embedded: Tensor | None = None) -> Output:
         """Return what the policy says now of encodings parsed as they were; all have equally many levels."""
-        levels = iter([repeated(same) for same in zip(*(e.levels for e in encodings), strict=True)])
-        depth = len(encodings[0].levels)
-        states, more = [e.state for e in encodings], lambda level, _: level < depth
-        out: Output = self.policy(graph, states, lambda *_: next(levels), more, embedded)
+        levels = [repeated(same) for same in zip(*(e.levels for e in encodings), strict=True)]
+        states, more = [e.state for e in encodings], lambda done, _: done < len(levels)
+        out: Output = self.policy(graph, states, levels, more, embedded)
         return out
 
     def _step(self, max_grad_norm: float) -> None:

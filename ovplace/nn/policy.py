@@ -122,7 +122,7 @@ class Policy(nn.Module):
         Args:
             graph: N nodes.
             state: added to the embedded features of each copy, `[N, H]` each; None for nothing.
-            grouping: makes the parse from the scores, or repeats known ones.
+            grouping: makes the parse from the scores; or known ones, to be repeated.
             more: decides after each level of it.
             embedded: what `embedded` returned, where that is known.
         """
