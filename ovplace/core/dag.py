@@ -57,8 +57,8 @@ def lowest_connected(n: int, edges: _Int) -> _Int:
     """Return the lowest node of the undirected connected component of each node, `[n]`.
 
     Trees of nodes hang themselves below their lowest neighbour until none is lower (Shiloach and Vishkin, "An
-    O(log n) parallel connectivity algorithm", 1982). A sixth of the time of scipy's routine for 64 nodes, three fifths
-    for 9,000.
+    O(log n) parallel connectivity algorithm", 1982). For 64 nodes, of which searches ask thousands of times, this takes
+    a third of the time of scipy's routine; for 9,000 random ones two thirds, for a shuffled path three times as much.
 
     Cost: O((n + E) log n).
     """
