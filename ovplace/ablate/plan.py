@@ -74,8 +74,8 @@ class Ablation:
         models: what is placed.
         machines: where, by label: the name or file of a simulated machine, or `here`.
         variants: what is compared; the first one changes nothing.
-        runs: one for each variant, model, machine and seed; equal seeds beside each other, so that a stopped ablation
-            has whole comparisons.
+        runs: one for each variant, model, machine and seed; seed after seed, so that a stopped ablation has whole
+            comparisons on all models.
     """
 
     name: str
@@ -132,9 +132,9 @@ def plan(file: Path, out: Path, changes: Iterable[str] = ()) -> Ablation:
     checked = list(_checked(base, *variants(tables.get("variants", {}), tables.get("grid", {})), machines))
     runs = [
         _run(out, base, variant, model, (label, machine), seed)
+        for seed in about.seeds
         for model in models
         for label, machine in machines.items()
-        for seed in about.seeds
         for variant in checked
     ]
     return Ablation(file.stem, out, models, tuple(machines), tuple(checked), tuple(runs))

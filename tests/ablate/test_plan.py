@@ -28,6 +28,13 @@ def test_each_variant_model_machine_and_seed_is_a_run(case, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stopped_ablation_has_fewer_seeds_of_everything(case, tmp_path):
+    file = case.write(tmp_path, ("i9-12900k+flex170", 'i9-12900k+flex170", "core-ultra'))
+    runs = plan(file, tmp_path).runs
+    assert [run.seed for run in runs] == [3] * 4 + [4] * 4
+    assert [run.machine for run in runs[:4]] == ["i9-12900k+flex170"] * 2 + ["core-ultra"] * 2
+
+
 def test_here_is_real(case, tmp_path):
     file = case.write(tmp_path, ("i9-12900k+flex170", "here"), ("[base]", "[base]\nsearch.device = 'CPU'"))
     ablation = plan(file, tmp_path)
