@@ -153,7 +153,7 @@ class Placer:
 
 
 def _considered(count: int) -> int:
-    """Return how many of the first trials say how far the fit may go: each of few, then an eighth more at a time.
+    """Return how many of the first trials say how far the fit may go: each of eight, then an eighth more at a time.
 
     Finding that out takes time with the cube of their number: 0.5 s for 300, where the fit itself takes 0.02 s.
     """
