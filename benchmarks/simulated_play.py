@@ -29,7 +29,7 @@ from ovplace.cost.min_cut import solve_min_cut
 from ovplace.cost.model import latency_ms
 from ovplace.ir.legal import legal_groups
 from ovplace.ir.read import own_name, read_graph
-from ovplace.search.loop import IDLE_ROUNDS
+from ovplace.search.loop import IDLE
 from ovplace.search.measurer import ratio
 from ovplace.search.session import make_problem
 
@@ -172,7 +172,7 @@ def _search(played: Played, budget: int, enough: Enough) -> None:
         if enough(measure):
             played.ended = "enough"
             return
-        if idle >= IDLE_ROUNDS:
+        if idle >= IDLE:
             played.ended = "idle"
             return
         before, start = len(measure.known), time.perf_counter()
@@ -185,7 +185,7 @@ def _search(played: Played, budget: int, enough: Enough) -> None:
         played.trials += answers
         played.counts += [len(measure.known)] * len(answers)
         played.own_s += [played.total_s] * len(answers)
-        idle = idle + 1 if len(measure.known) == before else 0
+        idle = idle + len(asked) if len(measure.known) == before else 0
         start = time.perf_counter()
         placer.tell(answers)
         played.total_s += time.perf_counter() - start

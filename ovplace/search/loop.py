@@ -20,8 +20,8 @@ from ovplace.store.run_store import RunStore
 
 T = TypeVar("T")
 
-IDLE_ROUNDS = 200
-"""Batches in a row without anything new to measure after which the placer is taken to be done."""
+IDLE = 200
+"""Placements asked for in a row, none of them new, after which the placer is taken to be done."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Loop:
                 return trials
             if pending:
                 self._timed(lambda batch=trials[first:]: self.placer.tell(batch))  # type: ignore[misc]
-            idle = idle + 1 if _measured(trials) == before else 0
+            idle = idle + len(pending) if _measured(trials) == before else 0
             wanted = min(self.budget.batch, self.budget.measurements - _measured(trials))
-            if wanted <= 0 or idle > IDLE_ROUNDS or self._time_is_up(start):
+            if wanted <= 0 or idle >= IDLE or self._time_is_up(start):
                 return trials
             pending, first = list(self._timed(lambda n=wanted: self.placer.ask(n))), len(trials)  # type: ignore[misc]
             if not pending:

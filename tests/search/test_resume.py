@@ -221,14 +221,15 @@ def test_a_placer_with_nothing_left_to_ask_ends_the_search(tmp_path):
     assert 0 < len(played.trials) < 5
 
 
-def test_a_placer_that_only_repeats_itself_ends_the_search(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "IDLE_ROUNDS", 5)
+@pytest.mark.parametrize(("batch", "asked"), [(1, 6), (3, 9)])
+def test_a_placer_that_only_repeats_itself_ends_the_search(tmp_path, monkeypatch, batch, asked):
+    monkeypatch.setattr(loop, "IDLE", 5)
     real = plugins.load("placers", "single_device")
 
     class Stuck(real.factory):
         def ask(self, n):
-            return self._placements[:1]
+            return self._placements[:1] * n
 
     monkeypatch.setattr(real.module, "Placer", Stuck)
-    played = run(tmp_path, placer="single_device", budget=50)
-    assert len(played.trials) <= 8
+    played = run(tmp_path, placer="single_device", budget=50, batch=batch)
+    assert len(played.trials) == asked
