@@ -71,6 +71,25 @@ def run(net, of, levels):
     return net(of, [None], lambda *_: next(recorded), lambda level, _: level < len(levels))
 
 
+@pytest.mark.parametrize("drawing", [False, True])
+@pytest.mark.parametrize("levels", [1, 3])
+def test_known_parses_give_what_the_same_parses_give_with_all_scores(drawing, levels):
+    of, net, rng = graph(layered(30, seed=4)), policy().double(), generator(0, "testing", "repeated")
+
+    def grouping(n, pairs, scores):
+        return drawn_level(n, pairs, scores, rng) if drawing else parsed_level(n, pairs, scores)
+
+    with torch.no_grad():
+        known = net(of, [None], grouping, lambda done, _: done < levels).parsed.levels
+    found = []
+    for out in (run(net, of, known), net(of, [None], known, lambda done, _: done < len(known))):
+        loss = out.log_p[:, 0].sum() + out.parsed.log_p.sum() + out.parsed.p_stop.sum()
+        gradients = torch.autograd.grad(loss, list(net.parameters()), allow_unused=True)
+        found.append((out.log_p, out.parsed.log_p, *(g for g in gradients if g is not None)))
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b)
+
+
 def test_without_scores_in_the_pooling_no_gradient_reaches_the_scorer(monkeypatch):
     of, net = graph(layered(20, seed=1)), policy()
     pool = net.grouper.pooling.forward
