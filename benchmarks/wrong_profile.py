@@ -5,7 +5,8 @@
 Each number of the profile is multiplied by a log-normal one of that spread, and so are all numbers of a kind together:
 group times on a device, what neighbours save, transfers, overheads. One JSON line for each placer and model: latency of
 the fastest placement measured, without noise, over the best known, minus 1, after some numbers of measurements: the
-median of the seeds and the worst; and the seconds of the placer itself.
+median of the seeds and the worst; and the seconds of the placer itself. The fastest single device counts from the
+beginning, since a run measures that first.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def one(place: Place, arm: Arm, seed: int, spread: float) -> tuple[FloatArray, f
     """Return the true latency of the best so far after each measurement, `[budget]`, and the placer's seconds."""
     with apart(place) as own:
         played = play(own, arm, backend(own, seed), seed, believed=wrong(spread, seed))
-        return best_ms(place, played, arm.budget), played.total_s
+        return so_far_ms(place, played, arm.budget), played.total_s
 
 
 def wrong(spread: float, seed: int) -> Callable[[CostTable], CostTable]:
@@ -74,7 +75,7 @@ def _off(costs: FloatArray, spread: float, rng: np.random.Generator) -> FloatArr
     return costs * np.exp(spread * (rng.standard_normal(costs.shape) + together))
 
 
-def best_ms(place: Place, played: Played, budget: int) -> FloatArray:
+def so_far_ms(place: Place, played: Played, budget: int) -> FloatArray:
     value = np.full(budget + 1, np.inf)
     value[0] = true_ms(place, [played.measure.reference.placement])[0]
     placements = [trial.placement for trial in played.trials]

@@ -120,7 +120,7 @@ def corrected(table: CostTable, device_of: IntArray, latency_ms: FloatArray, giv
     For a search that fits after each measurement: later trials count as usual ones.
     """
     used = _used(table, device_of, latency_ms)
-    if given is None or not len(used):
+    if given is None:
         return table
     later = np.full(len(used) - len(given.noise), NOISE**2)
     reach = Trust(given.spreads, np.concatenate([given.noise, later]))

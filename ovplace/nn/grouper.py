@@ -181,11 +181,14 @@ class ParsingNetwork(nn.Module):
         Of a known parse in which nothing was drawn, no other scores are worked out: they would have no gradient.
         """
         ends = torch.from_numpy(pairs)
-        if not callable(grouping) and not len((level := grouping[done]).chosen):
-            return level, self.scorer(z, ends[:, level.held]), z.new_zeros(copies)
-        scores = self.scorer(z, ends)
         if callable(grouping):
+            scores = self.scorer(z, ends)
             level = grouping(len(z), pairs, scores.detach().numpy().astype(np.float64))
+        else:
+            level = grouping[done]
+            if not len(level.chosen):
+                return level, self.scorer(z, ends[:, level.held]), z.new_zeros(copies)
+            scores = self.scorer(z, ends)
         held = scores.index_select(0, torch.from_numpy(level.held))
         return level, held, _log_p(level.chosen, pairs, scores, torch.from_numpy(copy_of), copies)
 

@@ -71,7 +71,7 @@ class Placer:
         self._asked: list[list[int]] = []
         self._told: list[_Told] = []
         self._first: Certificate | None = None
-        self._trust: tuple[int, Trust | None] = (0, None)
+        self._trust: tuple[int, Trust | None] = (0, None)  # of so many first trials; no state, as these say what it is
 
     @property
     def certificate(self) -> Certificate:
