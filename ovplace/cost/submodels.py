@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from ovplace.core.dag import lowest_connected, strong_labels, topological_order
 from ovplace.core.graph import BoolArray, IntArray
+from ovplace.cost.bitfields import BitFields
 
 _CHUNK_WORDS = 4_000_000
 """Size of the largest arrays at a time, so that large batches need no more memory than small ones."""
 
-_Bits = NDArray[np.uint64]
+_CHUNK_BITS = 8 * _CHUNK_WORDS
+
 _Labels = NDArray[np.int32]
 
 
@@ -138,49 +140,38 @@ def _connected(n: int, edges: IntArray, joined: BoolArray) -> _Labels:
 
 
 def _returning_cuts(edges: IntArray, labels: _Labels, order: _Order, circles: _Circles) -> BoolArray:
-    """Return the edges that lead into what depends on its own region from what does not, `[Q, A]`.
-
-    A region that depends on itself does so around a circle, so that the bits of one circle are enough.
-    """
-    words = (circles.size + 63) // 64
-    size = max(1, _CHUNK_WORDS // max(1, len(labels) * words))
+    """Return the edges that lead into what depends on its own region from what does not, `[Q, A]`."""
+    size = max(1, _CHUNK_BITS // max(1, edges.shape[1] * (circles.size + 1)))
     cut = np.empty((edges.shape[1], labels.shape[1]), dtype=bool)
     for start in range(0, labels.shape[1], size):
         part = slice(start, start + size)
-        own = _bits(circles.number[:, part], words)
-        returning = _returning(labels[:, part], circles.component[:, part], own, order)
+        fields = BitFields(circles.size, labels[:, part].shape[1])
+        returning = _returning(labels[:, part], circles.component[:, part], circles.number[:, part], order, fields)
         cut[:, part] = returning[edges[1]] & ~returning[edges[0]]
     return cut
 
 
-def _returning(label: _Labels, circle: _Labels, own: _Bits, order: _Order) -> BoolArray:
+def _returning(label: _Labels, circle: _Labels, number: _Labels, order: _Order, fields: BitFields) -> BoolArray:
     """Return which groups depend on their own region through another one, `[G, A]`.
+
+    A region that depends on itself does so around a circle, so that the regions of one circle are enough.
 
     Args:
         label: region of each group, `[G, A]`.
         circle: circle of each group, `[G, A]`.
-        own: bit of each group's region within its circle, `[G, W, A]`.
+        number: the number of each group's region within its circle, `[G, A]`.
         order: the edges that order groups.
+        fields: how placements lie in integers.
     """
-    behind: _Bits = np.zeros_like(own)  # regions of its circle that each group depends on
-    returning = np.zeros(label.shape, dtype=bool)
     source, target = order.edges
-    same = label[source] == label[target]
-    inside = circle[source] == circle[target]
-    entering = inside & ~same
-    kept: _Bits = np.where(inside, ~np.uint64(0), np.uint64(0))
-    for edge, (a, b) in enumerate(order.steps):
+    same, inside = label[source] == label[target], circle[source] == circle[target]
+    own = fields.elements(number)
+    behind, returning = [0] * len(label), [0] * len(label)  # regions that each group depends on, and whether its own
+    for (a, b), stays, enters in zip(order.steps, fields.answers(same), fields.answers(inside & ~same), strict=True):
         # What reached `a` includes the region of `b` as seen from outside.
-        back = np.bitwise_or.reduce(behind[a] & own[b], axis=0) != 0
-        returning[b] |= (same[edge] & returning[a]) | (entering[edge] & back)
-        behind[b] |= (behind[a] | own[a]) & kept[edge]
-    return returning
-
-
-def _bits(number: _Labels, words: int) -> _Bits:
-    """Return the bit of each number, spread over `words` words, `[G, W, A]`."""
-    bit = np.left_shift(np.uint64(1), (number & 63).astype(np.uint64))
-    return np.stack([np.where(number >> 6 == word, bit, np.uint64(0)) for word in range(words)], axis=1)
+        returning[b] |= (stays & returning[a]) | (enters and enters & fields.some(behind[a] & own[b]))
+        behind[b] |= (behind[a] | own[a]) & fields.every(stays | enters)
+    return fields.read(returning)
 
 
 def _mutual_cuts(edges: IntArray, labels: _Labels, order: _Order, circle: _Labels) -> BoolArray:
