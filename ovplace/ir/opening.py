@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import openvino as ov
-from openvino.frontend import FrontEndManager
+from openvino import frontend as fe
 
-from ovplace.errors import ModelError
-from ovplace.ir.shapes import last_line
+from ovplace.errors import ModelError, UsageError
+from ovplace.ir.shapes import Shape, last_line
 
 _FORMATS = {".xml": "ir", ".onnx": "onnx", ".tflite": "tflite", ".pdmodel": "paddle", ".pb": "tf"}
 _KNOWN = "OpenVINO IR (.xml), ONNX (.onnx), TFLite (.tflite), Paddle (.pdmodel), TensorFlow (.pb or SavedModel folder)"
 
+_UNCONVERTED = "Model wasn't fully converted"
+_FAILURES = (fe.GeneralFailure, fe.InitializationFailure, fe.OpConversionFailure, fe.OpValidationFailure)
 
-def open_model(core: ov.Core, path: Path) -> ov.Model:
+
+def open_model(core: ov.Core, path: Path, shapes: Mapping[str, Shape] | None = None) -> ov.Model:
     """Read a model file.
 
     Args:
         core: The OpenVINO core that reads it.
         path: An IR, ONNX, TFLite, Paddle or TensorFlow file, or a SavedModel folder.
+        shapes: Of the inputs, as from `parse_shapes`: used only where operations cannot be converted without.
 
     Raises:
         ModelError: The file is missing, unreadable, damaged, of an unknown format, or holds unknown operations.
+        UsageError: `shapes` names an input that the file does not have.
     """
     path = Path(path)
     _check(path)
     try:
         return core.read_model(path)
     except RuntimeError as error:
-        raise ModelError(_explain(path, str(error)) or f"cannot read the model '{path}': {last_line(error)}") from error
+        model = _converted(path, shapes) if shapes and _UNCONVERTED in str(error) else None
+        if model is None:
+            text = _explain(path, str(error), bool(shapes)) or f"cannot read the model '{path}': {last_line(error)}"
+            raise ModelError(text) from error
+        return model
+
+
+def _converted(path: Path, shapes: Mapping[str, Shape]) -> ov.Model | None:
+    """Return the model with its shapes given before it is converted, as `ovc --input` does; None if that fails too."""
+    reader = fe.FrontEndManager().load_by_framework(_FORMATS.get(path.suffix.lower(), "tf"))
+    try:
+        model = reader.load(path)
+        inputs = {name: place for place in model.get_inputs() for name in place.get_names()}
+        unknown = sorted(set(shapes) - {"", *inputs})
+        if unknown:
+            raise UsageError(f"--shape names '{unknown[0]}', no input of the model; there are {', '.join(inputs)}")
+        for name, place in inputs.items():
+            if shape := shapes.get(name, shapes.get("")):
+                model.set_partial_shape(place, ov.PartialShape(list(shape)))
+        return reader.convert(model)
+    except (RuntimeError, *_FAILURES):
+        return None
 
 
 def _check(path: Path) -> None:
@@ -47,11 +75,11 @@ def _check(path: Path) -> None:
     except OSError as error:
         raise ModelError(f"the model '{path}' cannot be opened: {error.strerror}; check its permissions") from error
     # Asking the one frontend first: read_model would try all, and TensorFlow's prints what it can't parse to stderr.
-    if framework != "tf" and not FrontEndManager().load_by_framework(framework).supported(path):
+    if framework != "tf" and not fe.FrontEndManager().load_by_framework(framework).supported(path):
         raise ModelError(f"'{path}' is no {framework.upper()} model, whatever its suffix says; export it again")
 
 
-def _explain(path: Path, said: str) -> str:
+def _explain(path: Path, said: str, shaped: bool) -> str:
     if "weights" in said.lower() and path.suffix.lower() == ".xml":
         weights = path.with_suffix(".bin")
         found = f"has only {weights.stat().st_size} bytes" if weights.exists() else "does not exist"
@@ -59,4 +87,16 @@ def _explain(path: Path, said: str) -> str:
     if "No conversion rule found for operations:" in said:
         missing = said.partition("No conversion rule found for operations:")[2].strip().splitlines()[0]
         return f"'{path}' has operations that OpenVINO cannot read: {missing[:300]}; export it without them"
+    if "No translator found for" in said:
+        return f"'{path}' has operations that OpenVINO cannot read: {last_line(said)}; export it without them"
+    if _UNCONVERTED in said:
+        hint = "" if shaped else "give fixed shapes by --shape, which may help, or "
+        return f"'{path}' has operations that OpenVINO cannot convert: {_failed(said)}; {hint}export it without them"
     return ""
+
+
+def _failed(said: str) -> str:
+    """Return which operations failed, each with the last line of its log, from OpenVINO's report."""
+    reports = re.findall(r"^-- (\S+) with a message:\n(.*?)(?=^-- |^Summary:|\Z)", said, re.DOTALL | re.MULTILINE)
+    told = [f"{kind} ({last_line(log)})" for kind, log in reports]
+    return ", ".join(told)[:300] or last_line(said)

@@ -9,6 +9,7 @@ import openvino as ov
 
 from ovplace.ir.inputs import input_name
 from ovplace.ir.opening import open_model
+from ovplace.ir.shapes import parse_shapes
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,18 @@ class Overview:
     inputs: tuple[InputFacts, ...]
 
 
-def overview(path: Path) -> Overview:
+def overview(path: Path, shape: str = "") -> Overview:
     """Return what there is to say of a model file without changing it.
+
+    Args:
+        path: the file.
+        shape: shapes of its inputs, for files that cannot be read without.
 
     Raises:
         ModelError: the file cannot be read.
+        UsageError: `shape` is not understood.
     """
-    model = open_model(ov.Core(), path)
+    model = open_model(ov.Core(), path, parse_shapes(shape))
     return Overview(len(model.get_ops()), tuple(_input(port) for port in model.inputs))
 
 

@@ -37,7 +37,7 @@ def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | Non
     if target_xml.resolve() == Path(source).resolve():
         raise UsageError(f"preparing '{source}' would overwrite it while it is read; choose another folder")
     core = core or ov.Core()
-    model, again = open_model(core, source), open_model(core, source)
+    model, again = open_model(core, source, shapes), open_model(core, source, shapes)
     read = counted(model, again)
     for one in (model, again):
         stabilise(one, read)

@@ -65,7 +65,7 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
         )
 
 
-def last_line(error: Exception) -> str:
+def last_line(error: Exception | str) -> str:
     """Return what an OpenVINO exception says, without the source positions it begins with, in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not re.match(r"Exception from|Check |FrontEnd API failed|\[ ?ERROR ?\]", line)]

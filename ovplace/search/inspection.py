@@ -53,7 +53,7 @@ def inspect(config: RunConfig) -> Inspection:
     from ovplace.ir.legal import legal_groups
 
     check_settings(config)
-    before = overview(Path(config.search.model))
+    before = overview(Path(config.search.model), config.search.shape)
     with tempfile.TemporaryDirectory() as folder:
         graph = prepare_model(config, Path(folder))
         weight_bytes = (Path(folder) / PREPARED).with_suffix(".bin").stat().st_size

@@ -3,13 +3,15 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from ovplace.backends.openvino import Backend
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, Job, MeasureSpec
 from ovplace.core.problem import Problem
-from ovplace.errors import ModelError
+from ovplace.errors import ModelError, UsageError
 from ovplace.ir.legal import legal_groups
 from ovplace.ir.prepare import prepare
 from ovplace.ir.read import read_graph
@@ -46,3 +48,33 @@ def test_runs_however_it_is_placed(name, tmp_path):
 def test_a_dynamic_batch_asks_for_a_shape(tmp_path):
     with pytest.raises(ModelError, match=r"--shape 'img\[\?,3,32,32\]'"):
         prepare(DATA / "small.pdmodel", tmp_path / "model.xml")
+
+
+def _of_unknown_rank(path: Path) -> Path:
+    """Write a convolution whose input says nothing of its shape."""
+    weight = numpy_helper.from_array(np.ones((4, 3, 3, 3), dtype=np.float32), "weight")
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["image", "weight"], ["out"])],
+        "unknown",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
+        [weight],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]), path)
+    return path
+
+
+@pytest.mark.parametrize("shape", ["image[1,3,16,16]", "[1,3,16,16]"])
+def test_shapes_are_given_before_operations_are_converted(shape, tmp_path):
+    prepare(_of_unknown_rank(tmp_path / "unknown.onnx"), tmp_path / "model.xml", shape)
+    assert (1, 4, 14, 14) in {shape for shapes in read_graph(tmp_path / "model.xml").shapes for shape in shapes}
+
+
+def test_operations_that_need_a_shape_say_so(tmp_path):
+    with pytest.raises(ModelError, match=r"cannot convert: Conv-\S+ \(.*rank.*\); give fixed shapes by --shape"):
+        prepare(_of_unknown_rank(tmp_path / "unknown.onnx"), tmp_path / "model.xml")
+
+
+def test_a_shape_for_no_input_of_an_unconverted_model(tmp_path):
+    with pytest.raises(UsageError, match="names 'picture', no input of the model; there are image"):
+        prepare(_of_unknown_rank(tmp_path / "unknown.onnx"), tmp_path / "model.xml", "picture[1,3,16,16]")
