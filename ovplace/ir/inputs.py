@@ -85,10 +85,10 @@ def as_tensor(port: ov.Output, array: Array) -> ov.Tensor:
     """Return `array` as a tensor of the port's element type."""
     kind, shape = port.get_element_type(), tuple(port.get_shape())
     if kind == ov.Type.bf16:
-        return ov.Tensor(array, shape, kind)
+        return ov.Tensor(np.atleast_1d(array), shape, kind)
     if kind.bitwidth < 8 and kind != ov.Type.string:
         return ov.Tensor(_packed(array.astype(np.uint8), kind.bitwidth), shape, kind)
-    return ov.Tensor(np.ascontiguousarray(array))
+    return ov.Tensor(np.asarray(array, order="C"))
 
 
 def _packed(array: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:

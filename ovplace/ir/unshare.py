@@ -18,7 +18,9 @@ def unshare_constants(model: ov.Model) -> None:
             continue
         readers: dict[int, list[ov.Input]] = {}
         for port in op.output(0).get_target_inputs():
-            readers.setdefault(position[port.get_node().get_name()], []).append(port)
+            # A reader may be in a body of If or Loop: the ONNX frontend lets bodies read the same Constant.
+            if (place := position.get(port.get_node().get_name())) is not None:
+                readers.setdefault(place, []).append(port)
         for reader in sorted(readers)[1:]:
             copy = ov.op.Constant(op.tensor_view, shared_memory=True)
             copy.set_friendly_name(op.get_friendly_name())

@@ -14,11 +14,14 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.core.protocols import State
+from ovplace.cost.blame import blame
 from ovplace.cost.certificate import Certificate
 from ovplace.cost.fit import Trust, corrected, trust
 from ovplace.cost.improve import moves
+from ovplace.cost.model import latency_ms
 from ovplace.cost.ranked import costs_of, ranked
 from ovplace.cost.solve import candidates, solve_pairwise
+from ovplace.cost.wary import wary
 from ovplace.seeds import generator
 
 SUMMARY = "exact optimum of a measured cost model, for several weights of the transfers, refitted as it learns"
@@ -104,7 +107,7 @@ class Placer:
 
     def _new(self) -> list[list[int]]:
         """Return what is new to measure: optima of the model as it is known, else as it might be, else a neighbour."""
-        table, weights = self._fitted(), self._config.weights
+        table, weights = self._wary(self._fitted()), self._config.weights
         known = {self._problem.lift(told.choice).hash for told in self._told}
         while self._solved < self._config.sweeps * len(weights):
             weight = weights[self._solved % len(weights)]
@@ -142,6 +145,16 @@ class Placer:
             latency_ms=doubted(table.latency_ms),
             submodel_ms=doubted(table.submodel_ms),
         )
+
+    def _wary(self, table: CostTable) -> CostTable:
+        """Return the table with a price on choices that may have made placements fail."""
+        if all(told.ratio is not None for told in self._told):
+            return table
+        choices = np.array([told.choice for told in self._told], dtype=np.int64)
+        ran = np.array([told.ratio is not None for told in self._told])
+        alone = np.repeat(np.arange(table.n_devices)[:, None], table.n_groups, axis=1)
+        known_ms = float(latency_ms(table, np.concatenate([alone, choices[ran]])).min())
+        return wary(table, blame(choices, ran, table.n_devices), known_ms)
 
     def _fitted(self) -> CostTable:
         """Return the model fitted to what was measured."""

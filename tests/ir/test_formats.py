@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import openvino as ov
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -78,3 +79,35 @@ def test_operations_that_need_a_shape_say_so(tmp_path):
 def test_a_shape_for_no_input_of_an_unconverted_model(tmp_path):
     with pytest.raises(UsageError, match="names 'picture', no input of the model; there are image"):
         prepare(_of_unknown_rank(tmp_path / "unknown.onnx"), tmp_path / "model.xml", "picture[1,3,16,16]")
+
+
+def test_branches_may_read_constants_of_the_model(tmp_path):
+    branches = [
+        helper.make_graph(
+            [helper.make_node(kind, ["image", "shared"], [kind])],
+            kind,
+            [],
+            [helper.make_tensor_value_info(kind, TensorProto.FLOAT, [2])],
+        )
+        for kind in ("Mul", "Sub")
+    ]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Add", ["image", "shared"], ["sum"]),
+            helper.make_node("If", ["which"], ["chosen"], then_branch=branches[0], else_branch=branches[1]),
+        ],
+        "branches",
+        [
+            helper.make_tensor_value_info("image", TensorProto.FLOAT, [2]),
+            helper.make_tensor_value_info("which", TensorProto.BOOL, []),
+        ],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("sum", "chosen")],
+        [numpy_helper.from_array(np.array([2, 3], dtype=np.float32), "shared")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]), tmp_path / "branches.onnx")
+    prepare(tmp_path / "branches.onnx", tmp_path / "model.xml")
+    run = ov.Core().compile_model(tmp_path / "model.xml", "CPU")
+    for which, chosen in ((True, [2, 6]), (False, [-1, -1])):
+        answer = run({"image": np.array([1, 2], dtype=np.float32), "which": np.array(which)})
+        np.testing.assert_allclose(answer["chosen"], chosen)
+        np.testing.assert_allclose(answer["sum"], [3, 5])

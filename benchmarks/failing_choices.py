@@ -1,0 +1,128 @@
+"""What placers make of devices that fail on operations they say they support, on simulated machines.
+
+    python benchmarks/failing_choices.py [--failing 3] [--placers min_cut local_search] [--seeds 5] [--budget 100]
+
+Of the groups that the best placement has on another device than the fastest single one, some fail there, drawn at
+random: every placement that has such a group there does not run. No placer is told. One JSON line for each placer and
+model: latency of the fastest placement that ran, without noise, over the best known that avoids all failures, minus 1,
+after some numbers of measurements, failed ones included: the median of the seeds and the worst; and the median share of
+measurements that failed. The fastest single device counts from the beginning, since a run measures that first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from simulated_play import Arm, Place, Played, apart, backend, build, model_of, one_thread, play, problem_of, true_ms
+from wrong_profile import PLACES
+
+from ovplace.backends.simulate import Backend
+from ovplace.core.costs import CostTable
+from ovplace.core.graph import BoolArray, FloatArray
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
+from ovplace.cost.milp import solve_milp
+from ovplace.cost.model import latency_ms
+from ovplace.seeds import generator
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--failing", type=int, default=3)
+    parser.add_argument("--placers", nargs="+", default=["min_cut", "milp", "local_search", "annealing", "hsdag"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--budget", type=int, default=100)
+    arguments = parser.parse_args()
+    one_thread()
+    with tempfile.TemporaryDirectory() as folder:
+        build(sorted({model for model, _ in PLACES}), Path(folder))
+        for model, machine in PLACES:
+            place = Place(folder, model, machine)
+            for name in arguments.placers:
+                arm = Arm(name, arguments.budget)
+                found = [one(place, arm, seed, arguments.failing) for seed in range(arguments.seeds)]
+                print(json.dumps(row(place, arm, found)), flush=True)
+
+
+class Failing(Backend):
+    """A simulated machine on which some operations fail on some devices."""
+
+    fails: BoolArray  # [N, D]
+
+    def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+        """Answer as the simulated machine does, where nothing fails."""
+        return [self._checked(c, m) for c, m in zip(candidates, super().measure(candidates, spec), strict=True)]
+
+    def _checked(self, candidate: Candidate, measured: Measurement) -> Measurement:
+        device_of = candidate.placement.device_of if candidate.placement else np.zeros(len(self.fails), dtype=np.int64)
+        if candidate.name == "trial" and self.fails[np.arange(len(device_of)), device_of].any():
+            return Measurement.failed(ErrorKind.COMPILE, "fails by order of the benchmark")
+        return measured
+
+
+def one(place: Place, arm: Arm, seed: int, count: int) -> tuple[FloatArray, float]:
+    """Return the excess over the best after each measurement, `[budget]`, and the share of failed ones."""
+    with apart(place) as own:
+        source = backend(own, seed)
+        source.__class__ = Failing
+        source.fails = drawn(own, arm, source, seed, count)  # type: ignore[attr-defined]
+        best_ms = optimum_without(own, source.fails)  # type: ignore[attr-defined]
+        played = play(own, arm, source, seed)
+    ran = [trial.measurement.ok for trial in played.measure.known.values()]
+    return so_far_ms(place, played, arm.budget) / best_ms - 1, 1 - float(np.mean(ran)) if ran else 0.0
+
+
+def drawn(place: Place, arm: Arm, source: Backend, seed: int, count: int) -> BoolArray:
+    """Return which operation fails on which device, `[N, D]`: whole groups of the search."""
+    problem = problem_of(place, arm, source, seed)
+    table = source.costs(problem.partition)
+    best = solve_milp(table, model="full", time_limit_s=20).device_of
+    alone = [latency_ms(table, np.full((1, table.n_groups), d))[0] for d in range(table.n_devices)]
+    elsewhere = np.flatnonzero(best != int(np.argmin(alone)))
+    rng = generator(seed, "benchmark", "failing")
+    chosen = rng.choice(elsewhere, min(count, len(elsewhere)), replace=False)
+    fails = np.zeros((len(problem.graph), table.n_devices), dtype=bool)
+    for group in chosen:
+        fails[problem.partition.members[group], best[group]] = True
+    return fails
+
+
+def optimum_without(place: Place, fails: BoolArray) -> float:
+    """Return the latency of the best placement of legal groups in which nothing fails, ms."""
+    _, legal, table = model_of(place)
+    forbidden = np.stack([fails[members].any(axis=0) for members in legal.members])
+    allowed: CostTable = replace(table, group_ms=np.where(forbidden, np.inf, table.group_ms))
+    found = solve_milp(allowed, model="full", time_limit_s=60).device_of
+    return float(latency_ms(allowed, found[None])[0])
+
+
+def so_far_ms(place: Place, played: Played, budget: int) -> FloatArray:
+    value = np.full(budget + 1, np.inf)
+    value[0] = true_ms(place, [played.measure.reference.placement])[0]  # type: ignore[list-item]
+    ran = [i for i, trial in enumerate(played.trials) if trial.measurement.ok]
+    if ran:
+        values = true_ms(place, [played.trials[i].placement for i in ran])
+        np.minimum.at(value, np.array(played.counts)[ran], values)
+    return np.minimum.accumulate(value)[1:]
+
+
+def row(place: Place, arm: Arm, found: list[tuple[FloatArray, float]]) -> dict[str, object]:
+    excess = np.stack([values for values, _ in found])
+    at = [count for count in (5, 20, 100, 500, 2000) if count <= arm.budget]
+    return {
+        "model": place.model,
+        "simulated": place.machine,
+        "placer": arm.placer,
+        "median": {count: round(float(np.median(excess[:, count - 1])), 4) for count in at},
+        "worst": {count: round(float(excess[:, count - 1].max()), 4) for count in at},
+        "failed": round(float(np.median([share for _, share in found])), 2),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Inputs of every kind reach the model as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+from openvino import opset13 as opset
+
+from ovplace.ir.inputs import as_tensor, random_inputs
+from ovplace.ir.probe import probe
+
+KINDS = (ov.Type.f32, ov.Type.f16, ov.Type.bf16, ov.Type.i64, ov.Type.u8, ov.Type.boolean, ov.Type.i4)
+
+
+@pytest.mark.parametrize("shape", [[], [1], [2, 3]])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.get_type_name())
+def test_an_input_keeps_its_shape(kind: ov.Type, shape: list[int], tmp_path: Path) -> None:
+    given = opset.parameter(shape, kind, name="given")
+    model = ov.Model([opset.relu(opset.convert(given, "f32"))], [given], "one input")
+    [array] = random_inputs(model, seed=0)
+    assert tuple(as_tensor(model.inputs[0], array).get_shape()) == tuple(shape)
+    ov.save_model(model, tmp_path / "model.xml")
+    probe(tmp_path / "model.xml")
+
+
+def test_a_slice_becomes_a_tensor_of_its_own() -> None:
+    given = opset.parameter([4, 2], ov.Type.f32, name="given")
+    every_other = np.arange(16, dtype=np.float32).reshape(4, 4)[:, ::2]
+    model = ov.Model([opset.relu(given)], [given], "one input")
+    np.testing.assert_array_equal(as_tensor(model.inputs[0], every_other).data, every_other)

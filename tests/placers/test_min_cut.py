@@ -1,0 +1,43 @@
+"""The placer that solves a measured cost model, where choices fail that the model thinks good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ovplace import plugins
+from ovplace.core.costs import CostTable
+from ovplace.core.graph import IntArray
+from ovplace.cost.min_cut import solve_min_cut
+from ovplace.cost.model import latency_ms
+from ovplace.testing.graphs import costs, layered, measured, problem
+
+GROUPS = 30
+
+
+def told(table: CostTable, choice: IntArray, bad: list[tuple[int, int]]) -> float:
+    fails = any(choice[group] == device for group, device in bad)
+    return np.inf if fails else float(latency_ms(table, choice[None])[0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_finds_out_what_fails_and_does_without(seed):
+    of = problem(layered(GROUPS, seed), 2, seed)
+    table = costs(of, seed)
+    best = solve_min_cut(table).device_of
+    alone = min(latency_ms(table, np.array([[0] * GROUPS, [1] * GROUPS])))
+    bad = [(int(group), int(best[group])) for group in np.flatnonzero(best == 0)[:2]]
+    assert bad
+    forbidden = table.group_ms.copy()
+    forbidden[tuple(zip(*bad, strict=True))] = np.inf
+    allowed = replace(table, group_ms=forbidden)
+    optimum_ms = float(latency_ms(allowed, solve_min_cut(allowed).device_of[None])[0])
+    plugin = plugins.load("placers", "min_cut")
+    placer, found = plugin.factory(of, plugin.config({})), [alone]
+    for number in range(60):
+        asked = placer.ask(1)
+        found += [told(table, placement.device_of, bad) for placement in asked]
+        placer.tell([measured(number, placement, found[-1]) for placement in asked])
+    assert min(found) < optimum_ms + 0.25 * (alone - optimum_ms)
