@@ -34,7 +34,7 @@ from ovplace.seeds import generator
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--failing", type=int, default=3)
-    parser.add_argument("--placers", nargs="+", default=["min_cut", "milp", "local_search", "annealing", "hsdag"])
+    parser.add_argument("--placers", nargs="+", default=["min_cut", "local_search"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=100)
     arguments = parser.parse_args()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,39 +12,64 @@ from ovplace.core.graph import FloatArray
 from ovplace.cost.model import latency_ms
 from ovplace.cost.solve import candidates
 
-_SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625)
+_LEAST_GAIN = 0.02
+"""Prices are as if at least that share of the latency could be gained."""
 
-_SURPRISE = 0.02
-"""What a placement may gain whatever the costs say: as a share of the largest gain, and that as one of the latency."""
+_LIKELY = 0.5
+"""A placement that runs with about this probability tells the most about what fails."""
+
+_RANGE = (2.0**-5, 2.0**4)
+_HALVINGS = 9
 
 
 def wary(table: CostTable, blame: FloatArray, known_ms: float) -> CostTable:
-    """Return the table whose optimum promises the most: what it gains times the probability that it runs.
+    """Return the table whose optimum gains the most and likely runs; if none does, most gain times probability.
 
-    That probability is a product over groups. To maximise its logarithm and that of the gain is, near the solution, to
-    add the gain times minus the logarithm of the probability, a sum over groups, to the latency: solvers need not know.
-    The gain of the solution is not known before, so several shares of the largest one are tried.
+    The probability that a placement runs is a product over groups, so that its negative logarithm, times a price, is
+    added to the time of each group: solvers need not know. The price is found by halving an interval.
 
     Args:
         table: the costs.
         blame: probability that a group, on a device, makes a placement fail, `[G, D]`; below 1.
         known_ms: latency of the best placement that is known to run, by the table.
     """
-    log_runs = np.log1p(-blame)
-    most_ms = max(_best(table, blame, known_ms)[0], _SURPRISE * known_ms)
-    priced = [replace(table, group_ms=table.group_ms - share * most_ms * log_runs) for share in _SHARES]
-
-    def promise(costs: CostTable) -> float:
-        gain_ms, runs = _best(costs, blame, known_ms, table)
-        return (gain_ms + _SURPRISE * most_ms) * runs
-
-    return max(priced, key=promise)
+    best = max(_priced(table, blame, known_ms), key=lambda offer: offer.promise)
+    return best.table
 
 
-def _best(costs: CostTable, blame: FloatArray, known_ms: float, truth: CostTable | None = None) -> tuple[float, float]:
-    """Return what the optimum of `costs` gains, ms, by `truth` if given, and the probability that it runs."""
-    found = candidates(costs)
+@dataclass(frozen=True)
+class _Offer:
+    """A priced table, what its optimum gains without the price, and the probability that this runs."""
+
+    table: CostTable
+    gain_ms: float
+    runs: float
+
+    @property
+    def promise(self) -> tuple[bool, float]:
+        likely = self.gain_ms > 0 and self.runs >= _LIKELY
+        return likely, self.gain_ms * (1.0 if likely else self.runs)
+
+
+def _priced(table: CostTable, blame: FloatArray, known_ms: float) -> Iterator[_Offer]:
+    """Yield offers at prices around that at which the optimum runs with probability `_LIKELY`."""
+    free = _offer(table, table, blame, known_ms)
+    unit_ms = max(free.gain_ms, _LEAST_GAIN * known_ms)
+    low, high = np.log2(_RANGE)
+    for _ in range(_HALVINGS):
+        share = 2.0 ** ((low + high) / 2)
+        priced = replace(table, group_ms=table.group_ms - share * unit_ms * np.log1p(-blame))
+        offer = _offer(priced, table, blame, known_ms)
+        yield offer
+        if offer.runs >= _LIKELY:
+            high = (low + high) / 2
+        else:
+            low = (low + high) / 2
+
+
+def _offer(priced: CostTable, table: CostTable, blame: FloatArray, known_ms: float) -> _Offer:
+    found = candidates(priced)
     if not found:  # nothing fits into memory
-        return 0.0, 0.0
-    gain_ms = known_ms - float(latency_ms(truth or costs, found[0][None])[0])
-    return max(0.0, gain_ms), float(np.prod(1 - blame[np.arange(len(blame)), found[0]]))
+        return _Offer(priced, 0.0, 0.0)
+    gain_ms = known_ms - float(latency_ms(table, found[0][None])[0])
+    return _Offer(priced, max(0.0, gain_ms), float(np.prod(1 - blame[np.arange(len(blame)), found[0]])))

@@ -53,7 +53,7 @@ def _converted(path: Path, shapes: Mapping[str, Shape]) -> ov.Model | None:
         if unknown:
             raise UsageError(f"--shape names '{unknown[0]}', no input of the model; there are {', '.join(inputs)}")
         for name, place in inputs.items():
-            if shape := shapes.get(name, shapes.get("")):
+            if (shape := shapes.get(name, shapes.get(""))) is not None:
                 model.set_partial_shape(place, ov.PartialShape(list(shape)))
         return reader.convert(model)
     except (RuntimeError, *_FAILURES):

@@ -152,9 +152,14 @@ class Placer:
             return table
         choices = np.array([told.choice for told in self._told], dtype=np.int64)
         ran = np.array([told.ratio is not None for told in self._told])
+        return wary(table, blame(choices, ran, table.n_devices), self._known_ms(table))
+
+    def _known_ms(self, table: CostTable) -> float:
+        """Return the latency of the best placement known to run: of those told, or what they were compared with."""
+        if measured := [told for told in self._told if told.ratio is not None]:
+            return min(_reference_ms(measured), float(latency_ms(table, _seen(measured)[0]).min()))
         alone = np.repeat(np.arange(table.n_devices)[:, None], table.n_groups, axis=1)
-        known_ms = float(latency_ms(table, np.concatenate([alone, choices[ran]])).min())
-        return wary(table, blame(choices, ran, table.n_devices), known_ms)
+        return float(latency_ms(table, alone).min())
 
     def _fitted(self) -> CostTable:
         """Return the model fitted to what was measured."""
@@ -179,8 +184,12 @@ def _considered(count: int) -> int:
 def _seen(measured: Sequence[_Told]) -> tuple[IntArray, FloatArray]:
     """Return placements `[B, G]` and their latencies; ratios times one reference latency cancel the drift of time."""
     ratio = np.array([told.ratio for told in measured], dtype=np.float64)
-    reference_ms = np.median(np.array([told.latency_ms for told in measured]) / ratio)
-    return np.array([told.choice for told in measured], dtype=np.int64), reference_ms * ratio
+    return np.array([told.choice for told in measured], dtype=np.int64), _reference_ms(measured) * ratio
+
+
+def _reference_ms(measured: Sequence[_Told]) -> float:
+    """Return the latency of what placements were compared with."""
+    return float(np.median([told.latency_ms / told.ratio for told in measured if told.latency_ms and told.ratio]))
 
 
 class _Told(NamedTuple):

@@ -27,7 +27,7 @@ def test_it_finds_out_what_fails_and_does_without(seed):
     of = problem(layered(GROUPS, seed), 2, seed)
     table = costs(of, seed)
     best = solve_min_cut(table).device_of
-    alone = min(latency_ms(table, np.array([[0] * GROUPS, [1] * GROUPS])))
+    alone = float(min(latency_ms(table, np.array([[0] * GROUPS, [1] * GROUPS]))))
     bad = [(int(group), int(best[group])) for group in np.flatnonzero(best == 0)[:2]]
     assert bad
     forbidden = table.group_ms.copy()
@@ -39,5 +39,5 @@ def test_it_finds_out_what_fails_and_does_without(seed):
     for number in range(60):
         asked = placer.ask(1)
         found += [told(table, placement.device_of, bad) for placement in asked]
-        placer.tell([measured(number, placement, found[-1]) for placement in asked])
+        placer.tell([measured(number, placement, found[-1], alone) for placement in asked])
     assert min(found) < optimum_ms + 0.25 * (alone - optimum_ms)
