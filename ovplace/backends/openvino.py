@@ -19,6 +19,7 @@ from ovplace.core.graph import BoolArray
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
 from ovplace.core.placement import Placement
 from ovplace.errors import ModelError, PlacementError
+from ovplace.ir.exceptions import without_positions
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -346,7 +347,7 @@ class Backend:
             with self._spending("inferring_ms"):
                 request.infer()
         except RuntimeError as error:
-            text = " ".join(str(error).split())[:300]
+            text = without_positions(error)[:300]
             raise ModelError(
                 f"the model does not run on the CPU in f32, the reference of every check: {text}"
             ) from error
@@ -383,5 +384,5 @@ def _outputs(request: ov.InferRequest) -> list[Any]:
 
 
 def _failure(kind: ErrorKind, error: Exception) -> Measurement:
-    text = str(error) or type(error).__name__
-    return Measurement.failed(ErrorKind.MEMORY if isinstance(error, MemoryError) else kind_of(text, kind), text)
+    found = ErrorKind.MEMORY if isinstance(error, MemoryError) else kind_of(str(error), kind)
+    return Measurement.failed(found, without_positions(error))

@@ -7,10 +7,11 @@ from pathlib import Path
 import openvino as ov
 
 from ovplace.errors import ModelError, UsageError
+from ovplace.ir.exceptions import last_line
 from ovplace.ir.fold import fold
 from ovplace.ir.names import counted, make_unique, stabilise
 from ovplace.ir.opening import open_model
-from ovplace.ir.shapes import last_line, make_static, parse_shapes
+from ovplace.ir.shapes import make_static, parse_shapes
 from ovplace.ir.unshare import unshare_constants
 
 

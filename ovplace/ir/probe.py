@@ -9,9 +9,9 @@ from time import perf_counter
 import openvino as ov
 
 from ovplace.errors import ModelError
+from ovplace.ir.exceptions import last_line
 from ovplace.ir.inputs import as_tensor, random_inputs
 from ovplace.ir.opening import open_model
-from ovplace.ir.shapes import last_line
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import re
 import openvino as ov
 
 from ovplace.errors import ModelError, UsageError
+from ovplace.ir.exceptions import last_line
 from ovplace.ir.inputs import input_name
 
 Shape = tuple[int, ...]
@@ -63,13 +64,6 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
             f"{len(dynamic)} of {len(model.inputs)} inputs have no fixed shape; "
             f"pass --shape '{asked}' with a number in place of each ? or range"
         )
-
-
-def last_line(error: Exception | str) -> str:
-    """Return what an OpenVINO exception says, without the source positions it begins with, in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not re.match(r"Exception from|Check |FrontEnd API failed|\[ ?ERROR ?\]", line)]
-    return (told or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
 
 
 def _dimension(text: str, whole: str) -> int:

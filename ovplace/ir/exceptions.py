@@ -1,0 +1,20 @@
+"""What OpenVINO's exceptions say, without where in its source they come from."""
+
+from __future__ import annotations
+
+import re
+
+_POSITION = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:\s*")
+
+
+def last_line(error: Exception | str) -> str:
+    """Return the last line of an exception that is no source position."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not re.match(r"Exception from|Check |FrontEnd API failed|\[ ?ERROR ?\]", line)]
+    return (told or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
+
+
+def without_positions(error: Exception) -> str:
+    """Return all that an exception says in one line, without the source positions it begins with."""
+    text = " ".join(str(error).split())
+    return _POSITION.sub("", text).strip() or text or type(error).__name__
