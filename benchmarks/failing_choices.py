@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from simulated_play import Arm, Place, Played, apart, backend, build, model_of, one_thread, play, problem_of, true_ms
-from wrong_profile import PLACES
+from simulated_play import Arm, Place, apart, backend, build, model_of, one_thread, play, problem_of
+from wrong_profile import PLACES, row, so_far_ms
 
 from ovplace.backends.simulate import Backend
 from ovplace.core.costs import CostTable
@@ -46,7 +46,11 @@ def main() -> None:
             for name in arguments.placers:
                 arm = Arm(name, arguments.budget)
                 found = [one(place, arm, seed, arguments.failing) for seed in range(arguments.seeds)]
-                print(json.dumps(row(place, arm, found)), flush=True)
+                excess, failed = (
+                    np.stack([values for values, _ in found]),
+                    float(np.median([share for _, share in found])),
+                )
+                print(json.dumps(row(place, arm, excess, failed=failed)), flush=True)
 
 
 class Failing(Backend):
@@ -68,10 +72,10 @@ class Failing(Backend):
 def one(place: Place, arm: Arm, seed: int, count: int) -> tuple[FloatArray, float]:
     """Return the excess over the best after each measurement, `[budget]`, and the share of failed ones."""
     with apart(place) as own:
-        source = backend(own, seed)
-        source.__class__ = Failing
-        source.fails = drawn(own, arm, source, seed, count)  # type: ignore[attr-defined]
-        best_ms = optimum_without(own, source.fails)  # type: ignore[attr-defined]
+        source = backend(own, seed, Failing)
+        assert isinstance(source, Failing)
+        source.fails = drawn(own, arm, source, seed, count)
+        best_ms = optimum_without(own, source.fails)
         played = play(own, arm, source, seed)
     ran = [trial.measurement.ok for trial in played.measure.known.values()]
     return so_far_ms(place, played, arm.budget) / best_ms - 1, 1 - float(np.mean(ran)) if ran else 0.0
@@ -99,29 +103,6 @@ def optimum_without(place: Place, fails: BoolArray) -> float:
     allowed: CostTable = replace(table, group_ms=np.where(forbidden, np.inf, table.group_ms))
     found = solve_milp(allowed, model="full", time_limit_s=60).device_of
     return float(latency_ms(allowed, found[None])[0])
-
-
-def so_far_ms(place: Place, played: Played, budget: int) -> FloatArray:
-    value = np.full(budget + 1, np.inf)
-    value[0] = true_ms(place, [played.measure.reference.placement])[0]  # type: ignore[list-item]
-    ran = [i for i, trial in enumerate(played.trials) if trial.measurement.ok]
-    if ran:
-        values = true_ms(place, [played.trials[i].placement for i in ran])
-        np.minimum.at(value, np.array(played.counts)[ran], values)
-    return np.minimum.accumulate(value)[1:]
-
-
-def row(place: Place, arm: Arm, found: list[tuple[FloatArray, float]]) -> dict[str, object]:
-    excess = np.stack([values for values, _ in found])
-    at = [count for count in (5, 20, 100, 500, 2000) if count <= arm.budget]
-    return {
-        "model": place.model,
-        "simulated": place.machine,
-        "placer": arm.placer,
-        "median": {count: round(float(np.median(excess[:, count - 1])), 4) for count in at},
-        "worst": {count: round(float(excess[:, count - 1].max()), 4) for count in at},
-        "failed": round(float(np.median([share for _, share in found])), 2),
-    }
 
 
 if __name__ == "__main__":

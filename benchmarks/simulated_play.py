@@ -104,9 +104,9 @@ def apart(place: Place) -> Iterator[Place]:
         yield own
 
 
-def backend(place: Place, seed: int) -> Backend:
+def backend(place: Place, seed: int, kind: type[Backend] = Backend) -> Backend:
     options = {"machine": place.machine, "noise": 1.0, "seed": seed}
-    return Backend(Job(str(place.path), load(place.machine).as_devices(), options=options))
+    return kind(Job(str(place.path), load(place.machine).as_devices(), options=options))
 
 
 @cache

@@ -50,7 +50,9 @@ def main() -> None:
             for name in arguments.placers:
                 arm = Arm(name, arguments.budget)
                 found = [one(place, arm, seed, arguments.spread) for seed in range(arguments.seeds)]
-                print(json.dumps(row(place, arm, found, best_ms)), flush=True)
+                excess = np.stack([ms for ms, _ in found]) / best_ms - 1
+                own_s = float(np.median([seconds for _, seconds in found]))
+                print(json.dumps(row(place, arm, excess, own_s=own_s)), flush=True)
 
 
 def one(place: Place, arm: Arm, seed: int, spread: float) -> tuple[FloatArray, float]:
@@ -76,16 +78,18 @@ def _off(costs: FloatArray, spread: float, rng: np.random.Generator) -> FloatArr
 
 
 def so_far_ms(place: Place, played: Played, budget: int) -> FloatArray:
+    """Return the true latency of the best so far after each measurement, failed ones included, `[budget]`."""
     value = np.full(budget + 1, np.inf)
     value[0] = true_ms(place, [played.measure.reference.placement])[0]
-    placements = [trial.placement for trial in played.trials]
-    if placements:
-        np.minimum.at(value, np.array(played.counts), true_ms(place, placements))
+    ran = [i for i, trial in enumerate(played.trials) if trial.measurement.ok]
+    if ran:
+        latency_ms = true_ms(place, [played.trials[i].placement for i in ran])
+        np.minimum.at(value, np.array(played.counts)[ran], latency_ms)
     return np.minimum.accumulate(value)[1:]
 
 
-def row(place: Place, arm: Arm, found: list[tuple[FloatArray, float]], best_ms: float) -> dict[str, object]:
-    excess = np.stack([ms for ms, _ in found]) / best_ms - 1
+def row(place: Place, arm: Arm, excess: FloatArray, **beside: float) -> dict[str, object]:
+    """Return what a line says of the excess `[seeds, budget]`, and what stands beside it."""
     at = [count for count in (5, 20, 100, 500, 2000) if count <= arm.budget]
     return {
         "model": place.model,
@@ -93,7 +97,7 @@ def row(place: Place, arm: Arm, found: list[tuple[FloatArray, float]], best_ms: 
         "placer": arm.placer,
         "median": {count: round(float(np.median(excess[:, count - 1])), 4) for count in at},
         "worst": {count: round(float(excess[:, count - 1].max()), 4) for count in at},
-        "own_s": round(float(np.median([seconds for _, seconds in found])), 2),
+        **{name: round(value, 2) for name, value in beside.items()},
     }
 
 
