@@ -146,11 +146,9 @@ class Child:
             self.kill()
             code = self._process.wait()
         self._errors.seek(0)
-        words = " ".join(self._errors.read()[-400:].decode(errors="replace").split())
+        how = ending(code, self._errors.read())
         self.close()
-        number = -code if code < 0 else 0
-        how = f"killed by {signal.Signals(number).name}" if number else f"exit code {code}"
-        return ChildDiedError(f"the measuring process ended ({how}){words and ': '}{words}")
+        return ChildDiedError(f"the measuring process ended ({how})")
 
     def _read(self) -> None:
         stream = self._process.stdout
@@ -160,6 +158,13 @@ class Child:
             while True:
                 self._answers.put(pickle.load(stream))
         self._answers.put(None)
+
+
+def ending(code: int, said: bytes) -> str:
+    """Return how a process ended, by its exit code and what it last wrote to standard error."""
+    words = " ".join(said[-400:].decode(errors="replace").split())
+    how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return f"{how}: {words}" if words else how
 
 
 def guarded(act: Callable[[], Any]) -> Answer:

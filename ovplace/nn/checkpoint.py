@@ -10,11 +10,14 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from ovplace.nn.memory import keep_freed
+
 M = TypeVar("M", bound=nn.Module)
 
 
 def seeded(build: Callable[[], M], seed: int) -> M:
     """Return a new network, ready to draw, with weights of its own random stream; torch's global one is left alone."""
+    keep_freed()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = build()

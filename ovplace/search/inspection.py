@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ovplace.core.run_config import RunConfig
 from ovplace.ir.overview import InputFacts, overview
+from ovplace.measure.apart import apart
 from ovplace.search.session import PREPARED, check_settings, groups, prepare_model
 
 
@@ -53,7 +54,8 @@ def inspect(config: RunConfig) -> Inspection:
     from ovplace.ir.legal import legal_groups
 
     check_settings(config)
-    before = overview(Path(config.search.model), config.search.shape)
+    model = Path(config.search.model)
+    before = apart(f"reading '{model}'", overview, model, config.search.shape)
     with tempfile.TemporaryDirectory() as folder:
         graph = prepare_model(config, Path(folder))
         weight_bytes = (Path(folder) / PREPARED).with_suffix(".bin").stat().st_size

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ovplace.core.run_config import RunConfig
 from ovplace.devices.select import references
+from ovplace.measure.apart import apart
 from ovplace.search.session import PREPARED, check_settings, choose_devices, groups, prepare_model
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def plan(config: RunConfig) -> Plan:
         preparing_s = time.monotonic() - start
         selection = choose_devices(config)
         partition = groups(config, graph)
-        seen = None if selection.simulated else probe(Path(folder) / PREPARED, config.search.seed)
+        prepared, seen = Path(folder) / PREPARED, None
+        if not selection.simulated:
+            seen = apart("running the model on the CPU", probe, prepared, config.search.seed)
     n, alone = len(selection.devices), len(references(selection.devices))
     several = n > 1
     counts = {

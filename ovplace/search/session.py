@@ -20,6 +20,7 @@ from ovplace.core.run_config import RunConfig
 from ovplace.devices.select import Selection, among, references, select
 from ovplace.devices.variants import null_alias
 from ovplace.errors import BackendError, ModelError, UsageError
+from ovplace.measure.apart import apart
 from ovplace.measure.pool import Pool, Workplace
 from ovplace.plugins import Plugin
 from ovplace.search.events import Listener, Progress
@@ -127,7 +128,8 @@ def prepare_model(config: RunConfig, folder: Path) -> OpGraph:
 
     target = folder / PREPARED
     if not (target.exists() and (folder / CONFIG).exists()):
-        prepare(Path(config.search.model), target, config.search.shape)
+        model = Path(config.search.model)
+        apart(f"reading '{model}'", prepare, model, target, config.search.shape)
     return read_graph(target)
 
 
