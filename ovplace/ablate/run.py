@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ovplace.ablate import progress
@@ -13,7 +14,7 @@ from ovplace.ablate.page import markdown
 from ovplace.ablate.plan import Ablation, Run
 from ovplace.ablate.progress import State, state
 from ovplace.ablate.summary import cells
-from ovplace.errors import InterruptedRunError, StoreError
+from ovplace.errors import InterruptedRunError, StoreError, UsageError
 from ovplace.search.events import Listener, Progress, silent
 from ovplace.search.result import write_json
 
@@ -21,22 +22,25 @@ SCHEMA = 1
 Data = dict[str, Any]
 
 
-def ablate(ablation: Ablation, jobs: int, listener: Listener = silent) -> Data:
+def ablate(ablation: Ablation, jobs: int, listener: Listener = silent, only: str = "*") -> Data:
     """Run what is not finished; return what `ablation.json` holds.
 
     Args:
         ablation: what to run.
         jobs: simulated runs at the same time.
         listener: is told each model that is built and each run that ends.
+        only: pattern of the run folders, below that of the ablation, that are to be run now.
 
     Raises:
+        UsageError: no folder fits the pattern.
         InterruptedRunError: Ctrl-C; the same call goes on, and the table has what is finished.
         ModelError: a recipe's model cannot be written.
         StoreError: the folder cannot be written.
     """
+    chosen = _chosen(ablation, only)
     try:
         _build_models(ablation, listener)
-        _run(ablation.runs, jobs, listener)
+        _run(chosen, jobs, listener)
     except KeyboardInterrupt as error:
         done = Counter(run["status"] for run in table(ablation)["runs"])["finished"]
         raise InterruptedRunError(
@@ -67,6 +71,15 @@ def table(ablation: Ablation) -> Data:
         raise StoreError(f"cannot write '{ablation.out}': {error.strerror}; choose another folder with -o") from error
     write_json(ablation.out / "ablation.json", data)
     return data
+
+
+def _chosen(ablation: Ablation, only: str) -> list[Run]:
+    """Return the runs that fit a pattern such as `*/resnet-50/*`; a star stands for anything, slashes included."""
+    paths = {run.folder.relative_to(ablation.out).as_posix(): run for run in ablation.runs}
+    chosen = [run for path, run in paths.items() if fnmatchcase(path, only)]
+    if not chosen:
+        raise UsageError(f"--only '{only}' fits no run of '{ablation.name}'; the first one is '{next(iter(paths))}'")
+    return chosen
 
 
 def _build_models(ablation: Ablation, listener: Listener) -> None:

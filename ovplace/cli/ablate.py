@@ -35,6 +35,12 @@ def _complete(_: click.Context, __: click.Parameter, start: str) -> list[Complet
 @click.option(
     "--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change the base of all variants; repeatable."
 )
+@click.option(
+    "--only",
+    default="*",
+    metavar="PATTERN",
+    help="Run now only what fits VARIANT/MODEL/MACHINE/SEED, with * for anything; the rest stays open.",
+)
 @click.option("--table-only", is_flag=True, help="Run nothing, show what is finished.")
 @options.as_json
 @options.common
@@ -46,6 +52,7 @@ def command(
     output: str | None,
     jobs: int,
     settings: tuple[str, ...],
+    only: str,
     table_only: bool,
     as_json: bool,
 ) -> None:
@@ -64,7 +71,7 @@ def command(
         _show(table(ablation), as_json)
         return
     with listening(talk) as listener:
-        data = ablate(ablation, jobs, listener)
+        data = ablate(ablation, jobs, listener, only)
     _show(data, as_json)
     _check(data)
 

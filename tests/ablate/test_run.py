@@ -16,7 +16,7 @@ from ovplace.ablate.execute import _explained
 from ovplace.ablate.plan import plan
 from ovplace.ablate.progress import state
 from ovplace.ablate.run import ablate, table
-from ovplace.errors import InterruptedRunError
+from ovplace.errors import InterruptedRunError, UsageError
 from ovplace.search.finished import open_finished
 from ovplace.search.run import run as search
 
@@ -73,6 +73,18 @@ def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
         quiet = [t.measurement.median_ms for t in store.trials() if not t.placement.is_uniform]
     single_ms = found.latency_ms / found.to_single
     assert found.found_to_single == pytest.approx(min(quiet) / single_ms, rel=1e-9)
+
+
+def test_a_part_is_run_now_and_the_rest_later(case, tmp_path):
+    ablation = plan(case.file, tmp_path / "out")
+    part = ablate(ablation, 1, only="cuts/*/3")
+    assert [(run["variant"], run["seed"]) for run in part["runs"] if run["status"] == "finished"] == [("cuts", 3)]
+    assert [run["status"] for run in part["runs"]].count("open") == 3
+    told = []
+    ablate(ablation, 1, told.append, only="full/*")
+    assert (told[-1].done, told[-1].total) == (2, 2)
+    with pytest.raises(UsageError, match=r"--only 'cut/\*' fits no run of 'quick'; the first one is 'full/small/"):
+        ablate(ablation, 1, only="cut/*")
 
 
 def test_a_failing_run_is_a_row_and_the_others_go_on(finished, case, tmp_path):
