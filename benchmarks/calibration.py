@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
 from scipy.optimize import least_squares
 
 from ovplace import zoo
@@ -90,9 +89,8 @@ def built() -> Iterator[list[Model]]:
 
 
 def build(name: str, folder: Path) -> Model:
-    recipe = zoo.recipe(name)
     source, target = folder / f"{name}.source.xml", folder / f"{name}.xml"
-    ov.save_model(recipe.build(recipe.Config(**OPTIONS.get(name, {}))), source, compress_to_fp16=False)
+    zoo.save(name, zoo.recipe(name).Config(**OPTIONS.get(name, {})), source)
     prepare(source, target)
     graph = read_graph(target)
     return Model(own_name(target), graph, legal_groups(graph))

@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
 
 from ovplace import plugins, zoo
 from ovplace.core.problem import Problem
@@ -59,10 +58,10 @@ def main() -> None:
 def cases() -> Iterator[Problem]:
     """Yield the problems, with the costs of their machine."""
     for name, options, machine_name in CASES:
-        recipe, machine = zoo.recipe(name), load(machine_name)
+        machine = load(machine_name)
         with tempfile.TemporaryDirectory() as folder:
             built, prepared = Path(folder) / "built.xml", Path(folder) / "prepared.xml"
-            ov.save_model(recipe.build(recipe.Config(**options)), built, compress_to_fp16=False)
+            zoo.save(name, zoo.recipe(name).Config(**options), built)
             prepare(built, prepared)
             graph = read_graph(prepared)
         problem = make_problem(RunConfig(), graph, machine.as_devices(), machine.supported(graph))

@@ -73,18 +73,15 @@ def random_problem(n: int):  # noqa: ANN201
 
 
 def model_problem(name: str):  # noqa: ANN201
-    import openvino as ov
-
     from ovplace import zoo
     from ovplace.core.device import Device
     from ovplace.core.run_config import RunConfig, SearchConfig
     from ovplace.ir.read import read_graph
     from ovplace.search.session import make_problem
 
-    recipe = zoo.recipe(name)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.xml"
-        ov.save_model(recipe.build(recipe.Config()), file, compress_to_fp16=True)  # as the paper's graphs are
+        zoo.save(name, zoo.recipe(name).Config(), file, fp16=True)  # as the paper's graphs are
         graph = read_graph(file)
     devices = (Device("GPU", "GPU", {}), Device("CPU", "CPU", {}))
     settings = RunConfig(search=SearchConfig(placer="hsdag", coarsener="none"))

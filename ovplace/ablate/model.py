@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ovplace import zoo
 from ovplace.ablate.labels import folder_name
@@ -94,21 +93,11 @@ def build(model: Model, out: Path) -> bool:
         return False
     new = target.parent / "new"
     try:
-        new.mkdir(parents=True, exist_ok=True)
-        _save(model, new / target.name)
+        config = fill(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
+        zoo.save(model.recipe, config, new / target.name)
         for suffix in (".bin", ".xml"):  # the .xml last: where it is, both are
             (new / target.name).with_suffix(suffix).replace(target.with_suffix(suffix))
         shutil.rmtree(new)
-    except (OSError, RuntimeError) as error:
-        raise ModelError(
-            f"cannot write '{target}': {str(error).splitlines()[0]}; choose another folder with -o"
-        ) from error
+    except OSError as error:
+        raise ModelError(f"cannot write '{target}': {error.strerror}; choose another folder with -o") from error
     return True
-
-
-def _save(model: Model, path: Path) -> None:
-    import openvino as ov
-
-    recipe: Any = zoo.recipe(model.recipe)
-    config = fill(recipe.Config, dict(model.options), model.recipe)
-    ov.save_model(recipe.build(config), path, compress_to_fp16=False)

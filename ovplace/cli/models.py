@@ -57,9 +57,10 @@ def build(
     recipes = [zoo.recipe(name) for name in names]
     configs = [_config(name, recipe, settings) for name, recipe in zip(names, recipes, strict=True)]
     built = []
-    for name, recipe, config in zip(names, recipes, configs, strict=True):
+    for name, config in zip(names, configs, strict=True):
         talk.say(f"building {name}")
-        built.append(_save(recipe.build(config), Path(output) / f"{name}.xml", fp16))
+        path = Path(output) / f"{name}.xml"
+        built.append(_written(path, len(zoo.save(name, config, path, fp16).get_ops())))
         if not as_json:
             click.echo(built[-1]["path"])
     if as_json:
@@ -93,16 +94,5 @@ def _config(name: str, recipe: Any, texts: tuple[str, ...]) -> Any:
     return fill(recipe.Config, values, name)
 
 
-def _save(model: Any, path: Path, fp16: bool) -> dict[str, Any]:
-    import openvino as ov
-
-    from ovplace.errors import ModelError
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ov.save_model(model, path, compress_to_fp16=fp16)
-    except (OSError, RuntimeError) as error:
-        raise ModelError(
-            f"cannot write '{path}': {str(error).splitlines()[0]}; choose another folder with -o"
-        ) from error
-    return {"path": str(path), "ops": len(model.get_ops()), "weight_bytes": path.with_suffix(".bin").stat().st_size}
+def _written(path: Path, ops: int) -> dict[str, Any]:
+    return {"path": str(path), "ops": ops, "weight_bytes": path.with_suffix(".bin").stat().st_size}

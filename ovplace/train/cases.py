@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
 
 from ovplace import zoo
 from ovplace.core.costs import CostTable
@@ -110,10 +109,9 @@ def _known_ms(costs: CostTable, solver_s: float) -> tuple[float, float]:
 
 
 def _read(graph: Graph) -> OpGraph:
-    recipe = zoo.recipe(graph.recipe)
-    model = recipe.build(fill(recipe.Config, dict(graph.options), graph.recipe))
+    config = fill(zoo.recipe(graph.recipe).Config, dict(graph.options), graph.recipe)
     with tempfile.TemporaryDirectory() as folder:
         built, prepared = Path(folder) / "built.xml", Path(folder) / "prepared.xml"
-        ov.save_model(model, built, compress_to_fp16=False)
+        zoo.save(graph.recipe, config, built)
         prepare(built, prepared)
         return read_graph(prepared)

@@ -9,8 +9,12 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from ovplace.errors import UsageError
+from ovplace.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    import openvino as ov
 
 _HELPERS = ("layers", "sequence_layers")
 
@@ -30,3 +34,28 @@ def recipe(name: str) -> ModuleType:
     if name not in names():
         raise UsageError(f"unknown model '{name}'; there are: {', '.join(names())}")
     return importlib.import_module(f"ovplace.zoo.{name.replace('-', '_')}")
+
+
+def save(name: str, config: object, path: Path, fp16: bool = False) -> ov.Model:
+    """Build a recipe's model, write it as IR, its weights in f32 or f16, and return it.
+
+    Args:
+        name: of the recipe.
+        config: one of the recipe's `Config`.
+        path: of the .xml; its folder is made.
+        fp16: whether to compress the weights.
+
+    Raises:
+        ModelError: it cannot be written.
+    """
+    import openvino as ov
+
+    model: ov.Model = recipe(name).build(config)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ov.save_model(model, path, compress_to_fp16=fp16)
+    except (OSError, RuntimeError) as error:
+        raise ModelError(
+            f"cannot write '{path}': {str(error).splitlines()[0]}; choose another folder with -o"
+        ) from error
+    return model
