@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -73,6 +73,7 @@ class Placer:
         self._queue: list[list[int]] = []
         self._asked: list[list[int]] = []
         self._told: list[_Told] = []
+        self._known: set[str] = set()  # hashes of what was told
         self._first: Certificate | None = None
         self._trust: tuple[int, Trust | None] = (0, None)  # of so many first trials; no state, as these say what it is
 
@@ -94,6 +95,7 @@ class Placer:
     def tell(self, trials: Sequence[Trial]) -> None:
         """Keep the latencies."""
         self._told += [_told(choice, trial) for choice, trial in zip(self._asked, trials, strict=True)]
+        self._known.update(self._problem.lift(choice).hash for choice in self._asked)
 
     def state(self) -> State:
         """Return what was told, what waits, and how many weights were solved."""
@@ -104,33 +106,33 @@ class Placer:
         data: Any = state
         self._solved, self._queue, self._asked = data["solved"], data["queue"], data["asked"]
         self._told = [_Told(*told) for told in data["told"]]
+        self._known = {self._problem.lift(told.choice).hash for told in self._told}
 
     def _new(self) -> list[list[int]]:
         """Return what is new to measure: optima of the model as it is known, else as it might be, else a neighbour."""
         table, weights = self._wary(self._fitted()), self._config.weights
-        known = {self._problem.lift(told.choice).hash for told in self._told}
         while self._solved < self._config.sweeps * len(weights):
             weight = weights[self._solved % len(weights)]
             self._solved += 1
-            if fresh := self._fresh(candidates(table, weight), known):
+            if fresh := self._fresh(candidates(table, weight)):
                 return fresh
         rng = generator(self._problem.seed, "placer", "min_cut", len(self._told))
         for _ in range(self._config.draws):
-            if fresh := self._fresh(candidates(self._drawn(table, rng)), known):
+            if fresh := self._fresh(candidates(self._drawn(table, rng))):
                 return fresh[:1]
-        return next((fresh for near in self._nearby(table) if (fresh := self._fresh(near, known)[:1])), [])
+        return next((fresh for near in self._nearby(table) if (fresh := self._fresh(near)[:1])), [])
 
     def _nearby(self, table: CostTable) -> Iterator[Iterable[IntArray]]:
         """Yield the neighbours of each placement measured, the best one first; the fastest by the model lead."""
         for told in sorted(self._told, key=lambda told: np.inf if told.ratio is None else told.ratio):
             yield ranked(table, moves(table, np.array(told.choice, dtype=np.int64)))
 
-    def _fresh(self, choices: Iterable[IntArray], known: Set[str]) -> list[list[int]]:
-        """Return those of the choices that stand for placements not known yet, each once."""
+    def _fresh(self, choices: Iterable[IntArray]) -> list[list[int]]:
+        """Return those of the choices that stand for placements not told yet, each once."""
         fresh: dict[str, list[int]] = {}
         for choice in choices:
             fresh.setdefault(self._problem.lift(choice).hash, choice.tolist())
-        return [choice for key, choice in fresh.items() if key not in known]
+        return [choice for key, choice in fresh.items() if key not in self._known]
 
     def _drawn(self, table: CostTable, rng: np.random.Generator) -> CostTable:
         """Return the table with every cost multiplied by a log-normal number of spread `doubt`."""
