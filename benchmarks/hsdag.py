@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from calibration import MACHINE, PUBLISHED_MS
-from simulated_play import Arm, Measure, Place, apart, backend, build, one_thread, optimum, true_ms
+from simulated_play import Arm, Measure, Place, apart, backend, build, one_thread, optimum, true_ms, workers
 from simulated_play import play as play_arm
 
 from ovplace import zoo
@@ -61,8 +59,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         build(arguments.models, Path(folder))
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(arguments.jobs, mp_context=spawn, initializer=one_thread) as pool:
+        with workers(arguments.jobs, one_thread) as pool:
             for model in arguments.models:
                 place = Place(folder, model, arguments.machine)
                 optimum_ms, bound_ms = pool.submit(optimum, place).result()

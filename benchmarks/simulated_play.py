@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -14,6 +17,7 @@ import numpy as np
 from calibration import build as build_model
 
 from ovplace import plugins
+from ovplace.ablate.execute import ONE_THREAD
 from ovplace.backends.simulate import Backend
 from ovplace.core.costs import CostTable
 from ovplace.core.graph import FloatArray, OpGraph
@@ -80,6 +84,12 @@ class Played:
     own_s: list[float] = field(default_factory=list)
     total_s: float = 0.0
     ended: str = "budget"
+
+
+def workers(jobs: int, prepare: Callable[[], None]) -> ProcessPoolExecutor:
+    """Return fresh processes that have one thread each, numpy's linear algebra included."""
+    os.environ.update(ONE_THREAD)  # read when numpy is imported, which these processes have yet to do
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=prepare)
 
 
 def one_thread() -> None:

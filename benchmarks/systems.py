@@ -50,6 +50,7 @@ from simulated_play import (
     optimum,
     play,
     true_ms,
+    workers,
 )
 from systems_table import BUDGETS, PROVEN, budget_of, tables
 
@@ -170,8 +171,7 @@ class Bench:
         return Place(str(self._folder), search.model, search.machine)
 
     def _new_pool(self) -> ProcessPoolExecutor:
-        spawn = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._jobs, mp_context=spawn, initializer=prepare_process)
+        return workers(self._jobs, prepare_process)
 
     def _submit(self, work: Callable[..., Row], *arguments: object) -> Future[Row]:
         try:
