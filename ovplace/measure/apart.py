@@ -15,6 +15,9 @@ from ovplace.measure.child import ending
 
 T = TypeVar("T")
 
+_EXPORT = "export the model anew, with another version of the exporter if need be"
+_MEMORY = "is there enough memory?"  # the kernel kills what takes the last of it
+
 
 def apart(doing: str, act: Callable[..., T], *arguments: object) -> T:
     """Return what a function returns in a fresh interpreter; starting that takes about 0.3 s.
@@ -41,8 +44,9 @@ def apart(doing: str, act: Callable[..., T], *arguments: object) -> T:
     try:
         value, error = pickle.loads(done.stdout)
     except Exception:  # half an answer can raise anything
-        text = f"OpenVINO crashed while {doing} ({ending(done.returncode, done.stderr)})"
-        raise ModelError(f"{text}; export the model anew, with another version of the exporter if need be") from None
+        how = ending(done.returncode, done.stderr)
+        hint = _MEMORY if how.startswith("killed by SIGKILL") else _EXPORT
+        raise ModelError(f"OpenVINO crashed while {doing} ({how}); {hint}") from None
     if error is not None:
         raise error
     found: T = value

@@ -16,7 +16,7 @@ def keep_freed() -> None:
     """Let glibc keep up to 256 MiB of freed memory, once a process; other C libraries are left as they are.
 
     By default it returns tensors of some megabytes when they are freed, and the kernel hands out their pages anew, one
-    by one: up to 65,000 page faults in an update of HSDAG on BERT, an eighth of its time.
+    by one: up to 65,000 page faults in an episode of HSDAG on BERT, a tenth of its time.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

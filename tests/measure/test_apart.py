@@ -20,10 +20,15 @@ def test_the_value_comes_back_whatever_is_printed():
 
 @pytest.mark.parametrize(
     ("act", "arguments", "how"),
-    [(os.abort, (), "killed by SIGABRT"), (os.kill, (0, 11), "killed by SIGSEGV"), (os._exit, (0,), "exit code 0")],
+    [
+        (os.abort, (), r"killed by SIGABRT.*\); export"),
+        (os.kill, (0, 11), r"killed by SIGSEGV\); export"),
+        (os.kill, (0, 9), r"killed by SIGKILL\); is there enough memory"),
+        (os._exit, (0,), r"exit code 0\); export"),
+    ],
 )
 def test_a_crash_is_one_line(act, arguments, how):
-    with pytest.raises(ModelError, match=rf"^OpenVINO crashed while reading 'x\.onnx' \({how}.*\); export .*$"):
+    with pytest.raises(ModelError, match=rf"^OpenVINO crashed while reading 'x\.onnx' \({how}.*$"):
         apart("reading 'x.onnx'", act, *arguments)
 
 
