@@ -11,16 +11,13 @@ measurements that failed. The fastest single device counts from the beginning, s
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-from simulated_play import Arm, Place, apart, backend, build, model_of, one_thread, play, problem_of
-from wrong_profile import PLACES, row, so_far_ms
+from simulated_play import Arm, Place, apart, backend, model_of, play, problem_of
+from wrong_profile import options, places, row, so_far_ms
 
 from ovplace.backends.simulate import Backend
 from ovplace.core.costs import CostTable
@@ -32,25 +29,14 @@ from ovplace.seeds import generator
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--failing", type=int, default=3)
-    parser.add_argument("--placers", nargs="+", default=["min_cut", "local_search"])
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--budget", type=int, default=100)
-    arguments = parser.parse_args()
-    one_thread()
-    with tempfile.TemporaryDirectory() as folder:
-        build(sorted({model for model, _ in PLACES}), Path(folder))
-        for model, machine in PLACES:
-            place = Place(folder, model, machine)
-            for name in arguments.placers:
-                arm = Arm(name, arguments.budget)
-                found = [one(place, arm, seed, arguments.failing) for seed in range(arguments.seeds)]
-                excess, failed = (
-                    np.stack([values for values, _ in found]),
-                    float(np.median([share for _, share in found])),
-                )
-                print(json.dumps(row(place, arm, excess, failed=failed)), flush=True)
+    arguments = options(__doc__, "--failing", 3, ["min_cut", "local_search"])
+    for place in places():
+        for name in arguments.placers:
+            arm = Arm(name, arguments.budget)
+            found = [one(place, arm, seed, arguments.failing) for seed in range(arguments.seeds)]
+            excess = np.stack([values for values, _ in found])
+            failed = float(np.median([share for _, share in found]))
+            print(json.dumps(row(place, arm, excess, failed=failed)), flush=True)
 
 
 class Failing(Backend):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,24 +35,35 @@ KINDS = ("group_ms", "saving_ms", "latency_ms", "ms_per_byte", "submodel_ms")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--spread", type=float, default=0.5)
-    parser.add_argument("--placers", nargs="+", default=["min_cut", "milp", "etf", "hsdag", "placeto", "local_search"])
+    placers = ["min_cut", "milp", "etf", "hsdag", "placeto", "local_search"]
+    arguments = options(__doc__, "--spread", 0.5, placers)
+    for place in places():
+        best_ms, _ = optimum(place)
+        for name in arguments.placers:
+            arm = Arm(name, arguments.budget)
+            found = [one(place, arm, seed, arguments.spread) for seed in range(arguments.seeds)]
+            excess = np.stack([ms for ms, _ in found]) / best_ms - 1
+            own_s = float(np.median([seconds for _, seconds in found]))
+            print(json.dumps(row(place, arm, excess, own_s=own_s)), flush=True)
+
+
+def options(about: str, own: str, value: float, placers: Sequence[str]) -> argparse.Namespace:
+    """Return what the command line says: an option of the benchmark's own, placers, seeds, budget."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(own, type=type(value), default=value)
+    parser.add_argument("--placers", nargs="+", default=placers)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=100)
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def places() -> Iterator[Place]:
+    """Build the models, and yield each with its machine."""
     one_thread()
     with tempfile.TemporaryDirectory() as folder:
         build(sorted({model for model, _ in PLACES}), Path(folder))
         for model, machine in PLACES:
-            place = Place(folder, model, machine)
-            best_ms, _ = optimum(place)
-            for name in arguments.placers:
-                arm = Arm(name, arguments.budget)
-                found = [one(place, arm, seed, arguments.spread) for seed in range(arguments.seeds)]
-                excess = np.stack([ms for ms, _ in found]) / best_ms - 1
-                own_s = float(np.median([seconds for _, seconds in found]))
-                print(json.dumps(row(place, arm, excess, own_s=own_s)), flush=True)
+            yield Place(folder, model, machine)
 
 
 def one(place: Place, arm: Arm, seed: int, spread: float) -> tuple[FloatArray, float]:
