@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import traceback
@@ -44,13 +45,20 @@ def apart(doing: str, act: Callable[..., T], *arguments: object) -> T:
     try:
         value, error = pickle.loads(done.stdout)
     except Exception:  # half an answer can raise anything
-        how = ending(done.returncode, done.stderr)
-        hint = _MEMORY if how.startswith("killed by SIGKILL") else _EXPORT
-        raise ModelError(f"OpenVINO crashed while {doing} ({how}); {hint}") from None
+        raise ModelError(_death(doing, done.returncode, done.stderr)) from None
     if error is not None:
         raise error
     found: T = value
     return found
+
+
+def _death(doing: str, code: int, said: bytes) -> str:
+    """Return what to say of a process without an answer: only one that was killed is a crash of OpenVINO."""
+    how = ending(code, said)
+    if code >= 0:
+        return f"the process {doing} ended without an answer ({how}); run again with --debug and report it"
+    hint = _MEMORY if -code == signal.SIGKILL else _EXPORT  # Windows has neither negative codes nor SIGKILL
+    return f"OpenVINO crashed while {doing} ({how}); {hint}"
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ M = TypeVar("M", bound=nn.Module)
 
 def seeded(build: Callable[[], M], seed: int) -> M:
     """Return a new network, ready to draw, with weights of its own random stream; torch's global one is left alone."""
-    keep_freed()
+    keep_freed()  # here, as every network comes this way
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = build()

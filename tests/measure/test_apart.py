@@ -24,12 +24,16 @@ def test_the_value_comes_back_whatever_is_printed():
         (os.abort, (), r"killed by SIGABRT.*\); export"),
         (os.kill, (0, 11), r"killed by SIGSEGV\); export"),
         (os.kill, (0, 9), r"killed by SIGKILL\); is there enough memory"),
-        (os._exit, (0,), r"exit code 0\); export"),
     ],
 )
 def test_a_crash_is_one_line(act, arguments, how):
     with pytest.raises(ModelError, match=rf"^OpenVINO crashed while reading 'x\.onnx' \({how}.*$"):
         apart("reading 'x.onnx'", act, *arguments)
+
+
+def test_a_process_that_ends_by_itself_is_not_taken_for_a_crash_of_openvino():
+    with pytest.raises(ModelError, match=r"^the process reading 'x' ended without an answer \(exit code 0\); run"):
+        apart("reading 'x'", os._exit, 0)
 
 
 def test_errors_come_back_as_they_are():
