@@ -40,7 +40,9 @@ ARMS = {
     "paper, co-located, 2000": Arm(
         "hsdag", 2000, "colocate", {"preset": "paper", "nodes": "groups", "grouping": "fixed"}
     ),
+    "paper with log reward, 2000": Arm("hsdag", 2000, "none", {"preset": "paper", "reward": "log"}),
     "random, 2000": Arm("random", 2000, "none"),
+    "random, each operation by itself, 2000": Arm("random", 2000, "none", {"independent": 1.0}),
     "tuned, 200": Arm("hsdag", 200),
     "tuned without uniform placements and cost model, 200": Arm("hsdag", 200, settings=ALONE),
     "min_cut, 200": Arm("min_cut", 200),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ovplace.core.costs import CostTable, Traffic
+from ovplace.core.dag import lowest_connected
 from ovplace.core.graph import BoolArray, FloatArray, IntArray, OpGraph
 from ovplace.core.problem import Problem
 from ovplace.cost.links import Links
@@ -167,9 +168,10 @@ def calibrated(table: CostTable, whole_ms: FloatArray) -> CostTable:
     factor a device. No placement costs less than nothing: the savings at a group stay below twice its own time.
     """
     group_ms, saving_ms = np.array(table.group_ms), np.array(table.saving_ms)
+    pieces = len(np.unique(lowest_connected(table.n_groups, table.edges)))  # submodels of a single device
     for d in range(table.n_devices):
         work = group_ms[:, d].sum()
-        target = whole_ms[d] - table.submodel_ms[d]
+        target = whole_ms[d] - pieces * table.submodel_ms[d]
         if not np.isfinite(work) or not np.isfinite(whole_ms[d]) or work <= 0:
             saving_ms[:, d] = _bounded(table.edges, group_ms[:, d], saving_ms[:, d])
             continue
@@ -197,7 +199,7 @@ def _scale(edges: IntArray, group_ms: FloatArray, saving_ms: FloatArray, wanted_
 def _bounded(edges: IntArray, group_ms: FloatArray, saving_ms: FloatArray) -> FloatArray:
     """Return savings `[Q]` of which half of those at each group sum to 95 % of its time at most."""
     halves = np.bincount(edges.reshape(-1), np.tile(saving_ms, 2) / 2, minlength=len(group_ms))
-    room = np.minimum(1.0, np.divide(0.95 * group_ms, halves, out=np.ones_like(halves), where=halves > 0))
+    room = np.minimum(1.0, np.divide(0.95 * group_ms, halves, out=np.ones_like(group_ms), where=halves > 0))
     return np.asarray(saving_ms * np.minimum(room[edges[0]], room[edges[1]]))
 
 

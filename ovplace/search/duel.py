@@ -52,10 +52,11 @@ def decide(measurer: Measurer, baselines: Sequence[Baseline], trials: Sequence[T
     """Choose the best placement and the best baseline, let them fight, and say which is the answer."""
     session = measurer.session
     rivals = _rivals(baselines)
-    finalists = _finalists(trials, baselines, session.config.duel.finalists)
+    others = _others(trials, baselines)
+    finalists = [trial for trial in others if trial.measurement.ok][: session.config.duel.finalists]
     champion = _play_off(measurer, finalists, rivals[0], listener)
     if champion is None:
-        return Duel(_keep(rivals[0], "no other placement worked" if trials else "there was nothing else to try"))
+        return Duel(_keep(rivals[0], f"no other placement {'worked' if others else 'was tried'}"))
     return _fight(measurer, champion, rivals, baselines, listener)
 
 
@@ -70,14 +71,14 @@ def _rivals(baselines: Sequence[Baseline]) -> list[Baseline]:
     return sorted((b for b in distinct.values() if b.ratio <= CLOSE * best), key=lambda b: b.ratio)
 
 
-def _finalists(trials: Sequence[Trial], baselines: Sequence[Baseline], count: int) -> list[Trial]:
-    """Return the best trials, one a placement, that are not baselines anyway."""
+def _others(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
+    """Return the trials that are not baselines anyway, one a placement, the best first."""
     known = {b.placement.hash for b in baselines if b.competes and b.placement}
     distinct: dict[str, Trial] = {}
     for trial in sorted(trials, key=lambda t: t.ratio):
-        if trial.measurement.ok and trial.placement.hash not in known:
+        if trial.placement.hash not in known:
             distinct.setdefault(trial.placement.hash, trial)
-    return list(distinct.values())[:count]
+    return list(distinct.values())
 
 
 def _play_off(

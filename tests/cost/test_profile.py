@@ -11,7 +11,7 @@ from ovplace.core.partition import Partition
 from ovplace.cost.links import Alone, Links, Split, fit_links, link_intervals
 from ovplace.cost.model import latency_ms, pairwise_ms
 from ovplace.cost.profile import Layout, Task, Times, assemble, calibrated
-from ovplace.testing.graphs import layered, problem
+from ovplace.testing.graphs import graph, layered, problem
 
 D = 2
 
@@ -52,6 +52,15 @@ def test_the_true_costs_come_back(seed):
     np.testing.assert_allclose(found.group_ms, of.costs.group_ms, rtol=1e-5)
     np.testing.assert_allclose(found.saving_ms, of.costs.saving_ms, rtol=1e-4, atol=1e-5)
     assert found.source == "measured here"
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_groups_without_edges_have_costs_too(n):
+    of = problem(graph(["Sin"] * n, []), D, 0)
+    layout = Layout.of(of, 64)
+    found = assemble(of, layout, timed(of, layout, everything(layout)), links_of(of.costs), whole(of.costs))
+    np.testing.assert_allclose(found.group_ms, of.costs.group_ms, rtol=1e-5)
+    assert found.saving_ms.shape == (0, D)
 
 
 def test_a_wrong_time_is_seen():

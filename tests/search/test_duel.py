@@ -139,6 +139,14 @@ def test_finalists_that_do_not_work_again_leave_the_baseline():
     assert "no other placement worked" in verdict.notes
 
 
+def test_trials_of_nothing_but_baselines_are_not_called_failures():
+    alone = Placement.uniform(OPS, NAMES[1], NAMES)
+    for trials in ([], [Trial(0, alone, Measurement((11.0,), (1,)), 1.1, "test")]):
+        verdict = fight(World(0.8, 0), trials).verdict
+        assert (verdict.status, verdict.ratio) == ("baseline", None)
+        assert "no other placement was tried" in verdict.notes
+
+
 def test_a_finalist_that_is_lost_in_the_duel_leaves_the_baseline():
     world, trials = World(0.8, 0), splits(1)
     asked = []
