@@ -104,7 +104,8 @@ class Backend:
     def supported(self) -> BoolArray:
         """Return which device of the job can run which operation, `[N, D]`, by `Core.query_model`.
 
-        The answer holds for the whole model on that device, so it is a filter; measuring confirms.
+        The answer holds for the whole model on that device, or for large parts of it where there is none for the
+        whole, so it is a filter; measuring confirms.
         """
         ops = self._model.get_ordered_ops()
         table = np.zeros((len(ops), len(self._job.devices)), dtype=bool)
@@ -359,11 +360,9 @@ class Backend:
         The GPU plugin answers under the name it was first used by, whichever alias is asked.
         """
         from ovplace.devices.emulated_faults import is_faulty
+        from ovplace.ir.support import supported_names
 
-        try:
-            known = set(self._core.query_model(self._model, device.name))
-        except RuntimeError:
-            return set()
+        known = supported_names(self._model, lambda model: set(self._core.query_model(model, device.name)))
         if device.emulated:
             known -= {op.get_friendly_name() for op in self._model.get_ops() if is_faulty(op)}
         return known

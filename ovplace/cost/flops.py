@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.core.graph import FloatArray, OpGraph, Shape
+from ovplace.core.kinds import RANDOM
 
 VIEWS = frozenset({"Parameter", "Constant", "Result", "Reshape", "Squeeze", "Unsqueeze", "ShapeOf", "Assign"})
 """What runs no kernel: it is data, or another look at the same memory."""
@@ -36,7 +37,6 @@ _PER_ELEMENT: Mapping[str, float] = {
 }  # fmt: skip
 """Arithmetic for each output element, about what vectorised code takes; 1 for types that are not listed."""
 
-_RANDOM = frozenset({"RandomUniform", "Multinomial"})
 _ROOTS = frozenset({"Parameter", "ReadValue", "Result"})
 _WEIGHT_PORTS = {"LSTMSequence": (4, 5), "GRUSequence": (3, 4), "RNNSequence": (3, 4)} | {
     "LSTMCell": (3, 4), "GRUCell": (2, 3), "RNNCell": (2, 3),
@@ -89,7 +89,7 @@ def constant_bytes(graph: OpGraph) -> dict[int, int]:
         kind, sources = graph.types[op], graph.predecessors[op]
         if kind == "Constant":
             stored[op] = size.get(op, 0)
-        elif sources and kind not in _ROOTS | _RANDOM and all(source in stored for source in sources):
+        elif sources and kind not in _ROOTS | RANDOM and all(source in stored for source in sources):
             stored[op] = sum(stored[source] for source in sources)
     return stored
 

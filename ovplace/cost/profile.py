@@ -247,7 +247,7 @@ def _of_groups(
     ends = np.sort(unit[edges], axis=0)
     inside = ends[0] == ends[1]
     smaller = np.minimum(group_ms[edges[0]], group_ms[edges[1]])
-    saving_ms = np.where(inside[:, None] & np.isfinite(smaller), relative * smaller, 0.0)
+    saving_ms = relative * np.where(inside[:, None] & np.isfinite(smaller), smaller, 0.0)
     for d in range(unit_ms.shape[1]):
         saving_ms[:, d] = _bounded(edges, group_ms[:, d], saving_ms[:, d])
         lost = np.bincount(ends[0][inside], saving_ms[inside, d], minlength=len(unit_ms))

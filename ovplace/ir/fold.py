@@ -5,11 +5,11 @@ from __future__ import annotations
 import openvino as ov
 from openvino.passes import ConstantFolding, Manager
 
+from ovplace.core.kinds import RANDOM
 from ovplace.ir.bodies import all_models
 from ovplace.ir.tensors import elements, tensor_bytes
 
 _KEEP = "DisableConstantFolding_0"  # the rt_info key that ov::pass::ConstantFolding asks for (openvino 2026.4.1)
-_RANDOM = ("RandomUniform", "Multinomial")
 _SMALL_ELEMENTS = 8
 _BIG_BYTES = 1 << 20
 
@@ -46,7 +46,7 @@ def _computed_from(ops: list[ov.Node], roots: tuple[str, ...]) -> set[str]:
     found: set[str] = set()
     for op in ops:
         sources = [port.get_node().get_name() for port in op.input_values()]
-        computed = bool(sources) and found.issuperset(sources) and op.get_type_name() not in _RANDOM
+        computed = bool(sources) and found.issuperset(sources) and op.get_type_name() not in RANDOM
         if op.get_type_name() in roots or computed:
             found.add(op.get_name())
     return found

@@ -8,9 +8,9 @@ import numpy as np
 
 from ovplace.core.dag import connected_labels
 from ovplace.core.graph import OpGraph
+from ovplace.core.kinds import FREE, RANDOM
 from ovplace.core.partition import Partition
 from ovplace.ir.detours import detour_pairs
-from ovplace.ir.kinds import FREE, RANDOM
 from ovplace.ir.state import state_pairs, state_paths
 
 _VECTOR_ELEMENTS = 64

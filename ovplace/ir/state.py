@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ovplace.core.graph import OpGraph
-from ovplace.ir.kinds import FREE
+from ovplace.core.kinds import FREE
 
 Pair = tuple[int, int]
 

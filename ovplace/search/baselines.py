@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
+from ovplace.core.graph import OpGraph
+from ovplace.core.kinds import RANDOM
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.search.events import Listener, Progress
@@ -75,7 +77,7 @@ def _singles(measurer: Measurer, spec: MeasureSpec) -> list[Baseline]:
     measured = _stored_or_measured(measurer, candidates, spec)
     best = min(measured, key=lambda m: m.median_ms)
     if not best.ok:
-        raise BackendError(_nothing_works(candidates, measured))
+        raise BackendError(_nothing_works(measurer.session.graph, candidates, measured))
     found = [Baseline(c, m, ratio(m, best), True, c.placement) for c, m in zip(candidates, measured, strict=True)]
     return sorted(found, key=lambda baseline: baseline.measurement.median_ms)
 
@@ -129,6 +131,11 @@ def _automatic(session: Session, target: str, measured: Measurement) -> Placemen
     return placement if measured.submodels == expected else None
 
 
-def _nothing_works(candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> str:
+def _nothing_works(graph: OpGraph, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> str:
     reasons = [f"{c.name}: {m.error}: {m.error_text[:160]}" for c, m in zip(candidates, measured, strict=True)]
-    return f"no single device runs the model ({'; '.join(reasons)}); choose other devices with -d"
+    advice = "choose other devices with -d"
+    if all(m.error == ErrorKind.OUTPUT_MISMATCH for m in measured):
+        drawn = sorted(RANDOM & set(graph.types))
+        why = f"it draws random numbers ({', '.join(drawn)}), " if drawn else ""
+        advice = f"{why}allow larger errors with --max-error"
+    return f"no single device runs the model ({'; '.join(reasons)}); {advice}"

@@ -192,6 +192,17 @@ def test_models_to_build(ovplace, tmp_path):
     fails(ovplace("models", "build", "siren", "-q", "-o", "/proc/x"), 1, "choose another folder")
 
 
+def test_outputs_that_are_never_the_same(ovplace, tmp_path, quick):
+    x = ops.parameter([1, 64], np.float32, name="x")
+    drawn = ops.random_uniform(
+        ops.constant([1, 64]), ops.constant(0.0, np.float32), ops.constant(1.0, np.float32), "f32"
+    )
+    path = tmp_path / "random.xml"
+    ov.save_model(ov.Model([ops.result(ops.add(x, drawn))], [x]), path, compress_to_fp16=False)
+    done = ovplace("optimize", path, *quick, "-q", "-o", tmp_path / "run")
+    fails(done, 1, "draws random numbers (RandomUniform)", "--max-error")
+
+
 def test_what_nobody_expected(ovplace, monkeypatch):
     def broken():
         raise ZeroDivisionError("in the\nmiddle")

@@ -113,6 +113,14 @@ def test_a_group_that_fails_on_a_device_cannot_run_there():
     assert np.isfinite(found.saving_ms).all()
 
 
+def test_a_device_that_runs_nothing_costs_nothing_to_save():
+    of = true(supported=np.tile([True, False], (20, 1)))
+    layout = Layout.of(of, 64)
+    found = assemble(of, layout, timed(of, layout, everything(layout)), links_of(of.costs), whole(of.costs))
+    assert np.isinf(found.group_ms[:, 1]).all()
+    assert not found.saving_ms[:, 1].any()
+
+
 def test_pairs_on_the_fastest_device_come_first():
     of = true(2)
     layout = Layout.of(of, 64)

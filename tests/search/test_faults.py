@@ -99,6 +99,11 @@ def test_if_not_even_the_baselines_work_it_is_said_why(run):
         run(fault="fail", on="all")
 
 
+def test_if_it_is_the_outputs_of_all_more_error_is_to_be_allowed(run):
+    with pytest.raises(BackendError, match=r"no single device runs the model .*; allow larger errors with --max-error"):
+        run(fault="nan_outputs", on="all")
+
+
 def test_a_backend_that_gives_up_ends_the_run_with_its_own_words(run):
     with pytest.raises(BackendError, match="refuses to work"):
         run(fault="refuse", on="split")
