@@ -82,6 +82,11 @@ class Problem:
         np.logical_and.at(allowed, self.partition.group_of, self.supported)
         return allowed
 
+    @property
+    def is_divisible(self) -> bool:
+        """Whether some placement has several devices: there are two groups, and two devices that run some group."""
+        return self.n_groups > 1 and int(self.allowed.any(axis=0).sum()) > 1
+
     @cached_property
     def group_order(self) -> IntArray:
         """Groups in a topological order, `[G]`; groups on a common cycle stand side by side."""

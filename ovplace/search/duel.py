@@ -56,8 +56,14 @@ def decide(measurer: Measurer, baselines: Sequence[Baseline], trials: Sequence[T
     finalists = [trial for trial in others if trial.measurement.ok][: session.config.duel.finalists]
     champion = _play_off(measurer, finalists, rivals[0], listener)
     if champion is None:
-        return Duel(_keep(rivals[0], f"no other placement {'worked' if others else 'was tried'}"))
+        return Duel(_keep(rivals[0], _why_none(session, others)))
     return _fight(measurer, champion, rivals, baselines, listener)
+
+
+def _why_none(session: Session, others: Sequence[Trial]) -> str:
+    if not session.problem.is_divisible:
+        return "there was nothing else to try"
+    return f"no other placement {'worked' if others else 'was tried'}"
 
 
 def _rivals(baselines: Sequence[Baseline]) -> list[Baseline]:

@@ -138,7 +138,7 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
     trials: Sequence[Trial] = ()
     costs, certificate = None, None
     info: Mapping[str, float] = {}
-    if len(session.devices) > 1:
+    if session.problem.is_divisible:
         costs = _costs(measurer, baselines, listener)
         with measurer.seconds.searching():
             loop = make_loop(measurer, baselines[0], listener, costs.table if costs else None)

@@ -4,7 +4,10 @@ import json
 import signal
 import subprocess
 
+import numpy as np
+import openvino as ov
 import pytest
+from openvino import opset13 as ops
 
 
 def test_result_and_files(finished):
@@ -25,6 +28,15 @@ def test_progress_without_a_terminal_is_plain_lines(finished):
     assert "baselines 0/" in done.err
     assert "search 3/3" in done.err
     assert "\x1b" not in done.err
+
+
+def test_where_nothing_can_be_divided_nothing_is_searched(ovplace, quick, tmp_path):
+    x = ops.parameter([1, 4], np.float32, name="x")
+    ov.save_model(ov.Model([ops.result(x)], [x]), tmp_path / "through.xml")
+    done = ovplace("optimize", tmp_path / "through.xml", *quick, "--placer", "min_cut", "-o", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert "Note: there was nothing else to try." in done.out
+    assert "profile" not in done.err and "search 1/" not in done.err
 
 
 def test_the_same_command_continues_and_measures_nothing_twice(ovplace, finished, tiny, quick):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -39,6 +40,13 @@ def test_the_group_order_respects_every_edge_that_is_on_no_cycle(labels):
         position = np.argsort(of.group_order)
         source, target = of.quotient.edges
         assert (position[source] < position[target]).all()
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3).filter(any), min_size=1, max_size=4))
+def test_divisible_is_what_has_a_placement_on_several_devices(rows):
+    of = problem(chain(["Sin"] * len(rows)), 3, supported=np.array(rows))
+    options = product(*(np.flatnonzero(row).tolist() for row in rows))
+    assert of.is_divisible == any(len(set(choice)) > 1 for choice in options)
 
 
 def test_a_group_that_runs_nowhere_is_named():
