@@ -14,7 +14,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 demo: $(READY)
-	$(BIN)/ovplace optimize models/demo.xml --output runs/demo
+	$(BIN)/ovplace optimize models/demo.xml --time 2m --output runs/demo
 
 # One thread for each process's matrix products: two processes with two threads each wait for one another.
 test: $(READY)
