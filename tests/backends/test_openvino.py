@@ -62,6 +62,26 @@ def halves(graph, names=NAMES):
     return Candidate("halves", Placement(late.astype(int), names))
 
 
+def test_a_plugin_that_cannot_answer_for_the_whole_model_is_asked_about_parts(saved):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    backend._core = Choking(backend._core, "tanh1")
+    supported = backend.supported()
+    assert [graph.names[op] for op in np.flatnonzero(~supported.all(axis=1))] == ["tanh1"]
+
+
+class Choking:
+    """A core whose plugins choke on an operation when they are asked what they support."""
+
+    def __init__(self, core, name):
+        self.core, self.name = core, name
+
+    def query_model(self, model, device):
+        if any(op.get_friendly_name() == self.name for op in model.get_ops()):
+            raise RuntimeError("no such kernel")
+        return self.core.query_model(model, device)
+
+
 def test_samples_submodels_and_facts(saved):
     path = saved(chain())
     graph, backend = read_graph(path), Backend(Job(path, PAIR))
