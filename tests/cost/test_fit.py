@@ -52,7 +52,7 @@ def judged(table: CostTable, truth: CostTable) -> Agreement:
 
 
 @given(n=st.integers(2, 14), devices=st.integers(1, 4), seed=st.integers(0, 999))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_terms_times_parameters_is_the_full_model(n: int, devices: int, seed: int) -> None:
     table = true_table(n, devices, seed)
     device_of = generator(seed, "test").integers(devices, size=(7, n))

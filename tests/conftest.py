@@ -1,0 +1,9 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# No test asserts a time: the first example also pays for imports, 0.3 s on a slow machine where the rest take 2 ms.
+settings.register_profile("ovplace", deadline=None)
+settings.load_profile("ovplace")
