@@ -35,12 +35,25 @@ FINALISTS, ROUNDS = 5, 10
 """Placements that are measured again at the end, and how often."""
 
 ALONE = {"uniform": False, "warm_start": 0, "cost_features": False}
+LEARNING = {
+    "baseline": {"baseline": True},
+    "log reward": {"reward": "log"},
+    "no discount": {"discount": 1.0},
+    "baseline and log reward": {"baseline": True, "reward": "log"},
+    "baseline and no discount": {"baseline": True, "discount": 1.0},
+    "baseline, log reward and no discount": {"baseline": True, "reward": "log", "discount": 1.0},
+}
+"""What the policy learns from, otherwise than published."""
+
 ARMS = {
     "paper, 2000": Arm("hsdag", 2000, "none", {"preset": "paper"}),
     "paper, co-located, 2000": Arm(
         "hsdag", 2000, "colocate", {"preset": "paper", "nodes": "groups", "grouping": "fixed"}
     ),
-    "paper with log reward, 2000": Arm("hsdag", 2000, "none", {"preset": "paper", "reward": "log"}),
+    **{
+        f"paper with {name}, 2000": Arm("hsdag", 2000, "none", {"preset": "paper"} | changed)
+        for name, changed in LEARNING.items()
+    },
     "random, 2000": Arm("random", 2000, "none"),
     "random, each operation by itself, 2000": Arm("random", 2000, "none", {"independent": 1.0}),
     "tuned, 200": Arm("hsdag", 200),

@@ -2,7 +2,7 @@
 
     import ovplace
     run = ovplace.optimize("model.xml", device="GPU,CPU")
-    print(run.verdict.status, run.best.latency_ms)
+    print(run.verdict["status"], run.best["latency_ms"])
     compiled = ovplace.load(run.folder)
 
 Nothing heavy is imported before it is used.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ovplace import config as toml
 from ovplace.core.device import Device
-from ovplace.errors import DeviceError, NotReachedError, PlacementError
+from ovplace.errors import DeviceError, NotReachedError, PlacementError, UsageError
 from ovplace.search.events import Listener, silent
 from ovplace.search.run import run
 
@@ -43,7 +43,7 @@ class Run:
 
 
 def optimize(
-    model: str | Path,
+    model: str | Path | ov.Model,
     folder: str | Path | None = None,
     *,
     settings: Sequence[str] = (),
@@ -55,8 +55,10 @@ def optimize(
     """Find on which device each operation of `model` should run, and leave the answer in `folder`.
 
     Args:
-        model: a model of any format OpenVINO reads.
-        folder: the run folder; `runs/<model name>` by default. A folder that holds this run is continued.
+        model: a model of any format OpenVINO reads, or one in memory, which is saved into `folder` first. A process
+            that has imported openvino has no emulated GPU unless `ovplace.enable_emulated_gpu()` was called before.
+        folder: the run folder; `runs/<model name>` by default, but a model in memory needs one. A folder that holds
+            this run is continued.
         settings: `section.key=value` texts, as `--set` takes them.
         config_file: a TOML file.
         listener: is told each step.
@@ -75,8 +77,8 @@ def optimize(
         >>> done.verdict["status"]  # doctest: +SKIP
         'faster'
     """
-    config = toml.effective(config_file, settings, {"model": str(model), **search})
-    target = Path(folder) if folder else Path("runs") / Path(model).stem
+    source, target = _source_and_target(model, folder)
+    config = toml.effective(config_file, settings, {"model": source, **search})
     done = Run(target, run(config, target, listener, command))
     if config.search.require_gain and done.verdict["status"] != "faster":
         raise NotReachedError(
@@ -84,6 +86,17 @@ def optimize(
             f"the answer in '{target}' is {done.best['origin']}; try a larger --budget or other devices"
         )
     return done
+
+
+def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) -> tuple[str, Path]:
+    """Return the model file and the run folder."""
+    if isinstance(model, str | Path):
+        return str(model), Path(folder) if folder else Path("runs") / Path(model).stem
+    from ovplace.ir.saving import save_given
+
+    if not folder:
+        raise UsageError("a model in memory needs a run folder; give one: optimize(model, 'runs/mine')")
+    return str(save_given(model, Path(folder))), Path(folder)
 
 
 def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener = silent) -> dict[str, Any]:

@@ -97,6 +97,38 @@ def test_a_second_call_measures_nothing_and_says_the_same(model, tmp_path):
         assert second.data[part] == first.data[part]
 
 
+def test_a_model_in_memory_is_placed_and_continued_like_a_file(tmp_path):
+    folder = tmp_path / "run"
+    first = optimize(models.residual(), folder, "backend.split=0.8")
+    before = measured(folder)
+    mapped = ov.Core().read_model(folder / "given.xml")  # from the very file that is saved again
+    assert optimize(mapped, folder, "backend.split=0.8").best == first.best
+    assert measured(folder) == before
+    assert set(ovplace.load(folder).get_property("EXECUTION_DEVICES")) == {"CPU_A", "CPU_B"}
+
+
+def test_another_model_in_memory_is_refused_and_the_run_kept(tmp_path):
+    model = models.residual()
+    done = optimize(model, tmp_path / "run")
+    with pytest.raises(ConfigError, match="has changed since"):
+        optimize(models.loose_ends(), tmp_path / "run")
+    assert optimize(model, tmp_path / "run").best == done.best
+
+
+def test_a_model_in_memory_is_checked(tmp_path):
+    with pytest.raises(UsageError, match="needs a run folder"):
+        ovplace.optimize(models.residual())
+    with pytest.raises(UsageError, match="got int"):
+        ovplace.optimize(7, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_in_memory_that_cannot_be_saved_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError, match="cannot save the model"):
+        ovplace.optimize(models.residual(), tmp_path / "file" / "run")
+
+
 def test_ctrl_c_saves_and_the_same_call_continues(model, tmp_path):
     whole = optimize(model, tmp_path / "whole" / "run")
 

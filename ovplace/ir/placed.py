@@ -13,6 +13,7 @@ from ovplace.core.device import Device
 from ovplace.errors import PlacementError
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.opening import open_model
+from ovplace.ir.saving import save
 
 SCHEMA = 1
 MODEL = "placed.xml"
@@ -70,18 +71,10 @@ def write(
     for key, value in about.items():
         model.set_rt_info(value, [_ROOT, key])
     try:
-        _replace(model, folder)
+        save(model, folder / MODEL)
         (folder / TABLE).write_text(json.dumps(table, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
     except (OSError, RuntimeError) as error:
         raise PlacementError(f"cannot write the placed model into '{folder}': {error}; check the disk") from error
-
-
-def _replace(model: ov.Model, folder: Path) -> None:
-    """Save beside the final names first: `model` may be mapped from the very file that is replaced."""
-    temporary = folder / f"new-{MODEL}"
-    ov.save_model(model, temporary, compress_to_fp16=False)
-    temporary.with_suffix(".bin").replace((folder / MODEL).with_suffix(".bin"))
-    temporary.replace(folder / MODEL)
 
 
 def read(core: ov.Core, folder: Path) -> Placed:

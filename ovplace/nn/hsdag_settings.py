@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ovplace.nn.encoder import CONVOLUTIONS
+from ovplace.nn.reward import REWARDS
 from ovplace.nn.settings import NetworkSettings
 
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "tuned": {},
     "paper": {
         "nodes": "operations", "grouping": "parsed", "levels": 1, "state_update": True, "reward": "inverse",
-        "learning_rate": 1e-4, "dropout": 0.2, "steps": 20, "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0,
-        "entropy_end": 0.0, "max_grad_norm": 0.0, "redraws": 0, "uniform": False, "warm_start": 0,
-        "cost_features": False,
+        "baseline": False, "learning_rate": 1e-4, "dropout": 0.2, "steps": 20, "epochs": 4, "discount": 0.95,
+        "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0, "max_grad_norm": 0.0, "redraws": 0, "uniform": False,
+        "warm_start": 0, "cost_features": False,
     },
 }  # fmt: skip
 """Values that differ from the defaults. `paper`: HSDAG's Table 6; the discount is that of the published code."""
@@ -32,11 +33,12 @@ class Config(NetworkSettings):
             (variant coarse, with coarsener colocate).
         levels: how often the graph is parsed; 0 learns when to stop.
         state_update: embeddings of a step and of its groups are the state of the next; else one encoding a buffer.
-        reward: `inverse` latency, or `log`: advantage of the log latency over a running mean.
+        reward: `inverse` latency, or minus its `log`.
+        baseline: learn from how much a reward exceeds the running mean, in running deviations, not from itself.
         learning_rate: of Adam.
         steps: placements between two updates: an episode.
         epochs: passes over these in an update.
-        discount: the i-th step of an episode counts this to the power of i; with `inverse` only.
+        discount: the i-th step of an episode counts this to the power of i.
         elites: learn from this best part of the steps alone, all alike (cross-entropy method); 0 from all.
         clip: PPO's limit on the change of a step's probability; 0 for none.
         entropy: weight of the devices' entropy at the start.
@@ -60,6 +62,7 @@ class Config(NetworkSettings):
     levels: int = 0
     state_update: bool = False
     reward: str = "log"
+    baseline: bool = True
     learning_rate: float = 3e-3
     steps: int = 10
     epochs: int = 4
@@ -109,7 +112,7 @@ _CHOICES = {
     "preset": tuple(PRESETS),
     "nodes": ("operations", "groups"),
     "grouping": ("parsed", "drawn", "random", "fixed"),
-    "reward": ("inverse", "log"),
+    "reward": REWARDS,
     "encoder": tuple(CONVOLUTIONS),
     "head": ("classes", "devices"),
 }

@@ -9,37 +9,44 @@ import numpy as np
 
 from ovplace.core.graph import FloatArray
 
+REWARDS = ("inverse", "log")
 FORGETTING = 0.1
 """Weight of a buffer's mean and variance in the running ones."""
 
 
-def rewards(ratios: Sequence[float]) -> FloatArray:
-    """Return the reference's latency over each placement's, minus 1 for a failure, `[K]`.
+def rewards(kind: str, ratios: Sequence[float], worst: float) -> FloatArray:
+    """Return the reward of each step, `[K]`.
 
-    Source: HSDAG, equation 14. Dividing by the reference keeps the scale the same for all models.
-    """
-    return np.array([1 / ratio if isfinite(ratio) else -1.0 for ratio in ratios])
+    Dividing by the reference keeps the scale the same for all models.
 
-
-def advantages(
-    ratios: Sequence[float], worst: float, mean: float | None, variance: float
-) -> tuple[FloatArray, float, float]:
-    """Return how much lower the log latency of each step is than usual, in usual deviations, `[K]`.
+    Source: HSDAG, equation 14 (`inverse`).
 
     Args:
-        ratios: latencies over that of the reference; a failure counts as twice the worst.
+        kind: `inverse`, the reference's latency over the placement's, minus 1 for a failure; or `log` of that, a
+            failure as twice the worst.
+        ratios: latencies over that of the reference; infinite for a failure.
         worst: highest log ratio seen.
-        mean: running mean of log ratios; None before the first buffer.
+    """
+    if kind == "inverse":
+        return np.array([1 / ratio if isfinite(ratio) else -1.0 for ratio in ratios])
+    return np.array([-log(ratio) if isfinite(ratio) else -worst - log(2) for ratio in ratios])
+
+
+def advantages(found: FloatArray, mean: float | None, variance: float) -> tuple[FloatArray, float, float]:
+    """Return how much higher the reward of each step is than usual, in usual deviations, `[K]`.
+
+    Args:
+        found: rewards of a buffer, `[K]`.
+        mean: running mean of rewards; None before the first buffer.
         variance: running variance of them.
 
     Returns:
         The advantages, and mean and variance as they run on.
     """
-    found = np.array([log(ratio) if isfinite(ratio) else worst + log(2) for ratio in ratios])
     now, spread = float(found.mean()), float(found.var())
     if mean is None:
         mean, variance = now, spread
-    advantage = (mean - found) / (variance**0.5 + 1e-3)
+    advantage = (found - mean) / (variance**0.5 + 1e-3)
     return advantage, mean + FORGETTING * (now - mean), variance + FORGETTING * (spread - variance)
 
 

@@ -48,7 +48,7 @@ class _Memory:
         proposed: fixed proposals asked so far.
         updates: of the policy.
         ratios: answers to the steps of this buffer.
-        mean: running mean of log ratios; None before the first update.
+        mean: running mean of rewards; None before the first update.
         variance: running variance of them.
         worst: highest log ratio seen.
         groups: number of groups of the last step.
@@ -174,7 +174,7 @@ class Placer:
     def _learn(self) -> None:
         """Update the policy by the buffer, and begin a new episode."""
         config, memory = self._config, self._memory
-        weights = self._rewards() if config.reward == "inverse" else self._advantages()
+        weights = self._weigh()
         done = min(1.0, memory.updates / config.anneal)
         update = Update(
             epochs=config.epochs,
@@ -187,20 +187,15 @@ class Placer:
         memory.updates, memory.ratios, memory.redrawn = memory.updates + 1, [], []
         self._keep()
 
-    def _rewards(self) -> FloatArray:
-        """Return rewards, each discounted by its place in the episode, `[K]`: HSDAG, equation 14."""
-        found = self._best_only(rewards(self._memory.ratios))
-        return np.asarray(found * self._config.discount ** np.arange(1, len(found) + 1))
-
-    def _advantages(self) -> FloatArray:
-        """Return how much better than usual each step is, `[K]`."""
-        memory = self._memory
-        found, memory.mean, memory.variance = advantages(memory.ratios, memory.worst, memory.mean, memory.variance)
-        return self._best_only(found)
-
-    def _best_only(self, weights: FloatArray) -> FloatArray:
-        """Return 1 for the elite and 0 for the others, where only that is learned from."""
-        return elite(weights, self._config.elites) if self._config.elites else weights
+    def _weigh(self) -> FloatArray:
+        """Return how much each step is learned from, `[K]`; with `inverse` and no baseline: HSDAG, equation 14."""
+        config, memory = self._config, self._memory
+        found = rewards(config.reward, memory.ratios, memory.worst)
+        if config.baseline:
+            found, memory.mean, memory.variance = advantages(found, memory.mean, memory.variance)
+        if config.elites:
+            found = elite(found, config.elites)
+        return np.asarray(found * config.discount ** np.arange(1, len(found) + 1))
 
     # The beginning
 

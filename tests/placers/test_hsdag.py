@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf, log
 
 import numpy as np
 import pytest
@@ -113,11 +114,43 @@ def test_fixed_groups_learn_where_each_belongs(seed, update):
     assert late < early - 2.0, "the policy itself gets better, beyond keeping the best it saw"
 
 
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, [0.95 / 0.5, 0.95**2 / 2.0, -(0.95**3)]),
+        ({"discount": 1.0}, [1 / 0.5, 1 / 2.0, -1.0]),
+        ({"reward": "log"}, [0.95 * log(2), -(0.95**2) * log(2), -(0.95**3) * log(4)]),
+    ],
+    ids=str,
+)
+def test_steps_count_as_equation_14_says(monkeypatch, changed, expected):
+    seen = weights_of(monkeypatch, [0.5, 2.0, inf], preset="paper", **changed)
+    np.testing.assert_allclose(seen, expected)
+
+
+def test_with_a_baseline_the_usual_teaches_nothing(monkeypatch):
+    settings = {"preset": "paper", "baseline": True, "discount": 1.0}
+    assert weights_of(monkeypatch, [1.5, 1.5, 1.5], **settings) == [0.0, 0.0, 0.0]
+    fast, slow, failed = weights_of(monkeypatch, [1.0, 2.0, inf], **settings)
+    assert failed < 0 < slow < fast
+    assert fast + slow + failed == pytest.approx(0.0)
+
+
+def weights_of(monkeypatch, ratios, **settings):
+    """Return what one buffer's steps count whose placements took that long, infinite for a failure."""
+    placer, seen = built(described(problem(chain(("Add", "Sin") * 4))), steps=len(ratios), **settings), []
+    monkeypatch.setattr(placer._learner, "learn", lambda graph, encodings, steps, weights, *_: seen.extend(weights))
+    for number, ratio in enumerate(ratios):
+        asked = placer.ask(1)[0]
+        placer.tell([measured(number, asked, ratio)])
+    return seen
+
+
 def test_a_reward_of_the_wrong_sign_learns_the_worst(monkeypatch):
     of = described(problem(chain(("Add", "Sin") * 4)))
     settings = HSDAG.config({"grouping": "fixed", "hidden": 32, "learning_rate": 3e-3} | LEARNED_ALONE)
-    right = HSDAG.factory._advantages
-    monkeypatch.setattr(HSDAG.factory, "_advantages", lambda self: -right(self))
+    right = HSDAG.factory._weigh
+    monkeypatch.setattr(HSDAG.factory, "_weigh", lambda self: -right(self))
     trials = play(HSDAG.factory(of, settings), of, separate(8), 600)
     assert np.mean([trial.measurement.median_ms for trial in trials[-100:]]) > 16.0
 
