@@ -62,7 +62,7 @@ class DuelConfig:
 
     Attributes:
         finalists: best placements of the search that are measured again before one is chosen.
-        rounds: fresh processes, hence compilations, of the duel.
+        rounds: fresh processes, hence compilations, of the duel; three where all of them are surely lost.
         blocks: blocks in each round.
         repeats: samples of each candidate in a block, at least.
         min_time_ms: time each candidate is run in a block, at least.

@@ -133,9 +133,9 @@ def _automatic(session: Session, target: str, measured: Measurement) -> Placemen
 
 def _nothing_works(graph: OpGraph, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> str:
     reasons = [f"{c.name}: {m.error}: {m.error_text[:160]}" for c, m in zip(candidates, measured, strict=True)]
-    advice = "choose other devices with -d"
-    if all(m.error == ErrorKind.OUTPUT_MISMATCH for m in measured):
-        drawn = sorted(RANDOM & set(graph.types))
-        why = f"it draws random numbers ({', '.join(drawn)}), " if drawn else ""
-        advice = f"{why}allow larger errors with --max-error"
+    mismatched = [m.error == ErrorKind.OUTPUT_MISMATCH for m in measured]
+    drawn = sorted(RANDOM & set(graph.types)) if any(mismatched) else []
+    why = f"it draws random numbers ({', '.join(drawn)}), " if drawn else ""
+    larger = ["allow larger errors with --max-error"] if drawn or all(mismatched) else []
+    advice = why + " or ".join(larger + ([] if all(mismatched) else ["choose other devices with -d"]))
     return f"no single device runs the model ({'; '.join(reasons)}); {advice}"

@@ -20,6 +20,11 @@ from ovplace.store.run_store import Stored
 
 _MIN_ROUNDS = 2
 
+HOPELESS, _SURE_ROUNDS = 1.5, 3
+"""A placement that took this many times as long as the baseline in each of so many rounds has lost, and further rounds,
+each of which compiles it anew, would take the user's time for a second digit: with an emulated GPU four minutes for
+a vocoder whose best placement was 14 times as slow. It costs no gain: half of six such rounds allow none."""
+
 CLOSE = 1.15
 """Baselines this near to the best one fight, too. Which of them is the best, one noisy figure each cannot tell: with
 10 % between two of them and 3 to 5 % of noise from compilation to compilation, a placement as fast as the better one
@@ -136,8 +141,15 @@ def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Liste
         measured = _round(measurer, candidates, spec, number)
         if all(m.ok for m in measured[:2]):
             rounds.append(Round({c.name: m for c, m in zip(candidates, measured, strict=True)}))
+        if _is_lost(rounds, candidates[0].name, candidates[1].name):
+            break
     listener(Progress("duel", config.rounds, config.rounds, "done"))
     return rounds
+
+
+def _is_lost(rounds: Sequence[Round], name: str, other: str) -> bool:
+    slower = [ratio(r.measured[name], r.measured[other]) > HOPELESS for r in rounds]
+    return len(slower) >= _SURE_ROUNDS and all(slower)
 
 
 def _round(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec, number: int) -> list[Measurement]:

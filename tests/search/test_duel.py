@@ -114,6 +114,14 @@ def test_the_answer_belongs_to_the_verdict():
     assert slower.ratio.low > 1
 
 
+def test_what_is_surely_lost_is_not_fought_to_the_end():
+    config = replace(DUEL, rounds=6)
+    lost, close = (fight(World(split, 0), config=config) for split in (9.0, 1.25))
+    assert (len(lost.best), len(close.best)) == (3, 6)
+    assert lost.verdict.status == "baseline"
+    assert lost.verdict.ratio.low < 9.0 < lost.verdict.ratio.high
+
+
 def test_each_round_has_a_process_of_its_own():
     world = World(0.9, 0)
     found = fight(world)

@@ -11,10 +11,13 @@ from dataclasses import replace
 
 import pytest
 
-from ovplace.core.measurement import ErrorKind
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement
+from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.measure import pool as pool_module
+from ovplace.search.baselines import _nothing_works
 from ovplace.store.run_store import RunStore
+from ovplace.testing.graphs import diamond
 from ovplace.testing.sessions import QUICK, play, pool, session
 
 IMPATIENT = replace(QUICK, deadline_s=0.4)
@@ -102,6 +105,20 @@ def test_if_not_even_the_baselines_work_it_is_said_why(run):
 def test_if_it_is_the_outputs_of_all_more_error_is_to_be_allowed(run):
     with pytest.raises(BackendError, match=r"no single device runs the model .*; allow larger errors with --max-error"):
         run(fault="nan_outputs", on="all")
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("RandomUniform", "it draws random numbers (RandomUniform), allow larger errors with --max-error or choose"),
+        ("Sin", "; choose other devices with -d"),
+    ],
+)
+def test_where_one_device_computes_and_another_cannot_the_advice_fits_the_model(kind, advice):
+    graph = replace(diamond(), types=(kind,) * len(diamond()))
+    alone = [Candidate(name, Placement.uniform(len(graph), name)) for name in ("CPU_0", "GPU")]
+    failed = [Measurement.failed(error, "...") for error in (ErrorKind.OUTPUT_MISMATCH, ErrorKind.COMPILE)]
+    assert advice in _nothing_works(graph, alone, failed)
 
 
 def test_a_backend_that_gives_up_ends_the_run_with_its_own_words(run):
