@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, nn
 
 _STEPS = 2**16
 """Equally likely numbers in 16 bits, so that probabilities are kept to 1 / 65,536."""
+
+
+@contextmanager
+def dropping(network: nn.Module, seed: int) -> Iterator[None]:
+    """Let the dropout of a network work, by `seed`; afterwards it and torch's global generator are as before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network.train()
+        try:
+            yield
+        finally:
+            network.eval()
 
 
 class Dropout(nn.Module):

@@ -35,6 +35,7 @@ class Config(NetworkSettings):
         state_update: embeddings of a step and of its groups are the state of the next; else one encoding a buffer.
         reward: `inverse` latency, or minus its `log`.
         baseline: learn from how much a reward exceeds the running mean, in running deviations, not from itself.
+        sampling_dropout: dropout also while drawing, as in the published code; else the network draws as it is.
         learning_rate: of Adam.
         steps: placements between two updates: an episode.
         epochs: passes over these in an update.
@@ -63,6 +64,7 @@ class Config(NetworkSettings):
     state_update: bool = False
     reward: str = "log"
     baseline: bool = True
+    sampling_dropout: bool = False
     learning_rate: float = 3e-3
     steps: int = 10
     epochs: int = 4

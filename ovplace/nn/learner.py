@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ovplace.core.graph import FloatArray, IntArray
 from ovplace.nn import checkpoint
+from ovplace.nn.dropout import dropping
 from ovplace.nn.grouper import Level
 from ovplace.nn.policy import Output, Policy, PolicyGraph, repeated
 from ovplace.nn.surrogate import surrogate
@@ -103,9 +104,7 @@ class Learner:
             update: how.
             seed: of the dropout.
         """
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.policy.train()
+        with dropping(self.policy, seed):
             for _ in range(update.epochs):
                 self.optimiser.zero_grad()
                 embedded = self.policy.embedded(graph)
@@ -114,7 +113,6 @@ class Learner:
                     self._descend(graph, encodings, batch, steps, weights, update, seen)
                 embedded.backward(seen.grad)  # type: ignore[no-untyped-call]
                 self._step(update.max_grad_norm)
-            self.policy.eval()
 
     def imitate(self, graph: PolicyGraph, encoding: Encoding, device_of: IntArray, epochs: int, seed: int) -> None:
         """Make the devices `device_of` `[N]` of the nodes likely: cross-entropy, a group's nodes voting.
@@ -122,9 +120,7 @@ class Learner:
         It stops where they are likely enough: a policy that is sure of them would draw nothing else.
         """
         rows = torch.arange(len(graph))
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.policy.train()
+        with dropping(self.policy, seed):
             for _ in range(epochs):
                 self.optimiser.zero_grad()
                 out = self._again(graph, [encoding])
@@ -133,7 +129,6 @@ class Learner:
                     break
                 (-chosen.clamp(min=-20.0).mean()).backward()  # type: ignore[no-untyped-call]  # a group that cannot go there has probability 0
                 self._step(1.0)
-            self.policy.eval()
 
     def dump(self) -> str:
         """Return weights and optimiser as text."""

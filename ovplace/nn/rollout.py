@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 
 from ovplace.core.graph import BoolArray, FloatArray, IntArray
+from ovplace.nn.dropout import dropping
 from ovplace.nn.grouper import Level, drawn_level, parsed_level, tied_level
 from ovplace.nn.learner import Encoding, Step, log_p_of
 from ovplace.nn.policy import Output, Policy, PolicyGraph
@@ -27,11 +29,13 @@ class Rules:
         grouping: `parsed` by learned scores, `drawn` by them, parsed by `random` scores, or `fixed`: each owner alone.
         levels: how often the graph is parsed; 0 draws it from learned probabilities of stopping.
         state_update: each step's embeddings are the next step's state; else all steps of a buffer have one encoding.
+        dropout: each step is drawn from a network with dropout.
     """
 
     grouping: str
     levels: int
     state_update: bool
+    dropout: bool = False
 
 
 @dataclass
@@ -94,10 +98,12 @@ class Rollout:
     def _encoded(self, policy: Policy, rng: np.random.Generator) -> Output:
         """Return what the policy says for the next step: again, where neither the state nor the parse can differ."""
         rules = self.rules
-        same = not rules.state_update and rules.grouping in ("parsed", "fixed") and rules.levels != 0
+        surely = rules.grouping in ("parsed", "fixed") and rules.levels != 0 and not rules.dropout
+        same = surely and not rules.state_update
         if self._last is None or not same:
-            state = policy.next_state(self._last) if self.rules.state_update and self._last else None
-            self._last = self._say(policy, state, rng)
+            state = policy.next_state(self._last) if rules.state_update and self._last else None
+            with dropping(policy, int(rng.integers(2**31))) if rules.dropout else nullcontext():
+                self._last = self._say(policy, state, rng)
             self.encodings.append(Encoding(state, self._last.parsed.levels))
         return self._last
 

@@ -206,7 +206,7 @@ class Placer:
         sizes = self._graph.features.shape[1], len(self._problem.devices)
         policy = seeded(lambda: Policy(*sizes, config), int(self._rng("weights").integers(2**31)))
         self._learner = Learner(policy, config.learning_rate, config.levels == 0)
-        self._rules = Rules(config.grouping, config.levels, config.state_update)
+        self._rules = Rules(config.grouping, config.levels, config.state_update, config.sampling_dropout)
         self._buffer = self._new_buffer()
 
     def _keep(self) -> None:

@@ -86,6 +86,22 @@ def test_every_combination_learns_and_goes_on_as_if_uninterrupted(grouping, leve
     assert advance(other, 10) == rest
 
 
+@pytest.mark.parametrize("state_update", [False, True])
+def test_dropout_while_drawing_tries_other_groups_and_goes_on_as_if_uninterrupted(state_update):
+    of = described(problem(layered(30, seed=1)))
+    settings = {"preset": "paper", "nodes": "groups", "state_update": state_update, "steps": 10}
+    dropped, plain = (built(of, **settings, sampling_dropout=on) for on in (True, False))
+    for placer in (dropped, plain):
+        advance(placer, 8)
+    assert len(dropped._buffer.encodings) == 8
+    assert len({encoding.levels[0].labels.tobytes() for encoding in dropped._buffer.encodings}) > 1
+    assert len(plain._buffer.encodings) == (8 if state_update else 1)
+    saved, other = json.dumps(dropped.state()), built(of, **settings, sampling_dropout=True)
+    rest = advance(dropped, 15)
+    other.restore(json.loads(saved))
+    assert advance(other, 15) == rest
+
+
 def advance(placer, rounds):
     found = []
     for number in range(rounds):
