@@ -42,7 +42,6 @@ LEARNING = {
     "baseline and log reward": {"baseline": True, "reward": "log"},
     "baseline and no discount": {"baseline": True, "discount": 1.0},
     "baseline, log reward and no discount": {"baseline": True, "reward": "log", "discount": 1.0},
-    "dropout while drawing": {"sampling_dropout": True},
     "baseline and dropout while drawing": {"baseline": True, "sampling_dropout": True},
 }
 """How the policy learns and draws, otherwise than preset `paper`."""
