@@ -12,6 +12,7 @@ from ovplace.core.device import Device
 from ovplace.errors import DeviceError, NotReachedError, PlacementError, UsageError
 from ovplace.search.events import Listener, silent
 from ovplace.search.run import run
+from ovplace.search.session import CONFIG
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -96,7 +97,8 @@ def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) 
 
     if not folder:
         raise UsageError("a model in memory needs a run folder; give one: optimize(model, 'runs/mine')")
-    return str(save_given(model, Path(folder))), Path(folder)
+    target = Path(folder)
+    return str(save_given(model, target, begun=(target / CONFIG).exists())), target
 
 
 def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener = silent) -> dict[str, Any]:

@@ -110,8 +110,10 @@ def test_a_model_in_memory_is_placed_and_continued_like_a_file(tmp_path):
 def test_another_model_in_memory_is_refused_and_the_run_kept(tmp_path):
     model = models.residual()
     done = optimize(model, tmp_path / "run")
-    with pytest.raises(ConfigError, match="has changed since"):
+    before = {path.name: path.read_bytes() for path in done.folder.glob("*given.*")}
+    with pytest.raises(ConfigError, match="began with another model"):
         optimize(models.loose_ends(), tmp_path / "run")
+    assert {path.name: path.read_bytes() for path in done.folder.glob("*given.*")} == before
     assert optimize(model, tmp_path / "run").best == done.best
 
 
