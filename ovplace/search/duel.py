@@ -21,9 +21,9 @@ from ovplace.store.run_store import Stored
 _MIN_ROUNDS = 2
 
 HOPELESS, _SURE_ROUNDS = 1.5, 3
-"""A placement that took this many times as long as the baseline in each of so many rounds has lost; further rounds, each
-of which compiles it anew, would take the user's time for a second digit. It costs no gain: where half of six rounds are
-that slow, no interval lies below 1."""
+"""A placement that took this many times as long as the baseline in each of so many rounds has lost; further rounds,
+each of which compiles it anew, would take the user's time for a second digit. It costs no gain: where half of six
+rounds are that slow, no interval lies below 1."""
 
 CLOSE = 1.15
 """Baselines this near to the best one fight, too. Which of them is the best, one noisy figure each cannot tell: with
