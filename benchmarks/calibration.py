@@ -26,14 +26,14 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from ovplace import zoo
-from ovplace.core.graph import OpGraph
 from ovplace.core.partition import Partition
-from ovplace.cost.machine import Machine
-from ovplace.cost.machine_file import load
-from ovplace.cost.model import latency_ms
-from ovplace.ir.legal import legal_groups
-from ovplace.ir.prepare import prepare
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.graphs.op_graph import OpGraph
+from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import own_name, read_graph
+from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine_file import load
 
 MACHINE = "i9-12900k+flex170"
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ovplace.core.stats import Interval, Samples, ratio_interval
+from ovplace.core.statistics import Interval, Samples, ratio_interval
 
 CASES = [
     {"rounds": rounds, "blocks": 10, "round": between, "block": within}

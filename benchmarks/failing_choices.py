@@ -20,11 +20,11 @@ from simulated_play import Arm, Place, apart, backend, model_of, play, problem_o
 from wrong_profile import options, places, row, so_far_ms
 
 from ovplace.backends.simulate import Backend
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import BoolArray, FloatArray
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
-from ovplace.cost.milp import solve_milp
-from ovplace.cost.model import latency_ms
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.milp.solver import solve_milp
+from ovplace.graphs.op_graph import BoolArray, FloatArray
 from ovplace.seeds import generator
 
 

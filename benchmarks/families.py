@@ -19,14 +19,14 @@ from pathlib import Path
 import numpy as np
 import openvino as ov
 
-from ovplace.core.graph import OpGraph
-from ovplace.cost.machine import Machine
-from ovplace.cost.machine_file import load
-from ovplace.cost.model import latency_ms
-from ovplace.cost.solve import candidates
-from ovplace.ir.legal import legal_groups
-from ovplace.ir.prepare import prepare
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.portfolio import candidates
+from ovplace.graphs.op_graph import OpGraph
+from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
+from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine_file import load
 from ovplace.zoo import families
 
 MACHINES = ("i9-12900k+flex170", "core-ultra", "two-gpus", "null")

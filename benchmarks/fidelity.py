@@ -23,22 +23,22 @@ from typing import Any
 
 import numpy as np
 
-from ovplace import plugins
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import FloatArray, IntArray
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.core.run_config import RunConfig, SearchConfig
-from ovplace.cost.fit import Agreement, agreement, fit
-from ovplace.cost.model import latency_ms
-from ovplace.cost.submodels import submodel_counts
-from ovplace.search.baselines import Baseline, measure_baselines
-from ovplace.search.events import silent
-from ovplace.search.measurer import Measurer, ratio
-from ovplace.search.profiling import profile_costs
-from ovplace.search.session import Session, open_session
+from ovplace.cost.calibration.fit import Agreement, agreement, fit
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.evaluate.submodel_counts import submodel_counts
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.plugins import registry
+from ovplace.profiling.obtain import profile_costs
 from ovplace.seeds import generator
-from ovplace.store.run_store import RunStore
+from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer, ratio
+from ovplace.session.session import Session, open_session
+from ovplace.store.run_db import RunStore
 
 PAIRS = {
     "bf16+f32": "CPU_BF16=CPU{INFERENCE_PRECISION_HINT:bf16},CPU_F32=CPU{INFERENCE_PRECISION_HINT:f32}",
@@ -120,7 +120,7 @@ def opened(model: str, pair: str, folder: Path) -> Session:
 
 def trials_of(session: Session, best: Baseline, count: int) -> Data:
     """Measure random placements, none twice except the first few."""
-    draw = plugins.load("placers", "random")
+    draw = registry.load("placers", "random")
     asked = list(draw.factory(session.problem, draw.config({})).ask(count))
     start = time.monotonic()
     trials = quiet_trials(session, best.candidate, asked + asked[:TWICE])

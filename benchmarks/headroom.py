@@ -4,7 +4,7 @@
 
 For each model: both devices alone and the certified optimum of the cost model, at the level of legal groups. All of it
 is simulated: it says what the published single-device latencies leave room for if the machine is as described in
-`configs/devices/`, and nothing about what HSDAG's machine can do.
+`configs/machines/`, and nothing about what HSDAG's machine can do.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dataclasses import replace
 import numpy as np
 from calibration import MACHINE, Model, built
 
-from ovplace.cost.certificate import FULL, PAIRWISE, Certificate
-from ovplace.cost.machine import Machine
-from ovplace.cost.machine_file import load
-from ovplace.cost.milp import solve_milp
-from ovplace.cost.min_cut import solve_min_cut
-from ovplace.cost.model import latency_ms
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.certificate import FULL, PAIRWISE, Certificate
+from ovplace.cost.solvers.milp.solver import solve_milp
+from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine_file import load
 
 HSDAG_MS = {"inception-v3": 10.5, "resnet-50": 7.66, "bert-base": 2.67}
 

@@ -29,7 +29,7 @@ from ovplace import zoo
 from ovplace.backends.simulate import Backend
 from ovplace.core.measurement import Candidate, MeasureSpec, Trial
 from ovplace.core.placement import Placement
-from ovplace.core.stats import Interval, ratio_interval
+from ovplace.core.statistics import Interval, ratio_interval
 
 FINALISTS, ROUNDS = 5, 10
 """Placements that are measured again at the end, and how often."""

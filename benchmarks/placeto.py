@@ -18,15 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ovplace import plugins, zoo
+from ovplace import zoo
+from ovplace.config.schema import RunConfig
 from ovplace.core.problem import Problem
-from ovplace.core.run_config import RunConfig
-from ovplace.cost.known import best_known
-from ovplace.cost.machine_file import load
-from ovplace.cost.model import latency_ms
-from ovplace.ir.prepare import prepare
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.portfolio import best_known
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.search.session import make_problem
+from ovplace.plugins import registry
+from ovplace.session.session import make_problem
+from ovplace.simulation.machine_file import load
 from ovplace.testing.graphs import measured
 
 CASES = (
@@ -73,7 +74,7 @@ def play(of: Problem, settings: Mapping[str, object], budgets: Sequence[int], se
     assert of.costs is not None
     first = np.array([members[0] for members in of.partition.members])
     known_ms = float(latency_ms(of.costs, best_known(of.costs)[None])[0])
-    plugin = plugins.load("placers", "placeto")
+    plugin = registry.load("placers", "placeto")
     start = time.process_time()
     placer = plugin.factory(replace(of, seed=seed), plugin.config(dict(settings)))
     found: list[float] = []

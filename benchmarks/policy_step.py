@@ -29,10 +29,10 @@ def main() -> None:
 
 
 def one(name: str) -> None:
-    from ovplace import plugins
+    from ovplace.plugins import registry
 
     problem = random_problem(int(name.split()[1])) if name.startswith("random") else model_problem(name)
-    plugin = plugins.load("placers", "hsdag")
+    plugin = registry.load("placers", "hsdag")
     repeats = 2 if len(problem.graph) > 5000 else 6
     times = {}
     for epochs in (4, 1):
@@ -74,10 +74,10 @@ def random_problem(n: int):  # noqa: ANN201
 
 def model_problem(name: str):  # noqa: ANN201
     from ovplace import zoo
+    from ovplace.config.schema import RunConfig, SearchConfig
     from ovplace.core.device import Device
-    from ovplace.core.run_config import RunConfig, SearchConfig
     from ovplace.ir.read import read_graph
-    from ovplace.search.session import make_problem
+    from ovplace.session.session import make_problem
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.xml"

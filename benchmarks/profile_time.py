@@ -16,17 +16,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ovplace.core.costs import CostTable
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate
-from ovplace.core.run_config import RunConfig, SearchConfig
-from ovplace.cost.model import latency_ms
-from ovplace.search.baselines import Baseline, measure_baselines
-from ovplace.search.events import silent
-from ovplace.search.measurer import Measurer
-from ovplace.search.profiling import profile_costs
-from ovplace.search.session import open_session
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.profiling.obtain import profile_costs
 from ovplace.seeds import generator
-from ovplace.store.run_store import RunStore
+from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import open_session
+from ovplace.store.run_db import RunStore
 
 DEVICES = "CPU_F32=CPU{INFERENCE_PRECISION_HINT:f32},GPU"
 

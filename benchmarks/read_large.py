@@ -20,8 +20,8 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as ops
 
-from ovplace.ir.legal import legal_groups
-from ovplace.ir.prepare import prepare
+from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 
 

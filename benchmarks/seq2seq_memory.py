@@ -41,8 +41,8 @@ def one(groups: int, samples: int, hidden: int, attention: int) -> None:
     import numpy as np
     import torch
 
-    from ovplace.nn.checkpoint import seeded
-    from ovplace.nn.seq2seq import Seq2Seq, Seq2SeqSettings
+    from ovplace.learning.checkpoint import seeded
+    from ovplace.placers.seq2seq.network import Seq2Seq, Seq2SeqSettings
     from ovplace.seeds import generator
 
     before = memory_mib()

@@ -16,26 +16,26 @@ from pathlib import Path
 import numpy as np
 from calibration import build as build_model
 
-from ovplace import plugins
-from ovplace.ablate.execute import ONE_THREAD
 from ovplace.backends.simulate import Backend
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import FloatArray, OpGraph
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Job, MeasureSpec, Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import Placer
-from ovplace.core.run_config import RunConfig, SearchConfig
-from ovplace.cost.machine_file import load
-from ovplace.cost.milp import solve_milp
-from ovplace.cost.min_cut import solve_min_cut
-from ovplace.cost.model import latency_ms
-from ovplace.ir.legal import legal_groups
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.milp.solver import solve_milp
+from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.experiments.execute import ONE_THREAD
+from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import own_name, read_graph
+from ovplace.plugins import registry
+from ovplace.plugins.protocols import Placer
 from ovplace.search.loop import IDLE
-from ovplace.search.measurer import ratio
-from ovplace.search.session import make_problem
+from ovplace.session.measurer import ratio
+from ovplace.session.session import make_problem
+from ovplace.simulation.machine_file import load
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def play(
 
     Placers that take costs get what is `believed` of the true ones.
     """
-    plugin = plugins.load("placers", arm.placer)
+    plugin = registry.load("placers", arm.placer)
     settings = plugin.config(dict(arm.settings))
     problem = problem_of(place, arm, source, seed)
     if getattr(settings, "needs_costs", getattr(plugin.factory, "needs_costs", False)):

@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 
 from ovplace.coarseners import chains
-from ovplace.core.costs import CostTable, Traffic
-from ovplace.core.graph import FloatArray, IntArray, OpGraph
-from ovplace.cost.machine_file import load
-from ovplace.cost.milp import solve_milp
-from ovplace.cost.min_cut import solve_min_cut
-from ovplace.cost.model import latency_ms, pairwise_ms
-from ovplace.ir.legal import legal_groups
-from ovplace.ir.prepare import prepare
+from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
+from ovplace.cost.solvers.milp.solver import solve_milp
+from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
+from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import own_name, read_graph
 from ovplace.seeds import generator
+from ovplace.simulation.machine_file import load
 from ovplace.testing.graphs import problem
 
 SIZES = (100, 200, 300, 500, 1000, 2000, 3000)

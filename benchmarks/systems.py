@@ -54,8 +54,9 @@ from simulated_play import (
 )
 from systems_table import BUDGETS, PROVEN, budget_of, tables
 
-from ovplace import plugins, zoo
-from ovplace.cost.model import latency_ms
+from ovplace import zoo
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.plugins import registry
 
 MODELS = ("inception-v3", "resnet-50", "bert-base", "unet", "detector-head", "decoder")
 """On i9-12900k+flex170 the last two, on core-ultra `unet` and `detector-head` are fastest on several devices."""
@@ -110,7 +111,7 @@ def main() -> None:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--resume", type=Path, default=Path("systems.jsonl"), metavar="FILE", help="what there is")
-    parser.add_argument("--placers", nargs="+", default=plugins.names("placers"))
+    parser.add_argument("--placers", nargs="+", default=registry.names("placers"))
     parser.add_argument("--models", nargs="+", choices=zoo.names(), default=list(MODELS))
     parser.add_argument("--machines", nargs="+", default=list(MACHINES))
     parser.add_argument("--seeds", type=int, default=5)

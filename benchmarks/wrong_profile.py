@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from simulated_play import Arm, Place, Played, apart, backend, build, one_thread, optimum, play, true_ms
 
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import FloatArray
+from ovplace.core.cost_table import CostTable
+from ovplace.graphs.op_graph import FloatArray
 from ovplace.seeds import generator
 
 PLACES = (

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ovplace import config as toml
-from ovplace.core.device import Device
-from ovplace.errors import DeviceError, NotReachedError, PlacementError, UsageError
-from ovplace.search.events import Listener, silent
+from ovplace.config import toml
+from ovplace.errors import NotReachedError, UsageError
+from ovplace.ir.load import load
 from ovplace.search.run import run
-from ovplace.search.session import CONFIG
+from ovplace.session.events import Listener, silent
+from ovplace.session.session import CONFIG
 
 if TYPE_CHECKING:
     import openvino as ov
+
+__all__ = ["Run", "bound", "load", "optimize"]
 
 
 @dataclass(frozen=True)
@@ -116,67 +118,6 @@ def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener 
     Raises:
         OvplaceError: there is no finished run, or what it lacks cannot be measured on this machine.
     """
-    from ovplace.search.bound import bound as find
+    from ovplace.commands.optimality_gap import bound as find
 
     return find(Path(folder), time_limit_s, listener)
-
-
-def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
-    """Compile the placed model of a run folder, or of an exported one, on its devices.
-
-    Works in a process that has done nothing else: variants are registered, the emulated GPU is enabled.
-
-    Args:
-        folder: holds `placed.xml`, `placed.bin` and `placement.json`.
-        core: the core to compile with; a new one by default.
-
-    Raises:
-        ModelError: the model cannot be read.
-        PlacementError: the placement is of another model or version, or was changed.
-        DeviceError: a device is not on this machine, or the emulated GPU comes too late (call
-            `ovplace.enable_emulated_gpu()` before the first import of openvino).
-    """
-    path = Path(folder)
-    _emulate_if_needed(path)
-    import openvino as ov
-
-    from ovplace.devices.variants import reason, register
-    from ovplace.ir import affinity, placed
-
-    core = core or ov.Core()
-    found = placed.read(core, path)
-    _check_present(core, found.devices, path)
-    register(core, found.devices)
-    try:
-        compiled = affinity.compile_placed(core, found.model, found.table)
-    except RuntimeError as error:
-        raise PlacementError(
-            f"the placement in '{path}' does not compile here: {reason(error)}; optimize the model on this machine"
-        ) from error
-    # Without its Core, export_model of a HETERO model with a GPU part ends the process (openvino 2026.4.1).
-    compiled.core = core
-    return compiled
-
-
-def _emulate_if_needed(folder: Path) -> None:
-    """Enable the emulated GPU before openvino is imported, if the placement was made for it."""
-    from ovplace.devices import emulated_gpu
-
-    try:
-        about = (folder / "placed.xml").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return  # reading the model will say what is wrong
-    wanted = "&quot;emulated&quot;: true" in about or '"emulated": true' in about
-    if wanted and not emulated_gpu.is_enabled():
-        emulated_gpu.enable()
-
-
-def _check_present(core: ov.Core, devices: Sequence[Device], folder: Path) -> None:
-    present = core.available_devices
-    for device in devices:
-        known = any(name == device.base or name.split(".")[0] == device.base for name in present)
-        if not known:
-            raise DeviceError(
-                f"the placement in '{folder}' needs device '{device.base}', this machine has {', '.join(present)}; "
-                "optimize the model here, or install its driver (see 'ovplace devices')"
-            )

@@ -15,17 +15,17 @@ import numpy as np
 
 from ovplace.core.accuracy import compare_all
 from ovplace.core.device import Device
-from ovplace.core.graph import BoolArray
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
 from ovplace.core.placement import Placement
 from ovplace.errors import ModelError, PlacementError
+from ovplace.graphs.op_graph import BoolArray
 from ovplace.ir.exceptions import without_positions
 
 if TYPE_CHECKING:
     import openvino as ov
 
-    from ovplace.ir.feeds import Feeds
-    from ovplace.ir.submodel import Part
+    from ovplace.ir.parts.intermediate_tensors import Feeds
+    from ovplace.ir.parts.part import Part
 
 SUMMARY = "real inferences with OpenVINO on this machine"
 
@@ -179,8 +179,8 @@ class Backend:
 
     def _extract(self, candidates: Sequence[Candidate]) -> None:
         """Cut out the parts that are asked for, and record what goes into them."""
-        from ovplace.ir.feeds import Feeds
-        from ovplace.ir.submodel import extract
+        from ovplace.ir.parts.intermediate_tensors import Feeds
+        from ovplace.ir.parts.part import extract
 
         self._parts = {}
         for part in {candidate.part for candidate in candidates if candidate.part}:
@@ -220,7 +220,7 @@ class Backend:
 
     def _compiled(self, candidate: Candidate) -> ov.CompiledModel:
         from ovplace.ir.affinity import compile_placed, compile_placement
-        from ovplace.ir.submodel import devices_of
+        from ovplace.ir.parts.part import devices_of
 
         if candidate.part:
             part = self._part(candidate).model
@@ -360,7 +360,7 @@ class Backend:
         The GPU plugin answers under the name it was first used by, whichever alias is asked.
         """
         from ovplace.devices.emulated_faults import is_faulty
-        from ovplace.ir.support import supported_names
+        from ovplace.ir.legal.support import supported_names
 
         known = supported_names(self._model, lambda model: set(self._core.query_model(model, device.name)))
         if device.emulated:

@@ -13,20 +13,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from ovplace.core.costs import CostTable
+from ovplace.core.cost_table import CostTable
 from ovplace.core.device import Device
-from ovplace.core.graph import BoolArray, IntArray
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
-from ovplace.cost.machine_file import load
-from ovplace.cost.model import latency_ms
-from ovplace.cost.noise import Weather
-from ovplace.cost.parts import restricted
-from ovplace.cost.placed import refined, settled
-from ovplace.ir.legal import legal_groups
+from ovplace.cost.evaluate.effective_devices import refined, settled
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.evaluate.restrict import restricted
+from ovplace.graphs.op_graph import BoolArray, IntArray
+from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import own_name, read_graph
 from ovplace.seeds import generator
+from ovplace.simulation.machine_file import load
+from ovplace.simulation.noise import Weather
 from ovplace.version import __version__
 
 SUMMARY = "a simulated machine: no inference is run"

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
+from ovplace.cli.arguments.options import common
 from ovplace.cli.errors import exit_code
-from ovplace.cli.options import common
-from ovplace.cli.talk import Talk
+from ovplace.cli.output.console import Talk
 from ovplace.version import __version__
 
 COMMANDS = (

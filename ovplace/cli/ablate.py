@@ -9,8 +9,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ovplace.cli import options
-from ovplace.cli.talk import Talk
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Talk
 
 Data = dict[str, Any]
 
@@ -61,9 +61,9 @@ def command(
     CONFIG is a TOML file, or the name of one that comes with ovplace. Each run is a folder as 'ovplace optimize' leaves
     it; finished ones are not run again, and a stopped ablation goes on when the same command is given again.
     """
-    from ovplace.ablate.plan import find, plan
-    from ovplace.ablate.run import ablate, table
-    from ovplace.cli.progress import listening
+    from ovplace.cli.output.progress import listening
+    from ovplace.experiments.plan import find, plan
+    from ovplace.experiments.run import ablate, table
 
     file = find(config)
     ablation = plan(file, Path(output or Path("runs") / "ablations" / file.stem), settings)
@@ -77,8 +77,8 @@ def command(
 
 
 def _show(data: Data, as_json: bool) -> None:
-    from ovplace.ablate.page import HEADER, failures, notes, tables
-    from ovplace.cli.tables import show, show_json
+    from ovplace.cli.output.tables import show, show_json
+    from ovplace.experiments.markdown import HEADER, failures, notes, tables
 
     if as_json:
         show_json(data)

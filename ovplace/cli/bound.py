@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ovplace.cli import options
-from ovplace.cli.talk import Talk
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Talk
 
 Data = dict[str, Any]
 
@@ -36,8 +36,8 @@ def command(talk: Talk, run: str, time_limit_s: float, as_json: bool) -> None:
     run's trials. The optimum is one under the cost model, not of the machine.
     """
     from ovplace.api import bound
-    from ovplace.cli.progress import listening
-    from ovplace.cli.tables import show_json
+    from ovplace.cli.output.progress import listening
+    from ovplace.cli.output.tables import show_json
 
     if time_limit_s <= 0:
         raise click.BadParameter("the time limit must be positive", param_hint="--time-limit")
@@ -50,7 +50,7 @@ def command(talk: Talk, run: str, time_limit_s: float, as_json: bool) -> None:
 
 
 def _show(data: Data) -> None:
-    from ovplace.cli.tables import show, show_pairs
+    from ovplace.cli.output.tables import show, show_pairs
 
     best, optimum = data["best"], data["optimum"]
     show_pairs(
@@ -112,7 +112,7 @@ def _machine(data: Data) -> str:
 
 
 def _ops(data: Data, of: Data) -> str:
-    from ovplace.cli.result import label
+    from ovplace.cli.output.result import label
 
     counts = {name: n for name, n in of["ops_per_device"].items() if n}
     return ", ".join(f"{n} operations on {label(data, name)}" for name, n in counts.items())
@@ -143,7 +143,7 @@ def _row(certificate: Data) -> tuple[str, ...]:
 
 
 def _number(value: float | None) -> str:
-    from ovplace.cli.result import number
+    from ovplace.cli.output.result import number
 
     return number(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ovplace.cli import options
+from ovplace.cli.arguments import options
 
 
 @click.group(name="config")
@@ -21,11 +21,11 @@ def show(config_file: str | None, settings: tuple[str, ...], as_json: bool) -> N
     """Print all settings as TOML: the defaults, under those of --config, under those of --set."""
     from dataclasses import asdict
 
-    from ovplace import config as toml
-    from ovplace.cli.config_text import documented
-    from ovplace.cli.data_files import config_path
-    from ovplace.cli.tables import show_json
-    from ovplace.search.session import check_settings
+    from ovplace.cli.arguments.data_files import config_path
+    from ovplace.cli.output.config_text import documented
+    from ovplace.cli.output.tables import show_json
+    from ovplace.config import toml
+    from ovplace.session.session import check_settings
 
     config = toml.effective(config_path(config_file), settings, {})
     check_settings(config)

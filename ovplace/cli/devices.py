@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ovplace.cli import options
+from ovplace.cli.arguments import options
 
 if TYPE_CHECKING:
     from ovplace.core.device import Device
@@ -26,7 +26,7 @@ _FACTS = {
 @options.common
 def command(as_json: bool) -> None:
     """List the devices that OpenVINO finds, the emulated GPU, and what would bring in the others."""
-    from ovplace.cli.tables import show_json, show_pairs
+    from ovplace.cli.output.tables import show_json, show_pairs
 
     found = _found()
     if as_json:

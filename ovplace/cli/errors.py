@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from ovplace.cli.talk import Talk
+from ovplace.cli.output.console import Talk
 from ovplace.errors import OvplaceError
 
 INTERRUPTED = 130

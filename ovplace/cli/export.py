@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from ovplace.cli import options
-from ovplace.cli.talk import Talk
-from ovplace.export import FORMATS
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Talk
+from ovplace.exporters import FORMATS
 
 _NEXT = {
     "ir": "load it with: python -c \"import ovplace; compiled = ovplace.load('{path}')\"",
@@ -29,13 +29,13 @@ _FORMS = "\b\nForms:\n" + "\n".join(f"  {name:<7} {what}" for name, what in FORM
 @click.pass_obj
 def command(talk: Talk, run: str, form: str, output: str | None) -> None:
     """Write the answer in the folder RUN in another form."""
-    from ovplace import export
+    from ovplace import exporters
 
     folder = Path(run)
-    if output is None and form in export.TEXTS:
-        click.echo(export.text(folder, form), nl=False)
+    if output is None and form in exporters.TEXTS:
+        click.echo(exporters.text(folder, form), nl=False)
         return
-    written = export.export(folder, form, Path(output) if output else folder / export.load(form).TARGET)
+    written = exporters.export(folder, form, Path(output) if output else folder / exporters.load(form).TARGET)
     for path in written:
         click.echo(str(path))
     if form in _NEXT:

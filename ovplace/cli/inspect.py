@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ovplace.cli import options
+from ovplace.cli.arguments import options
 
 if TYPE_CHECKING:
-    from ovplace.search.inspection import Inspection
+    from ovplace.commands.inspect import Inspection
 
 
 @click.command(short_help="Show what a model consists of.")
@@ -23,11 +23,11 @@ def command(model: str, config_file: str | None, settings: tuple[str, ...], as_j
     """Show the operations, sizes and groups of MODEL as it would be placed: static, shapes folded. Needs no device."""
     from dataclasses import asdict
 
-    from ovplace import config as toml
-    from ovplace.cli.data_files import config_path
-    from ovplace.cli.model_path import checked
-    from ovplace.cli.tables import show_json
-    from ovplace.search.inspection import inspect
+    from ovplace.cli.arguments.data_files import config_path
+    from ovplace.cli.arguments.model_path import checked
+    from ovplace.cli.output.tables import show_json
+    from ovplace.commands.inspect import inspect
+    from ovplace.config import toml
 
     given = {"model": checked(model), **options.given(search)}
     found = inspect(toml.effective(config_path(config_file), settings, given))
@@ -38,7 +38,7 @@ def command(model: str, config_file: str | None, settings: tuple[str, ...], as_j
 
 
 def _show(found: Inspection) -> None:
-    from ovplace.cli.tables import show, show_pairs, size
+    from ovplace.cli.output.tables import show, show_pairs, size
 
     show_pairs(
         [

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ovplace.cli import options
-from ovplace.cli.talk import Talk
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Talk
 
 
 @click.command(short_help="Time devices and a placement.")
@@ -35,13 +35,13 @@ def command(
 
     A placement names the operations of the prepared model: those of a run's placed.xml, or of the model of that run.
     """
-    from ovplace import config as toml
-    from ovplace.cli.data_files import config_path, profiled
-    from ovplace.cli.model_path import checked
-    from ovplace.cli.progress import listening
-    from ovplace.cli.tables import show_json
+    from ovplace.cli.arguments.data_files import config_path, profiled
+    from ovplace.cli.arguments.model_path import checked
+    from ovplace.cli.output.progress import listening
+    from ovplace.cli.output.tables import show_json
+    from ovplace.commands.measure import measure
+    from ovplace.config import toml
     from ovplace.errors import BackendError
-    from ovplace.search.measure_one import measure
 
     settings, search = profiled(settings, search)
     given = {"model": checked(model), **options.given(search)}
@@ -70,14 +70,14 @@ def _read(path: Path) -> Mapping[str, str]:
 
 
 def _show(data: Mapping[str, Any]) -> None:
-    from ovplace.cli.tables import show
+    from ovplace.cli.output.tables import show
 
     header = ("placement", "median ms", "95 % interval", "p90", "p99", "compile ms", "output error", "submodels")
     show(header, [_row(data, row) for row in data["measured"]], right=range(1, 7))
 
 
 def _row(data: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
-    from ovplace.cli.result import error, interval, label, number
+    from ovplace.cli.output.result import error, interval, label, number
 
     name, found = label(data, row["name"]), row["latency_ms"]
     if not found:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ovplace.cli import options
-from ovplace.cli.talk import Talk
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Talk
 
 
 def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
@@ -29,7 +29,7 @@ def command() -> None:
 @options.common
 def list_models(as_json: bool) -> None:
     """List the models with their options."""
-    from ovplace.cli.tables import show, show_json
+    from ovplace.cli.output.tables import show, show_json
 
     found = [_recipe(name) for name in _names()]
     if as_json:
@@ -52,7 +52,7 @@ def build(
 ) -> None:
     """Build benchmark models as OpenVINO IR, weights in f32."""
     from ovplace import zoo
-    from ovplace.cli.tables import show_json
+    from ovplace.cli.output.tables import show_json
 
     recipes = [zoo.recipe(name) for name in names]
     configs = [_config(name, recipe, settings) for name, recipe in zip(names, recipes, strict=True)]
@@ -75,7 +75,7 @@ def _names() -> list[str]:
 
 def _recipe(name: str) -> dict[str, Any]:
     from ovplace import zoo
-    from ovplace.cli.settings_doc import settings
+    from ovplace.cli.output.settings_doc import settings
 
     module = zoo.recipe(name)
     return {"name": name, "summary": module.SUMMARY, "options": [s.to_data() for s in settings(module.Config)]}
@@ -83,7 +83,7 @@ def _recipe(name: str) -> dict[str, Any]:
 
 def _config(name: str, recipe: Any, texts: tuple[str, ...]) -> Any:
     from ovplace.errors import ConfigError
-    from ovplace.plugins import fill
+    from ovplace.plugins.registry import fill
 
     values: dict[str, object] = {}
     for text in texts:

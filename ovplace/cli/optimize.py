@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ovplace.cli import options
-from ovplace.cli.talk import Talk
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Talk
 
 if TYPE_CHECKING:
     from ovplace.api import Run
@@ -42,18 +42,18 @@ def command(
 
     MODEL is of any format that OpenVINO reads. A stopped run goes on where it was when the same command is given again.
     """
-    from ovplace.cli.data_files import config_path, profiled
-    from ovplace.cli.model_path import checked
-    from ovplace.cli.policy import with_policy
+    from ovplace.cli.arguments.data_files import config_path, profiled
+    from ovplace.cli.arguments.model_path import checked
+    from ovplace.cli.arguments.policy import with_policy
 
     folder = Path(output or Path("runs") / Path(model).stem)
     settings, search = with_policy(*profiled(settings, search), folder)
     path, options_given, file = checked(model), options.given(search), config_path(config_file)
     if dry_run:
-        from ovplace import config
-        from ovplace.cli.dry_run import show_plan
+        from ovplace.cli.output.dry_run import show_plan
+        from ovplace.config import toml
 
-        show_plan(talk, config.effective(file, settings, {"model": path, **options_given}), as_json)
+        show_plan(talk, toml.effective(file, settings, {"model": path, **options_given}), as_json)
         return
     arguments = {"settings": settings, "config_file": file, **options_given}
     _run(talk, path, folder, arguments, as_json)
@@ -61,7 +61,7 @@ def command(
 
 def _run(talk: Talk, model: str, folder: Path, arguments: dict[str, Any], as_json: bool) -> None:
     from ovplace import api
-    from ovplace.cli.progress import listening
+    from ovplace.cli.output.progress import listening
     from ovplace.errors import NotReachedError
 
     going_on = f"continuing the run in '{folder}'" if (folder / "config.toml").exists() else ""
@@ -77,8 +77,8 @@ def _run(talk: Talk, model: str, folder: Path, arguments: dict[str, Any], as_jso
 
 
 def _show(done: Run, as_json: bool) -> None:
-    from ovplace.cli.result import show_result
-    from ovplace.cli.tables import show_json
+    from ovplace.cli.output.result import show_result
+    from ovplace.cli.output.tables import show_json
 
     if as_json:
         show_json(done.data)

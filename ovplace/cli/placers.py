@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ovplace.cli import options
+from ovplace.cli.arguments import options
 
 
 @click.command(short_help="List placers and other plug-ins.")
@@ -15,11 +15,11 @@ from ovplace.cli import options
 @options.common
 def command(every: bool, as_json: bool) -> None:
     """List the placers with their settings; plug-ins of other packages are among them."""
-    from ovplace import plugins
-    from ovplace.cli.tables import show_json
+    from ovplace.cli.output.tables import show_json
+    from ovplace.plugins import registry
 
-    roles = list(plugins.ROLES) if every else ["placers"]
-    found = {role: [_plugin(role, name) for name in plugins.names(role)] for role in sorted(roles, reverse=True)}
+    roles = list(registry.ROLES) if every else ["placers"]
+    found = {role: [_plugin(role, name) for name in registry.names(role)] for role in sorted(roles, reverse=True)}
     if as_json:
         show_json(found)
         return
@@ -28,15 +28,15 @@ def command(every: bool, as_json: bool) -> None:
 
 
 def _plugin(role: str, name: str) -> dict[str, Any]:
-    from ovplace import plugins
-    from ovplace.cli.settings_doc import settings
+    from ovplace.cli.output.settings_doc import settings
+    from ovplace.plugins import registry
 
-    plugin = plugins.load(role, name)
+    plugin = registry.load(role, name)
     return {"name": name, "summary": plugin.summary, "settings": [s.to_data() for s in settings(plugin.Config)]}
 
 
 def _show(role: str, entries: list[dict[str, Any]]) -> None:
-    from ovplace.cli.tables import show_pairs
+    from ovplace.cli.output.tables import show_pairs
 
     click.echo(f"{role}:")
     for entry in entries:

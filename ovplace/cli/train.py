@@ -8,8 +8,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ovplace.cli import options
-from ovplace.cli.talk import Talk
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Talk
 
 
 def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
@@ -38,8 +38,8 @@ def command(talk: Talk, /, config: str, output: str | None, settings: tuple[str,
     CONFIG is a TOML file, or the name of one that comes with ovplace. A stopped training goes on when the same command
     is given again. 'ovplace optimize --policy FILE' then starts from the policy.
     """
-    from ovplace.cli.progress import listening
-    from ovplace.cli.tables import show_json
+    from ovplace.cli.output.progress import listening
+    from ovplace.cli.output.tables import show_json
     from ovplace.train.plan import find, plan
     from ovplace.train.run import train
 
@@ -53,7 +53,7 @@ def command(talk: Talk, /, config: str, output: str | None, settings: tuple[str,
 
 
 def _show(data: dict[str, Any]) -> None:
-    from ovplace.cli.tables import show
+    from ovplace.cli.output.tables import show
 
     columns = ("zero_shot", "per_graph", "single")
     header = ("latency over the best known", "cases", "policy", "p90", "worst", "trained on it", "p90", "worst")

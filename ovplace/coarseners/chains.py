@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.dag import topological_order
-from ovplace.core.graph import IntArray, OpGraph
 from ovplace.core.partition import Partition, Quotient
+from ovplace.graphs.dag import topological_order
+from ovplace.graphs.op_graph import IntArray, OpGraph
 
 SUMMARY = "neighbours merged, chains first, down to a number of groups of similar size"
 

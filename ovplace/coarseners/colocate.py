@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.dag import connected_labels
-from ovplace.core.graph import IntArray, OpGraph
 from ovplace.core.partition import Partition
+from ovplace.graphs.dag import connected_labels
+from ovplace.graphs.op_graph import IntArray, OpGraph
 
 SUMMARY = "HSDAG's co-location: chains become one group"
 

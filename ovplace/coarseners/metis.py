@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.dag import topological_order
-from ovplace.core.graph import IntArray, OpGraph
-from ovplace.core.metis import WeightedGraph
 from ovplace.core.partition import Partition
+from ovplace.graphs.dag import topological_order
+from ovplace.graphs.metis import WeightedGraph
+from ovplace.graphs.op_graph import IntArray, OpGraph
 
 SUMMARY = "METIS: groups of about equal size with few bytes between them (extra 'partition')"
 

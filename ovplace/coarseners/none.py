@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ovplace.core.graph import OpGraph
 from ovplace.core.partition import Partition
+from ovplace.graphs.op_graph import OpGraph
 
 SUMMARY = "the legal groups as they are"
 

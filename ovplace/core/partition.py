@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ovplace.core.dag import topological_order
-from ovplace.core.graph import IntArray, OpGraph, frozen_array
 from ovplace.core.placement import Placement
+from ovplace.graphs.dag import topological_order
+from ovplace.graphs.op_graph import IntArray, OpGraph, frozen_array
 
 
 @dataclass(frozen=True, eq=False)

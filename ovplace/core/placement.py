@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ovplace.core.graph import IntArray, OpGraph, frozen_array
-from ovplace.core.submodels import submodel_devices, submodel_labels
 from ovplace.errors import PlacementError
+from ovplace.graphs.op_graph import IntArray, OpGraph, frozen_array
+from ovplace.graphs.submodels import submodel_devices, submodel_labels
 
 
 @dataclass(frozen=True, eq=False)

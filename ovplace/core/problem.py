@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ovplace.core.costs import CostTable
-from ovplace.core.dag import strong_labels, topological_order
+from ovplace.core.cost_table import CostTable
 from ovplace.core.device import Device
-from ovplace.core.graph import BoolArray, FloatArray, IntArray, OpGraph
 from ovplace.core.partition import Partition, Quotient
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
+from ovplace.graphs.dag import strong_labels, topological_order
+from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
 
 
 @dataclass(frozen=True, eq=False)

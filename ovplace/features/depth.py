@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, OpGraph
-from ovplace.core.positions import depth, height
+from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.graphs.positions import depth, height
 
 SUMMARY = "longest path from the inputs and to the outputs, over the longest of the model"
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
-from ovplace.core.graph import FloatArray, IntArray, OpGraph
-from ovplace.core.positions import structural_classes
+from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
+from ovplace.graphs.positions import structural_classes
 from ovplace.seeds import generator
 
 SUMMARY = "fractal dimension: growth of the neighbourhood with its radius"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ovplace.core.degree_bins import one_hot_degrees
-from ovplace.core.graph import FloatArray, OpGraph
+from ovplace.graphs.degree_bins import one_hot_degrees
+from ovplace.graphs.op_graph import FloatArray, OpGraph
 
 SUMMARY = "number of connected inputs, one-hot"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, OpGraph
+from ovplace.graphs.op_graph import FloatArray, OpGraph
 
 SUMMARY = "operation type, one-hot"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, OpGraph, Shape
+from ovplace.graphs.op_graph import FloatArray, OpGraph, Shape
 
 SUMMARY = "shape of the first output, padded with zeros, logarithmic"
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, OpGraph
-from ovplace.core.positions import earliest_position, latest_position
+from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.graphs.positions import earliest_position, latest_position
 
 SUMMARY = "place in the topological order, as early and as late as possible, 0 to 1"
 

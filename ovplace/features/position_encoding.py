@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, OpGraph
-from ovplace.core.positions import latest_position
+from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.graphs.positions import latest_position
 
 SUMMARY = "sinusoidal encoding of the place in the topological order"
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, OpGraph
-from ovplace.cost.flops import constant_bytes, tensor_bytes
+from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.graphs.work import constant_bytes, tensor_bytes
 
 SUMMARY = "bytes of tensors read and written, logarithmic"
 

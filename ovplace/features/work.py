@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, OpGraph
-from ovplace.cost.flops import work
+from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.graphs.work import work
 
 SUMMARY = "arithmetic and weights, logarithmic"
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import openvino as ov
 
-from ovplace.core.graph import OpGraph
 from ovplace.errors import ModelError
+from ovplace.graphs.op_graph import OpGraph
 from ovplace.ir.bodies import bodies
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.opening import open_model

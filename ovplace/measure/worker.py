@@ -11,8 +11,8 @@ import sys
 import threading
 from typing import IO, Any
 
-from ovplace import plugins
 from ovplace.measure.child import Answer, Call, guarded
+from ovplace.plugins import registry
 
 GRACE_S = 2.0
 """The parent kills at the deadline; this much later the child ends by itself."""
@@ -52,7 +52,7 @@ def main() -> None:
     def build() -> None:
         nonlocal backend
         name, job = messages.get()
-        backend = plugins.load("backends", name).factory(job)
+        backend = registry.load("backends", name).factory(job)
 
     answer = guarded(build)
     while True:

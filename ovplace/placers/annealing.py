@@ -8,9 +8,9 @@ from math import exp, inf, log
 
 import numpy as np
 
-from ovplace.core.graph import IntArray
 from ovplace.core.problem import Problem
-from ovplace.core.replayed import ReplayedPlacer
+from ovplace.graphs.op_graph import IntArray
+from ovplace.placers._base.replayed import ReplayedPlacer
 
 SUMMARY = "simulated annealing (Kirkpatrick et al. 1983): moves one group at a time, cools, restarts when frozen"
 

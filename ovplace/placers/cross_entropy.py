@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, IntArray
 from ovplace.core.problem import Problem
-from ovplace.core.replayed import GenerationalPlacer
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers._base.replayed import GenerationalPlacer
 
 SUMMARY = "cross-entropy method (Rubinstein 1999; Post, NeurIPS 2018): device probabilities fitted to the elite"
 

@@ -14,7 +14,7 @@ import numpy as np
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import State
+from ovplace.plugins.protocols import State
 
 SUMMARY = "the best place to cut the model in two, coarse to fine"
 

@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ovplace.core.costs import CostTable
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import State
-from ovplace.cost.certificate import Certificate
-from ovplace.cost.chain import solve_chain
-from ovplace.cost.min_cut import weighted
-from ovplace.cost.model import latency_ms
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.certificate import Certificate
+from ovplace.cost.solvers.dynamic_program import solve_chain
+from ovplace.cost.solvers.min_cut import weighted
 from ovplace.errors import PlacementError
+from ovplace.plugins.protocols import State
 
 SUMMARY = "exact optimum of a measured cost model where the model is a chain, else of a chain of its parts"
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import FloatArray, IntArray
+from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
-from ovplace.cost.ranked import RankedPlacer, costs_of
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers._base.ranked import RankedPlacer, costs_of
 from ovplace.seeds import generator
 
 SUMMARY = "greedy list placing in the manner of Baechi's m-ETF, with and without a look ahead"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray, IntArray
 from ovplace.core.problem import Problem
-from ovplace.core.replayed import GenerationalPlacer
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers._base.replayed import GenerationalPlacer
 
 SUMMARY = "genetic algorithm with biased random keys (BRKGA, as in REGAL 2019): elites, mutants, biased crossover"
 

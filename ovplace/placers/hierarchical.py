@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ovplace.core.problem import Problem
-from ovplace.nn.checkpoint import seeded
-from ovplace.nn.fc_grouper import GroupedPolicy, GrouperSettings
-from ovplace.nn.nodes import Nodes
-from ovplace.nn.policy_search import PolicySearch, SearchSettings
-from ovplace.nn.seq2seq import Seq2Seq, Seq2SeqSettings
+from ovplace.learning.checkpoint import seeded
+from ovplace.learning.nodes import Nodes
+from ovplace.placers._base.policy_search import PolicySearch, SearchSettings
+from ovplace.placers.fc_grouper.network import GroupedPolicy, GrouperSettings
+from ovplace.placers.seq2seq.network import Seq2Seq, Seq2SeqSettings
 from ovplace.seeds import generator
 
 SUMMARY = "hierarchical planner (Mirhoseini, Goldie et al., ICLR 2018): learns to group, then places groups by an LSTM"

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ovplace.core.dag import connected_labels
-from ovplace.core.graph import BoolArray, IntArray, OpGraph
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import State
+from ovplace.graphs.dag import connected_labels
+from ovplace.graphs.op_graph import BoolArray, IntArray, OpGraph
+from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
 SUMMARY = "systematic flips by operation kind, then simulated annealing"

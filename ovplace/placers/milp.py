@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import State
-from ovplace.cost.certificate import FULL, Certificate, Solution
-from ovplace.cost.milp import solve_milp
-from ovplace.cost.min_cut import weighted
-from ovplace.cost.ranked import costs_of
+from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
+from ovplace.cost.solvers.milp.solver import solve_milp
+from ovplace.cost.solvers.min_cut import weighted
+from ovplace.placers._base.ranked import costs_of
+from ovplace.plugins.protocols import State
 
 SUMMARY = "exact optimum of a measured cost model with the overhead of submodels and memory limits, any devices"
 

@@ -8,20 +8,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import FloatArray, IntArray
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import State
-from ovplace.cost.blame import blame
-from ovplace.cost.certificate import Certificate
-from ovplace.cost.fit import Trust, corrected, trust
-from ovplace.cost.improve import moves
-from ovplace.cost.model import latency_ms
-from ovplace.cost.ranked import costs_of, ranked
-from ovplace.cost.solve import candidates, solve_pairwise
-from ovplace.cost.wary import wary
+from ovplace.cost.calibration.failure_model import blame
+from ovplace.cost.calibration.fit import Trust, corrected, trust
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.certificate import Certificate
+from ovplace.cost.solvers.local_descent import moves
+from ovplace.cost.solvers.penalise_failures import wary
+from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers._base.ranked import costs_of
+from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
 SUMMARY = "exact optimum of a measured cost model, for several weights of the transfers, refitted as it learns"

@@ -12,11 +12,11 @@ from itertools import permutations
 
 import numpy as np
 
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import FloatArray, IntArray
-from ovplace.core.metis import WeightedGraph
+from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
-from ovplace.cost.ranked import RankedPlacer, costs_of
+from ovplace.graphs.metis import WeightedGraph
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers._base.ranked import RankedPlacer, costs_of
 from ovplace.seeds import generator
 
 SUMMARY = "METIS: balanced parts with few bytes between them, for several balances (extra 'partition')"

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ovplace.core.graph import IntArray
 from ovplace.core.measurement import Trial
-from ovplace.core.novelty import Novelty
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import State
+from ovplace.graphs.op_graph import IntArray
+from ovplace.placers._base.novelty import Novelty
+from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
 SUMMARY = "random devices for random runs of groups"

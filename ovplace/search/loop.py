@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from ovplace.core.measurement import Candidate, MeasureSpec, Trial
 from ovplace.core.placement import Placement
-from ovplace.core.protocols import Placer
-from ovplace.search.events import Listener, Progress
-from ovplace.search.measurer import Measurer
-from ovplace.store.run_store import RunStore
+from ovplace.plugins.protocols import Placer
+from ovplace.session.events import Listener, Progress
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
 
 T = TypeVar("T")
 

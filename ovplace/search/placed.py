@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ovplace.core.placement import Placement
 from ovplace.search.result import Data
-from ovplace.search.session import PREPARED, Session
+from ovplace.session.session import PREPARED, Session
 
 
 def write_placed(session: Session, data: Data, placement: Placement) -> None:
     """Write `placement.json` and `placed.xml/.bin` with the run's provenance."""
-    from ovplace.ir.placed import write
+    from ovplace.ir.placed_model import write
 
     provenance = {key: data[key] for key in ("verdict", "best", "environment")}
     table = placement.to_names(session.graph)

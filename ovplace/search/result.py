@@ -13,15 +13,15 @@ import numpy as np
 
 from ovplace.core.device import Device
 from ovplace.core.measurement import Measurement, Trial
-from ovplace.core.stats import Interval, median_interval
-from ovplace.cost.certificate import Certificate
+from ovplace.core.statistics import Interval, median_interval
+from ovplace.cost.solvers.certificate import Certificate
 from ovplace.errors import StoreError
-from ovplace.search.baselines import Baseline
-from ovplace.search.duel import Duel
-from ovplace.search.measurer import Seconds
-from ovplace.search.session import Session
+from ovplace.search.final_comparison import Duel
 from ovplace.search.verdict import FASTER
 from ovplace.seeds import generator
+from ovplace.session.baselines import Baseline
+from ovplace.session.measurer import Seconds
+from ovplace.session.session import Session
 
 SCHEMA = 1
 Data = dict[str, object]

@@ -9,23 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
-from ovplace import config as toml
-from ovplace import plugins
-from ovplace.core.costs import CostTable
+from ovplace.config import toml
+from ovplace.config.schema import RunConfig
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
-from ovplace.core.run_config import RunConfig
 from ovplace.errors import ConfigError, InterruptedRunError, StoreError
-from ovplace.search.baselines import Baseline, measure_baselines
-from ovplace.search.duel import decide
-from ovplace.search.events import Listener, silent
+from ovplace.plugins import registry
+from ovplace.profiling.obtain import Costs, obtain_costs
+from ovplace.search.final_comparison import decide
 from ovplace.search.loop import Budget, Loop
-from ovplace.search.measurer import Measurer
 from ovplace.search.placed import write_placed
-from ovplace.search.profiling import Costs, obtain_costs
 from ovplace.search.result import Data, Outcome, to_data, write_json
-from ovplace.search.session import CONFIG, Session, check_settings, open_session
-from ovplace.search.source import fingerprint
-from ovplace.store.run_store import RunStore
+from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.events import Listener, silent
+from ovplace.session.measurer import Measurer
+from ovplace.session.model_fingerprint import fingerprint
+from ovplace.session.session import CONFIG, Session, check_settings, open_session
+from ovplace.store.run_db import RunStore
 
 F32_LIMIT = 1e-3
 """Relative output error that a placement on f32 devices may have where the user sets none. Two correct f32
@@ -89,7 +89,7 @@ def _check_source(config: RunConfig, folder: Path, store: RunStore) -> str:
 
 def _check_machine(config: RunConfig, folder: Path, store: RunStore) -> str:
     """Return the digest of the simulated machine, likewise; empty where the devices are real."""
-    backend = plugins.load("backends", config.search.backend)
+    backend = registry.load("backends", config.search.backend)
     digest = getattr(backend.factory, "digest", None)
     found = digest(backend.config(dict(config.backend))) if digest else ""
     if (folder / CONFIG).exists() and store.get("machine") not in (None, found):
@@ -157,7 +157,7 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
 
 def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:
     """Return the costs of groups and cuts, None where the placer does without."""
-    placer = plugins.load("placers", measurer.session.config.search.placer)
+    placer = registry.load("placers", measurer.session.config.search.placer)
     settings = placer.config(dict(measurer.session.config.placer))
     if not getattr(settings, "needs_costs", getattr(placer.factory, "needs_costs", False)):
         return None
@@ -191,7 +191,7 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
     """Return the search loop of a run; profiling counts towards its time."""
     search, problem = measurer.session.config.search, measurer.session.problem
     time_s = max(search.time_s - measurer.seconds.profiling, search.time_s / 2)
-    placer = plugins.load("placers", search.placer)
+    placer = registry.load("placers", search.placer)
     settings = placer.config(dict(measurer.session.config.placer))
     return Loop(
         placer=placer.factory(replace(problem, costs=costs) if costs else problem, settings),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ovplace.core.placement import Placement
-from ovplace.core.stats import Interval
+from ovplace.core.statistics import Interval
 
 FASTER, SAME, BASELINE = "faster", "same", "baseline"
 

@@ -21,8 +21,8 @@ import pytest
 
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.core.protocols import Backend
-from ovplace.plugins import Plugin
+from ovplace.plugins.protocols import Backend
+from ovplace.plugins.registry import Plugin
 
 SPEC = MeasureSpec(warmup=1, blocks=2, repeats=3, min_time_ms=0.0, hopeless_ratio=1e6)
 

@@ -7,9 +7,9 @@ import importlib
 import numpy as np
 import pytest
 
-from ovplace.core.graph import OpGraph
 from ovplace.core.partition import Partition
-from ovplace.plugins import Plugin
+from ovplace.graphs.op_graph import OpGraph
+from ovplace.plugins.registry import Plugin
 from ovplace.testing.child import in_another_process
 from ovplace.testing.graphs import chain, diamond, graph, layered, renamed
 

@@ -18,10 +18,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ovplace.core.graph import BoolArray
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, OutputError
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
+from ovplace.graphs.op_graph import BoolArray
 
 SUMMARY = "invented latencies, for tests"
 NAME = "ovplace.testing.fake_backend"

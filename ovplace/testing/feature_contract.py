@@ -7,8 +7,8 @@ import importlib
 import numpy as np
 import pytest
 
-from ovplace.core.graph import FloatArray, OpGraph
-from ovplace.plugins import Plugin
+from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.plugins.registry import Plugin
 from ovplace.seeds import generator
 from ovplace.testing.child import in_another_process
 from ovplace.testing.graphs import chain, diamond, graph, layered, renamed, reordered

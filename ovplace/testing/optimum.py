@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import FloatArray, IntArray
+from ovplace.core.cost_table import CostTable
+from ovplace.graphs.op_graph import FloatArray, IntArray
 
 Evaluate = Callable[[CostTable, IntArray], FloatArray]
 

@@ -20,8 +20,8 @@ from ovplace.core.measurement import Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import Placer
-from ovplace.plugins import Plugin
+from ovplace.plugins.protocols import Placer
+from ovplace.plugins.registry import Plugin
 from ovplace.testing.child import in_another_process
 from ovplace.testing.graphs import chain, diamond, layered, measured, problem
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ovplace.core.graph import OpGraph
+from ovplace.config.schema import DuelConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
-from ovplace.core.run_config import DuelConfig, RunConfig, SearchConfig
 from ovplace.devices.select import Selection
-from ovplace.measure.pool import Pool, Workplace
-from ovplace.search.baselines import Baseline, measure_baselines
-from ovplace.search.duel import Duel, decide
-from ovplace.search.events import Listener, Progress, silent
-from ovplace.search.measurer import Measurer
+from ovplace.graphs.op_graph import OpGraph
+from ovplace.measure.process_pool import Pool, Workplace
+from ovplace.search.final_comparison import Duel, decide
 from ovplace.search.run import make_loop
-from ovplace.search.session import Session
-from ovplace.store.run_store import RunStore
+from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.events import Listener, Progress, silent
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+from ovplace.store.run_db import RunStore
 from ovplace.testing import fake_backend
 from ovplace.testing.graphs import devices, layered, problem
 

@@ -10,20 +10,20 @@ from pathlib import Path
 import numpy as np
 
 from ovplace import zoo
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import IntArray, OpGraph
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
-from ovplace.core.run_config import RunConfig, SearchConfig
-from ovplace.cost.certificate import FULL
-from ovplace.cost.known import best_known
-from ovplace.cost.machine import Machine
-from ovplace.cost.milp import solve_milp
-from ovplace.cost.model import latency_ms
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.certificate import FULL
+from ovplace.cost.solvers.milp.solver import solve_milp
+from ovplace.cost.solvers.portfolio import best_known
 from ovplace.errors import PlacementError
-from ovplace.ir.prepare import prepare
+from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.plugins import fill
-from ovplace.search.session import groups, node_features
+from ovplace.plugins.registry import fill
+from ovplace.session.session import groups, node_features
+from ovplace.simulation.machine import Machine
 
 
 @dataclass(frozen=True)

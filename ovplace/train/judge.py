@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ovplace.core.graph import FloatArray
-from ovplace.core.protocols import Trainer
-from ovplace.search.events import Listener, Progress
+from ovplace.graphs.op_graph import FloatArray
+from ovplace.plugins.protocols import Trainer
+from ovplace.session.events import Listener, Progress
 from ovplace.train.cases import Case
 from ovplace.train.plan import TrainConfig
 

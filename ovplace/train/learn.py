@@ -13,10 +13,10 @@ from statistics import fmean
 import numpy as np
 
 from ovplace.core.problem import Problem
-from ovplace.core.protocols import Trainer
 from ovplace.errors import ConfigError, InterruptedRunError, StoreError
-from ovplace.search.events import Listener, Progress
+from ovplace.plugins.protocols import Trainer
 from ovplace.seeds import generator
+from ovplace.session.events import Listener, Progress
 from ovplace.train.plan import Plan
 
 SAVE_EVERY_S = 30.0

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ovplace import config as toml
-from ovplace import plugins, zoo
-from ovplace.config import value_text
-from ovplace.cost import machine_file
-from ovplace.cost.machine import Machine
+from ovplace import zoo
+from ovplace.config import toml
+from ovplace.config.toml import value_text
 from ovplace.errors import ConfigError, UsageError
-from ovplace.plugins import Plugin, fill
+from ovplace.plugins import registry
+from ovplace.plugins.registry import Plugin, fill
 from ovplace.shipped import shipped, shipped_in
+from ovplace.simulation import machine_file
+from ovplace.simulation.machine import Machine
 from ovplace.train.cases import Graph
 from ovplace.zoo import families as generated
 
@@ -145,7 +146,7 @@ def plan(file: Path, changes: Iterable[str] = ()) -> Plan:
     if not graphs or not config.machines:
         raise ConfigError(f"'{file}' has nothing to train on; give train.families or train.recipes, and train.machines")
     for name in config.features:
-        plugins.load("features", name)
+        registry.load("features", name)
     return Plan(
         config=config,
         text="\n".join(f"{key} = {value_text(value)}" for key, value in sorted(_flat(tables))),
@@ -164,10 +165,10 @@ def trainable(name: str) -> Plugin:
     Raises:
         UsageError: there is none, or nothing in it can be trained.
     """
-    placer = plugins.load("placers", name)
+    placer = registry.load("placers", name)
     if not hasattr(placer.module, "Trainer"):
         able = [
-            other for other in plugins.names("placers") if hasattr(plugins.load("placers", other).module, "Trainer")
+            other for other in registry.names("placers") if hasattr(registry.load("placers", other).module, "Trainer")
         ]
         raise UsageError(f"the placer '{name}' has no policy to train; those that have: {', '.join(able)}")
     return placer

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ovplace.core.protocols import Trainer
 from ovplace.errors import ConfigError
-from ovplace.nn.policy_file import PolicyFile
-from ovplace.search.events import Listener, Progress
+from ovplace.learning.policy_file import PolicyFile
+from ovplace.plugins.protocols import Trainer
+from ovplace.session.events import Listener, Progress
 from ovplace.train.cases import Case, cases
 from ovplace.train.judge import judge, summary
 from ovplace.train.learn import Lessons, learn
-from ovplace.train.machines import invented
 from ovplace.train.plan import Plan
+from ovplace.train.random_machines import invented
 from ovplace.version import __version__
 
 TRAINED = "training graphs"

@@ -5,10 +5,10 @@ import dataclasses
 import openvino as ov
 import pytest
 
-from ovplace import plugins
 from ovplace.core.device import Device
 from ovplace.core.measurement import Job
-from ovplace.ir.prepare import prepare
+from ovplace.ir.prepare.prepare import prepare
+from ovplace.plugins import registry
 from ovplace.testing import fake_backend, models
 from ovplace.testing.backend_contract import BackendContract
 
@@ -22,9 +22,9 @@ def model(tmp_path_factory):
 
 
 class TestEveryBackend(BackendContract):
-    @pytest.fixture(params=[*plugins.names("backends"), fake_backend.NAME])
+    @pytest.fixture(params=[*registry.names("backends"), fake_backend.NAME])
     def plugin(self, request):
-        return plugins.load("backends", request.param)
+        return registry.load("backends", request.param)
 
     @pytest.fixture
     def job(self, model, plugin):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ovplace.core.measurement import Measurement
-from ovplace.plugins import Plugin
+from ovplace.plugins.registry import Plugin
 from ovplace.testing import fake_backend
 from ovplace.testing.backend_contract import BackendContract
 from ovplace.testing.sessions import job

@@ -13,9 +13,9 @@ from ovplace.core.measurement import Candidate, ErrorKind, Job, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.devices import emulated_gpu
 from ovplace.errors import ModelError
-from ovplace.ir.prepare import prepare
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.measure.pool import Pool, Workplace
+from ovplace.measure.process_pool import Pool, Workplace
 from ovplace.testing import models
 
 SPEC = MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=0.0, hopeless_ratio=1e6)
@@ -197,7 +197,7 @@ def test_state_starts_anew(saved, name):
 
 
 def test_a_stateful_model_in_two_parts(saved):
-    from ovplace.ir.legal import legal_groups
+    from ovplace.ir.legal.groups import legal_groups
 
     path = saved(models.kv_cache())
     graph, backend = read_graph(path), Backend(Job(path, PAIR))
@@ -332,7 +332,7 @@ def parts_of(graph, groups, device_of, names=NAMES):
 
 @pytest.mark.parametrize("name", ["residual", "kv_cache", "int8_weights"])
 def test_parts_run_on_what_the_whole_model_has_there(saved, name):
-    from ovplace.ir.legal import legal_groups
+    from ovplace.ir.legal.groups import legal_groups
 
     path = saved(models.TINY[name]())
     graph, backend = read_graph(path), Backend(Job(path, PAIR))

@@ -10,19 +10,20 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ovplace import plugins, zoo
+from ovplace import zoo
 from ovplace.backends.simulate import Backend, Config
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Job, MeasureSpec
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
-from ovplace.cost.machine_file import load
-from ovplace.cost.model import latency_ms
+from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import DeviceError, ModelError, UsageError
-from ovplace.ir.legal import legal_groups
-from ovplace.ir.prepare import prepare
+from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import own_name, read_graph
+from ovplace.plugins import registry
 from ovplace.seeds import generator
+from ovplace.simulation.machine_file import load
 from ovplace.testing.backend_contract import BackendContract
 
 SPEC = MeasureSpec(warmup=1, blocks=3, repeats=4, min_time_ms=0.0, hopeless_ratio=1e6)
@@ -95,7 +96,7 @@ class TestOnItsOwnDevices(BackendContract):
 
     @pytest.fixture
     def plugin(self):
-        return plugins.load("backends", "simulate")
+        return registry.load("backends", "simulate")
 
     @pytest.fixture
     def job(self, here, plugin, machine):

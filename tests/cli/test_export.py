@@ -11,11 +11,11 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ovplace import api, export
+from ovplace import api, exporters
 from ovplace.core.device import Device
 from ovplace.errors import UsageError
-from ovplace.ir.placed import write
-from ovplace.ir.prepare import prepare
+from ovplace.ir.placed_model import write
+from ovplace.ir.prepare.prepare import prepare
 
 LIBRARIES = Path(ov.__file__).parent / "libs"
 
@@ -53,9 +53,9 @@ def test_ir_is_loaded_as_the_run_is(ovplace, split, tmp_path, outputs):
 
 def test_forms(ovplace):
     said = ovplace("export", "-h").out
-    assert all(f"{name:<7} {what}" in said for name, what in export.FORMATS.items())
+    assert all(f"{name:<7} {what}" in said for name, what in exporters.FORMATS.items())
     with pytest.raises(UsageError, match="unknown format 'pdf'; there are: ir, blob"):
-        export.load("pdf")
+        exporters.load("pdf")
 
 
 def test_json_is_the_placement(ovplace, split, tmp_path):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ovplace import shipped as files
 from ovplace.cli import group
-from ovplace.cli.config_text import documented
-from ovplace.cli.options import Duration
-from ovplace.core.run_config import RunConfig
+from ovplace.cli.arguments.options import Duration
+from ovplace.cli.output.config_text import documented
+from ovplace.config.schema import RunConfig
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,7 +110,7 @@ def test_completion(arguments, start, found):
 
 def test_manifest_knows_the_recipes():
     from ovplace import zoo
-    from ovplace.cli.settings_doc import settings
+    from ovplace.cli.output.settings_doc import settings
 
     manifest = tomllib.loads((ROOT / "models" / "manifest.toml").read_text())
     assert sorted(manifest) == zoo.names()

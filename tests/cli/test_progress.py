@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from ovplace.cli import progress
-from ovplace.cli.talk import Talk
-from ovplace.search.events import Progress
+from ovplace.cli.output import progress
+from ovplace.cli.output.console import Talk
+from ovplace.session.events import Progress
 
 EVENTS = [
     Progress("prepare", 0, 3, "reading the model"),

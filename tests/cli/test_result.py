@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from ovplace.api import Run
-from ovplace.cli.result import interval, label, show_result, verdict_lines
+from ovplace.cli.output.result import interval, label, show_result, verdict_lines
 
 LATENCY = {"median": 5.0, "ci95": [4.9, 5.1]}
 BASELINE = {"ratio": 1.0, "competes": True, "submodels": [], "runs_on": "", "max_rel_error": 0.0, "error": None}

@@ -7,8 +7,8 @@ import openvino as ov
 import pytest
 
 from ovplace import zoo
-from ovplace.cli.result import label
-from ovplace.cost.machine_file import names
+from ovplace.cli.output.result import label
+from ovplace.simulation.machine_file import names
 
 SHORT = [
     *("--placer", "local_search", "--budget", "6"),

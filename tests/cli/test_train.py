@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ovplace.nn.policy_file import PolicyFile
+from ovplace.learning.policy_file import PolicyFile
 
 CONFIG = """
 [train]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ovplace.core.partition import Partition
-from ovplace.plugins import Plugin
+from ovplace.plugins.registry import Plugin
 from ovplace.testing.coarsener_contract import CoarsenerContract, cases
 
 

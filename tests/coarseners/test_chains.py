@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ovplace.coarseners.chains import Coarsener, Config
-from ovplace.core.dag import connected_labels
 from ovplace.core.partition import Partition
+from ovplace.graphs.dag import connected_labels
 from ovplace.testing.graphs import chain, graph, layered
 
 

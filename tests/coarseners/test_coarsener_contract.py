@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from ovplace import plugins
+from ovplace.plugins import registry
 from ovplace.testing.coarsener_contract import CoarsenerContract
 
 
 class TestEveryCoarsener(CoarsenerContract):
-    @pytest.fixture(params=plugins.names("coarseners"))
+    @pytest.fixture(params=registry.names("coarseners"))
     def plugin(self, request):
-        return plugins.load("coarseners", request.param)
+        return registry.load("coarseners", request.param)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovplace.core.graph import OpGraph
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
+from ovplace.graphs.op_graph import OpGraph
 from ovplace.testing.graphs import chain, diamond, layered
 
 LABELS = st.lists(st.integers(-3, 5), min_size=1, max_size=20)

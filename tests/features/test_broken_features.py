@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from ovplace.plugins import Plugin
+from ovplace.plugins.registry import Plugin
 from ovplace.testing.feature_contract import FeatureContract, cases
 
 

@@ -4,8 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ovplace.core.degree_bins import LOWEST, one_hot_degrees
 from ovplace.features import in_degree, out_degree
+from ovplace.graphs.degree_bins import LOWEST, one_hot_degrees
 from ovplace.testing.graphs import graph, layered
 
 

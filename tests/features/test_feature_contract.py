@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from ovplace import plugins
+from ovplace.plugins import registry
 from ovplace.testing.feature_contract import FeatureContract
 
 
 class TestEveryFeature(FeatureContract):
-    @pytest.fixture(params=plugins.names("features"))
+    @pytest.fixture(params=registry.names("features"))
     def plugin(self, request):
-        return plugins.load("features", request.param)
+        return registry.load("features", request.param)

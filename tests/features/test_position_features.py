@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from ovplace.core.positions import latest_position
 from ovplace.features import depth, position, position_encoding
+from ovplace.graphs.positions import latest_position
 from ovplace.testing.graphs import chain, diamond, graph, layered
 
 

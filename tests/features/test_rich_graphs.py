@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ovplace import plugins
+from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import graph, layered, reordered
 
-NAMES = plugins.names("features")
+NAMES = registry.names("features")
 SHAPES = ((), (8,), (1, 3, -1, 224), (2, 3, 4, 5, 6, 7, 8), (1, 30_522, 768), (0, 4), (-1,))
 LARGEST = {"fractal_dimension": 16.0}  # log2 of the readers of a hub; all else is about 1
 
 
 def rows(name, of):
-    plugin = plugins.load("features", name)
+    plugin = registry.load("features", name)
     return plugin.factory(plugin.config({})).compute(of)
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ovplace.cost.flops import work as counted
 from ovplace.features import output_shape, tensor_bytes, work
 from ovplace.features.output_shape import SCALE
+from ovplace.graphs.work import work as counted
 from ovplace.testing.graphs import graph, layered
 
 

@@ -13,8 +13,8 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, Job, MeasureSpec
 from ovplace.core.problem import Problem
 from ovplace.errors import ModelError, UsageError
-from ovplace.ir.legal import legal_groups
-from ovplace.ir.prepare import prepare
+from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.seeds import generator
 from ovplace.testing.assignments import random_assignments

@@ -14,7 +14,7 @@ import pytest
 from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
-from ovplace.measure import pool as pool_module
+from ovplace.measure import process_pool as pool_module
 from ovplace.testing.sessions import QUICK, pool
 
 IMPATIENT = MeasureSpec(warmup=0, blocks=1, repeats=2, min_time_ms=0.0, deadline_s=0.7)

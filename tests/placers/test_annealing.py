@@ -5,10 +5,10 @@ from math import exp, inf
 import numpy as np
 import pytest
 
-from ovplace import plugins
+from ovplace.plugins import registry
 from ovplace.testing.graphs import chain, layered, measured, problem
 
-ANNEALING = plugins.load("placers", "annealing")
+ANNEALING = registry.load("placers", "annealing")
 
 
 def built(of, **settings):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ovplace.core.placement import Placement
-from ovplace.plugins import Plugin
+from ovplace.plugins.registry import Plugin
 from ovplace.seeds import generator
 from ovplace.testing import placer_contract
 from ovplace.testing.placer_contract import PlacerContract, all_fail

@@ -5,10 +5,10 @@ from math import inf
 import numpy as np
 import pytest
 
-from ovplace import plugins
+from ovplace.plugins import registry
 from ovplace.testing.graphs import chain, layered, measured, problem
 
-CROSS_ENTROPY = plugins.load("placers", "cross_entropy")
+CROSS_ENTROPY = registry.load("placers", "cross_entropy")
 
 
 def built(of, **settings):

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ovplace import plugins
 from ovplace.core.partition import Partition
-from ovplace.cost.model import latency_ms, pairwise_ms
+from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.placers.etf import _Greedy, _State
+from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import KINDS, chain, layered, problem
 from ovplace.testing.optimum import optimum
 
-ETF = plugins.load("placers", "etf")
+ETF = registry.load("placers", "etf")
 
 
 def asked(of, **settings):

@@ -9,8 +9,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from ovplace import plugins
-from ovplace.cost.model import latency_ms
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.plugins import registry
 from ovplace.testing.graphs import chain, costs, diamond, measured, problem
 
 BUDGET = 300
@@ -37,12 +37,12 @@ def best_ms(of):
     return float(values.min()), every[values.argmin()]
 
 
-@pytest.mark.parametrize("name", sorted({*plugins.names("placers")} - NO_SEARCH))
+@pytest.mark.parametrize("name", sorted({*registry.names("placers")} - NO_SEARCH))
 @pytest.mark.parametrize("toy", TOYS)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_optimum_is_reached(name, toy, seed):
     of = TOYS[toy](seed)
-    plugin = plugins.load("placers", name)
+    plugin = registry.load("placers", name)
     placer, found, trials = plugin.factory(of, plugin.config({})), inf, 0
     first = np.array([members[0] for members in of.partition.members])
     alone = float(latency_ms(of.costs, np.zeros((1, of.n_groups), dtype=np.int64))[0])

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ovplace import plugins
+from ovplace.plugins import registry
 from ovplace.testing.graphs import chain, layered, measured, problem
 
-GENETIC = plugins.load("placers", "genetic")
+GENETIC = registry.load("placers", "genetic")
 
 
 def built(of, **settings):

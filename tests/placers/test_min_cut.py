@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ovplace import plugins
-from ovplace.core.costs import CostTable
-from ovplace.core.graph import IntArray
-from ovplace.cost.min_cut import solve_min_cut
-from ovplace.cost.model import latency_ms
+from ovplace.core.cost_table import CostTable
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.graphs.op_graph import IntArray
+from ovplace.plugins import registry
 from ovplace.testing.graphs import costs, layered, measured, problem
 
 GROUPS = 30
@@ -34,7 +34,7 @@ def test_it_finds_out_what_fails_and_does_without(seed):
     forbidden[tuple(zip(*bad, strict=True))] = np.inf
     allowed = replace(table, group_ms=forbidden)
     optimum_ms = float(latency_ms(allowed, solve_min_cut(allowed).device_of[None])[0])
-    plugin = plugins.load("placers", "min_cut")
+    plugin = registry.load("placers", "min_cut")
     placer, found = plugin.factory(of, plugin.config({})), [alone]
     for number in range(60):
         asked = placer.ask(1)

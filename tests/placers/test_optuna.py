@@ -8,12 +8,12 @@ import numpy as np
 import optuna
 import pytest
 
-from ovplace import plugins
 from ovplace.errors import OvplaceError
+from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, layered, measured, problem
 
-OPTUNA = plugins.load("placers", "optuna")
+OPTUNA = registry.load("placers", "optuna")
 
 
 def built(of, **settings):

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ovplace import plugins
-from ovplace.cost.model import latency_ms
+from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import OvplaceError
+from ovplace.plugins import registry
 from ovplace.testing.graphs import chain, graph, layered, problem
 
-PARTITION = plugins.load("placers", "partition")
+PARTITION = registry.load("placers", "partition")
 
 
 def asked(of, **settings):
@@ -83,7 +83,7 @@ def test_without_the_extra_the_error_names_it(monkeypatch):
 
 @pytest.mark.parametrize("name", ["partition", "etf"])
 def test_without_costs_the_error_says_so(name):
-    plugin = plugins.load("placers", name)
+    plugin = registry.load("placers", name)
     assert plugin.factory.needs_costs
     with pytest.raises(OvplaceError, match="needs the costs"):
         plugin.factory(replace(problem(layered(8, seed=1)), costs=None), plugin.Config())

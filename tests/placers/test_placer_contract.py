@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from ovplace import plugins
+from ovplace.plugins import registry
 from ovplace.testing.placer_contract import PlacerContract
 
 
 class TestEveryPlacer(PlacerContract):
-    @pytest.fixture(params=plugins.names("placers"))
+    @pytest.fixture(params=registry.names("placers"))
     def plugin(self, request):
-        return plugins.load("placers", request.param)
+        return registry.load("placers", request.param)

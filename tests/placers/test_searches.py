@@ -8,7 +8,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from ovplace import config, plugins
+from ovplace.config import toml
+from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import (
     KINDS,
@@ -45,7 +46,7 @@ def toy(graph, n_devices):
 
 
 def built(name, of, **settings):
-    plugin = plugins.load("placers", name)
+    plugin = registry.load("placers", name)
     return plugin.factory(of, plugin.Config(**settings))
 
 
@@ -117,9 +118,9 @@ def test_each_seed_asks_something_else(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_settings_of_the_literature_are_settings(name):
-    run = config.effective(f"configs/placers/{name}.toml", (), {})
+    run = toml.effective(f"configs/placers/{name}.toml", (), {})
     assert run.search.placer == name
-    found = plugins.load("placers", name).config(dict(run.placer))
+    found = registry.load("placers", name).config(dict(run.placer))
     assert not found.uniform
 
 
@@ -145,4 +146,4 @@ def test_the_settings_of_the_literature_are_settings(name):
 )
 def test_bad_settings_are_refused(name, settings):
     with pytest.raises(ValueError):
-        plugins.load("placers", name).Config(**settings)
+        registry.load("placers", name).Config(**settings)

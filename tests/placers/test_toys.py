@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ovplace import plugins
 from ovplace.core.partition import Partition
+from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import (
     KINDS,
@@ -28,7 +28,7 @@ POLICIES = {"hsdag", "seq2seq", "hierarchical", "fc_grouper"}
 
 
 def search(name, of, cost, budget, batch=1):
-    plugin = plugins.load("placers", name)
+    plugin = registry.load("placers", name)
     return play(plugin.factory(of, plugin.Config()), of, cost, budget, batch)
 
 
@@ -121,7 +121,7 @@ def weights_with_consumers(of):
 
 def test_nothing_is_asked_twice():
     of = problem(layered(20, seed=5), n_devices=3)
-    for name in sorted({*plugins.names("placers")} - POLICIES):
+    for name in sorted({*registry.names("placers")} - POLICIES):
         trials = search(name, of, random_cost(of.graph, 1, 3), 80, batch=3)
         assert len({trial.placement.hash for trial in trials}) == len(trials), name
 
@@ -180,4 +180,4 @@ def test_random_draws_many_granularities():
 )
 def test_bad_settings_are_refused(name, settings):
     with pytest.raises(ValueError):
-        plugins.load("placers", name).Config(**settings)
+        registry.load("placers", name).Config(**settings)

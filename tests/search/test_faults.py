@@ -14,9 +14,9 @@ import pytest
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
-from ovplace.measure import pool as pool_module
-from ovplace.search.baselines import _nothing_works
-from ovplace.store.run_store import RunStore
+from ovplace.measure import process_pool as pool_module
+from ovplace.session.baselines import _nothing_works
+from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import diamond
 from ovplace.testing.sessions import QUICK, play, pool, session
 

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from ovplace import plugins
 from ovplace.core.device import Device
 from ovplace.core.placement import Placement
+from ovplace.plugins import registry
 from ovplace.search import loop
-from ovplace.search.baselines import measure_baselines
-from ovplace.search.measurer import Measurer
 from ovplace.search.run import make_loop
-from ovplace.store.run_store import RunStore
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import layered
 from ovplace.testing.sessions import OPS, QUICK, direct, play, session
 
-PLACERS = plugins.names("placers")
+PLACERS = registry.names("placers")
 
 
 class StopError(Exception):
@@ -139,7 +139,7 @@ def test_nothing_is_measured_twice(tmp_path):
 
 
 def test_what_a_placer_repeats_is_answered_from_the_store(tmp_path, monkeypatch):
-    real = plugins.load("placers", "random")
+    real = registry.load("placers", "random")
 
     class Repeats(real.factory):
         def ask(self, n):
@@ -224,7 +224,7 @@ def test_a_placer_with_nothing_left_to_ask_ends_the_search(tmp_path):
 @pytest.mark.parametrize(("batch", "asked"), [(1, 6), (3, 9)])
 def test_a_placer_that_only_repeats_itself_ends_the_search(tmp_path, monkeypatch, batch, asked):
     monkeypatch.setattr(loop, "IDLE", 5)
-    real = plugins.load("placers", "single_device")
+    real = registry.load("placers", "single_device")
 
     class Stuck(real.factory):
         def ask(self, n):

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from ovplace import plugins
 from ovplace.core.partition import Partition
 from ovplace.errors import UsageError
-from ovplace.nn.policy_file import PolicyFile
+from ovplace.learning.policy_file import PolicyFile
+from ovplace.plugins import registry
 from ovplace.testing.graphs import chain, layered, measured, problem
 
-HSDAG = plugins.load("placers", "hsdag")
+HSDAG = registry.load("placers", "hsdag")
 SMALL = {"head": "devices", "described": False, "hidden": 8, "head_hidden": 8, "head_rounds": 2, "grouping": "fixed"}
 
 

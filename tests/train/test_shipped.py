@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ovplace.cost.machine_file import load
-from ovplace.nn.policy_file import SHIPPED, PolicyFile
+from ovplace.learning.policy_file import SHIPPED, PolicyFile
 from ovplace.shipped import shipped
+from ovplace.simulation.machine_file import load
 from ovplace.train.cases import Graph, cases
 from ovplace.train.plan import find, plan
 

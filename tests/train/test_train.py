@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from ovplace.core.graph import IntArray
 from ovplace.errors import ConfigError, InterruptedRunError, StoreError
-from ovplace.nn.policy_file import PolicyFile
-from ovplace.search.events import silent
+from ovplace.graphs.op_graph import IntArray
+from ovplace.learning.policy_file import PolicyFile
 from ovplace.seeds import generator
+from ovplace.session.events import silent
 from ovplace.testing.graphs import layered, problem
 from ovplace.train.cases import Case, Graph, cases
 from ovplace.train.judge import judge, summary
@@ -138,7 +138,7 @@ def test_scores_are_latencies_over_the_best(tmp_path):
 def test_a_model_that_a_machine_cannot_run_is_left_out():
     from dataclasses import replace
 
-    from ovplace.cost.machine_file import load
+    from ovplace.simulation.machine_file import load
 
     machine = load("null")
     refusing = replace(machine, devices=tuple(replace(d, unsupported=("LSTMSequence",)) for d in machine.devices))
@@ -148,7 +148,7 @@ def test_a_model_that_a_machine_cannot_run_is_left_out():
 
 
 def test_the_exact_solver_never_makes_the_best_worse():
-    from ovplace.cost.machine_file import load
+    from ovplace.simulation.machine_file import load
 
     fast, exact = (next(cases(Graph("h", "hyperbolic"), [load("core-ultra")], (), 0, s)) for s in (0.0, 1.0))
     assert exact.best_ms <= fast.best_ms * (1 + 1e-9)

@@ -11,12 +11,12 @@ import openvino as ov
 import pytest
 
 from ovplace import zoo
-from ovplace.cost.machine_file import load
 from ovplace.errors import UsageError
 from ovplace.ir.content_hash import content_hash
-from ovplace.ir.legal import legal_groups
-from ovplace.ir.prepare import prepare
+from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
+from ovplace.simulation.machine_file import load
 from ovplace.zoo import families
 
 SOME = (0, 3, 7, 12, 18, 25)

@@ -1,0 +1,1 @@
+"""What the commands other than `optimize` compute: inspect, dry run, measure, optimality gap."""

@@ -1,0 +1,116 @@
+"""What a run would do, and roughly how long it would take."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ovplace.config.schema import RunConfig
+from ovplace.devices.select import references
+from ovplace.measure.isolated_call import apart
+from ovplace.session.session import PREPARED, check_settings, choose_devices, groups, prepare_model
+
+if TYPE_CHECKING:
+    from ovplace.ir.time_once import Impression
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that has not begun.
+
+    Attributes:
+        operations: of the prepared model.
+        groups: placed as one each.
+        devices: their names.
+        note: what there is to know about the choice of devices.
+        baselines: simple choices measured first.
+        placements: measured in the search, at most.
+        finalists: placements measured again.
+        rounds: fresh processes of the duel.
+        duellists: candidates in each round, at most.
+        seconds: rough wall time.
+        formed: how that was estimated.
+    """
+
+    operations: int
+    groups: int
+    devices: tuple[str, ...]
+    note: str
+    baselines: int
+    placements: int
+    finalists: int
+    rounds: int
+    duellists: int
+    seconds: float
+    formed: str
+
+
+def plan(config: RunConfig) -> Plan:
+    """Return what `run` would do; the model is prepared in a temporary folder, no device is measured.
+
+    Raises:
+        OvplaceError: what `run` would raise about the configuration, the model or the devices.
+    """
+    from ovplace.ir.time_once import probe
+
+    check_settings(config)
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
+        graph = prepare_model(config, Path(folder))
+        preparing_s = time.monotonic() - start
+        selection = choose_devices(config)
+        partition = groups(config, graph)
+        prepared, seen = Path(folder) / PREPARED, None
+        if not selection.simulated:
+            seen = apart("running the model on the CPU", probe, prepared, config.search.seed)
+    n, alone = len(selection.devices), len(references(selection.devices))
+    several = n > 1
+    counts = {
+        "baselines": n + alone + (n + 1 if several else 0),
+        "placements": config.search.budget if several else 0,
+        "finalists": config.duel.finalists if several else 0,
+        "rounds": config.duel.rounds if several else 0,
+        "duellists": 2 + alone + int(config.duel.null_control and seen is not None) if several else 0,
+    }
+    return Plan(
+        operations=len(graph),
+        groups=partition.n_groups,
+        devices=tuple(device.name for device in selection.devices),
+        note=selection.note,
+        seconds=_seconds(config, counts, seen) if seen else preparing_s * (2 + counts["rounds"]),
+        formed=_formed(seen) if seen else _SIMULATED,
+        **counts,
+    )
+
+
+_SIMULATED = (
+    "from the preparing here, once more for each process; on a simulated machine nothing is run, and how long the "
+    "placer thinks is not known"
+)
+
+
+def _formed(seen: Impression) -> str:
+    return (
+        f"from one compilation ({seen.compiling_s:.2f} s) and one inference ({seen.inferring_s * 1e3:.1f} ms) on "
+        "the CPU here, as if every placement took that; a GPU compiles several times as long"
+    )
+
+
+def _seconds(config: RunConfig, counts: dict[str, int], seen: Impression) -> float:
+    """Return the time of all compilations and inferences; each placement is timed in turns with the reference."""
+    compiling_s, inferring_s = seen.compiling_s, seen.inferring_s
+
+    def turns(blocks: int, repeats: int, min_time_ms: float) -> float:
+        return blocks * (inferring_s + max(min_time_ms / 1e3, repeats * inferring_s))
+
+    measure, duel = config.measure, config.duel
+    warming = (1 + measure.warmup) * inferring_s
+    pair = compiling_s + 2 * (warming + turns(measure.blocks, measure.repeats, measure.min_time_ms))
+    long = compiling_s + warming + turns(duel.blocks, duel.repeats, duel.min_time_ms)
+    searching = (counts["baselines"] + counts["placements"]) * pair
+    if config.search.time_s:
+        searching = min(searching, config.search.time_s + counts["baselines"] * pair)
+    return searching + (2 * counts["finalists"] + counts["rounds"] * counts["duellists"]) * long

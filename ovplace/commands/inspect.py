@@ -1,0 +1,74 @@
+"""The sizes of a model as it would be placed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ovplace.config.schema import RunConfig
+from ovplace.ir.model_info import InputFacts, overview
+from ovplace.measure.isolated_call import apart
+from ovplace.session.session import PREPARED, check_settings, groups, prepare_model
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a model consists of.
+
+    Attributes:
+        path: the model file.
+        hash: content hash of the prepared model.
+        operations: of the prepared model, Constants, Parameters and Results included.
+        operations_before: of the model as it is.
+        edges: connections of the prepared model.
+        weight_bytes: size of the prepared model's weights.
+        types: how many operations there are of each type, most frequent first.
+        inputs: of the model as it is.
+        legal_groups: groups that HETERO can place apart.
+        groups: groups that a search would place.
+        coarsener: what formed them.
+    """
+
+    path: str
+    hash: str
+    operations: int
+    operations_before: int
+    edges: int
+    weight_bytes: int
+    types: Mapping[str, int]
+    inputs: tuple[InputFacts, ...]
+    legal_groups: int
+    groups: int
+    coarsener: str
+
+
+def inspect(config: RunConfig) -> Inspection:
+    """Prepare the model in a temporary folder and count; no device is needed.
+
+    Raises:
+        OvplaceError: the model cannot be prepared, or the coarsener or its settings are unknown.
+    """
+    from ovplace.ir.legal.groups import legal_groups
+
+    check_settings(config)
+    model = Path(config.search.model)
+    before = apart(f"reading '{model}'", overview, model, config.search.shape)
+    with tempfile.TemporaryDirectory() as folder:
+        graph = prepare_model(config, Path(folder))
+        weight_bytes = (Path(folder) / PREPARED).with_suffix(".bin").stat().st_size
+    return Inspection(
+        path=config.search.model,
+        hash=graph.content_hash,
+        operations=len(graph),
+        operations_before=before.operations,
+        edges=graph.edges.shape[1],
+        weight_bytes=weight_bytes,
+        types=dict(Counter(graph.types).most_common()),
+        inputs=before.inputs,
+        legal_groups=legal_groups(graph).n_groups,
+        groups=groups(config, graph).n_groups,
+        coarsener=config.search.coarsener,
+    )

@@ -1,0 +1,1 @@
+"""Cost tables from measurements: assembled from parts, fitted to placements."""

@@ -1,0 +1,243 @@
+"""Correcting a cost table by measured placements.
+
+The fit is the most likely table under the prior about the profile (`cost/prior.py`) and relative noise: ridge
+regression towards the profile, in which common factors cost little and single parameters more. Parameters that would
+turn negative are held at zero. How far each may go is chosen by leave-one-out prediction of the given trials.
+
+Source: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006: 2.1 (the linear model seen from its
+predictions, so that work grows with the trials and not with the parameters), 5.12 (leave-one-out in closed form).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable
+from ovplace.cost.calibration.prior import Prior, Spreads
+from ovplace.cost.evaluate.design_matrix import terms, with_parameters
+from ovplace.graphs.op_graph import FloatArray, IntArray
+
+NOISE = 0.03
+"""Relative spread of a measurement about the model: what two compilations of one placement differ by."""
+
+TRIED = (
+    Spreads(0.0, 0.0, 0.0),
+    Spreads(1.0, 0.0, 0.0),
+    *(Spreads(1.0, common, single) for common, single in product((0.3, 1.0, 3.0), (0.0, 0.03, 0.1, 0.3, 1.0))),
+)
+"""Spreads to choose from; the first leaves the profile as it is."""
+
+ONE_TRIAL = 1
+"""What a single trial corrects: the overall factor, which is row 1 of `TRIED`; nothing can be left out."""
+
+OUTLIER = 2.5
+"""Trials off by more than this many typical errors count less, in proportion (Huber's weights)."""
+
+FOLDS = 5
+
+PINNING_ROUNDS = 30
+"""Rounds of pinning parameters at zero; a handful is usual."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How predictions agree with measurements.
+
+    Attributes:
+        spearman: correlation of the ranks; 0 where all predictions or all measurements are equal.
+        mape: mean of the absolute relative errors, 0.1 for 10 %.
+        n: number of placements compared.
+    """
+
+    spearman: float
+    mape: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A corrected table, and how far it can be trusted.
+
+    Attributes:
+        table: the corrected costs.
+        n_trials: trials it was fitted to: those that did not fail.
+        held_back: of fits to the other trials with each trial, once each; None for less than two trials.
+        before: of the given table with the same trials; None without any.
+    """
+
+    table: CostTable = field(repr=False)
+    n_trials: int
+    held_back: Agreement | None
+    before: Agreement | None
+
+
+def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
+    """Return `table` with its group times, savings, links and overheads corrected by measured placements.
+
+    Args:
+        table: the costs as profiled.
+        device_of: device of each group under each placement, `[B, G]`.
+        latency_ms: what they took, `[B]`; infinite for failures, which are left out.
+
+    Cost: O(B^3 + B P) for B trials and P parameters, a few dozen times.
+    """
+    used = _used(table, device_of, latency_ms)
+    if not len(used):
+        return Fit(table, 0, None, None)
+    measured = np.asarray(latency_ms, dtype=np.float64)[used]
+    prior, counts = Prior.of(table), terms(table, device_of[used])
+    held_back = agreement(_held_back(prior, counts, measured), measured) if len(used) > 1 else None
+    vector = _fitted(prior, counts, measured)
+    before = agreement(counts @ prior.mean, measured)
+    return Fit(with_parameters(table, vector), len(used), held_back, before)
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """How far a fit may go.
+
+    Attributes:
+        spreads: of the parameters about the profile.
+        noise: variance that suits each trial, `[B]`.
+    """
+
+    spreads: Spreads
+    noise: FloatArray
+
+
+def trust(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Trust | None:
+    """Return how far `fit` would go for these trials, nearly all of its work; None where all of them failed."""
+    used = _used(table, device_of, latency_ms)
+    return _trust(Prior.of(table), _rows(table, device_of[used], latency_ms[used])) if len(used) else None
+
+
+def corrected(table: CostTable, device_of: IntArray, latency_ms: FloatArray, given: Trust | None) -> CostTable:
+    """Return the table of `fit` alone, as far as a trust goes that was found for the same trials or the first of them.
+
+    For a search that fits after each measurement: later trials count as usual ones.
+    """
+    used = _used(table, device_of, latency_ms)
+    if given is None:
+        return table
+    later = np.full(len(used) - len(given.noise), NOISE**2)
+    reach = Trust(given.spreads, np.concatenate([given.noise, later]))
+    rows = _rows(table, device_of[used], latency_ms[used])
+    return with_parameters(table, _not_negative(Prior.of(table), rows, reach))
+
+
+def _used(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> IntArray:
+    """Return the trials that neither failed nor have a group where the table says it cannot run."""
+    runs = np.isfinite(table.group_ms[np.arange(table.n_groups), device_of]).all(axis=1)
+    return np.flatnonzero(np.isfinite(latency_ms) & runs).astype(np.int64)
+
+
+def agreement(predicted: FloatArray, measured: FloatArray) -> Agreement:
+    """Return how predictions `[B]` agree with measurements `[B]`, both finite and the latter positive."""
+    a, b = _ranks(predicted), _ranks(measured)
+    varied = a.std() > 0 and b.std() > 0
+    return Agreement(
+        spearman=float(np.corrcoef(a, b)[0, 1]) if varied else 0.0,
+        mape=float(np.abs(predicted / measured - 1).mean()),
+        n=len(measured),
+    )
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Return the rank of each value, equal values sharing the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[inverse])
+
+
+def _held_back(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatArray:
+    """Return what fits to the other folds predict for each trial, `[B]`."""
+    fold = np.arange(len(measured)) % FOLDS
+    predicted = np.empty(len(measured))
+    for number in np.unique(fold):
+        apart = fold == number
+        predicted[apart] = counts[apart] @ _fitted(prior, counts[~apart], measured[~apart])
+    return predicted
+
+
+def _fitted(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatArray:
+    """Return the corrected parameters, `[P]`."""
+    rows = counts / measured[:, None]
+    return _not_negative(prior, rows, _trust(prior, rows))
+
+
+def _rows(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> FloatArray:
+    """Return the terms of each trial over its latency: each now measures 1, since relative errors are what counts."""
+    return np.asarray(terms(table, device_of) / np.asarray(latency_ms, dtype=np.float64)[:, None])
+
+
+def _trust(prior: Prior, rows: FloatArray) -> Trust:
+    """Return the spreads that predict left-out trials best, and the variance `[B]` that suits each trial.
+
+    Chosen once with all trials alike, then once more with those that nothing predicts counting less.
+    """
+    error = 1 - rows @ prior.mean
+    noise = np.full(len(rows), NOISE**2)
+    together, kinds, own = (_gram(rows @ prior.mean[:, None]), _gram(rows @ prior.kinds), _gram(rows * prior.size))
+    kernels = [s.overall**2 * together + s.common**2 * kinds + s.single**2 * own for s in TRIED]
+    for _ in range(2):
+        left_out = np.abs([_left_out(kernel + np.diag(noise), error) for kernel in kernels])
+        best = _simplest(left_out)
+        usual = max(float(np.median(left_out[best])), NOISE)
+        noise = NOISE**2 * np.maximum(1.0, left_out[best] / (OUTLIER * usual))
+    return Trust(TRIED[best], noise)
+
+
+def _simplest(left_out: FloatArray) -> int:
+    """Return the first row of errors `[S, B]` that none betters by more than chance.
+
+    Chance is a standard error of the difference, and a measurement's own noise: with two or three trials, some
+    choice of many always seems to be right.
+    """
+    count = left_out.shape[1]
+    if count == 1:
+        return ONE_TRIAL
+    gains = left_out - left_out[left_out.mean(axis=1).argmin()]
+    chance = (gains.std(axis=1, ddof=1) + NOISE) / count
+    return int(np.argmax(gains.mean(axis=1) <= chance))
+
+
+def _gram(matrix: FloatArray) -> FloatArray:
+    return np.asarray(matrix @ matrix.T)
+
+
+def _left_out(kernel: FloatArray, error: FloatArray) -> FloatArray:
+    """Return the error at each trial of the fit to all others, `[B]`, from the covariance of all `[B, B]`."""
+    inverse = np.linalg.inv(kernel)
+    return np.asarray(inverse @ error / np.diag(inverse))
+
+
+def _not_negative(prior: Prior, rows: FloatArray, reach: Trust) -> FloatArray:
+    """Return the most likely parameters `[P]` that are not negative.
+
+    Those that turn negative are pinned at zero, as if measured there, and released when the pin no longer holds
+    them up.
+    """
+    pinned = np.zeros(len(prior.mean), dtype=bool)
+    for _ in range(PINNING_ROUNDS):
+        vector, force = _posterior(prior, rows, reach, np.flatnonzero(pinned))
+        negative = ~pinned & (vector < 0)
+        released = np.zeros_like(pinned)
+        released[pinned] = force < 0
+        if not negative.any() and not released.any():
+            break
+        pinned = (pinned | negative) & ~released
+    return np.maximum(vector, 0.0)
+
+
+def _posterior(prior: Prior, rows: FloatArray, reach: Trust, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the most likely parameters `[P]` with some pinned at zero, and the force on each pin, up positive."""
+    pins = np.eye(len(prior.mean))[pinned]
+    seen = np.concatenate([rows, pins])
+    wanted = np.concatenate([np.ones(len(rows)), np.zeros(len(pins))]) - seen @ prior.mean
+    spread = prior.covariance_times(seen.T, reach.spreads)
+    kernel = seen @ spread
+    tight = 1e-9 * np.diag(kernel)[len(rows) :]
+    weights = np.linalg.solve(kernel + np.diag(np.concatenate([reach.noise, tight])), wanted)
+    return prior.mean + spread @ weights, np.asarray(weights[len(rows) :])

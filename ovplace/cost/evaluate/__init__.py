@@ -1,0 +1,1 @@
+"""The sequential cost model of HETERO evaluated: latency, submodels, and the cost of moves."""

@@ -1,0 +1,56 @@
+"""Sets of small numbers, one in each of many fields that lie side by side in one long integer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ovplace.graphs.op_graph import BoolArray, IntArray
+
+
+class BitFields:
+    """Operations on a set in each of many fields at once.
+
+    Python's integers have any length, so that one operation of them is on all fields: HETERO's cutting rule takes a
+    quarter of the time that it took with arrays for one placement of 240 groups, and no more for thousands. Above the
+    bits of its elements each field has one for an answer.
+    """
+
+    def __init__(self, n_elements: int, n_fields: int) -> None:
+        """Make fields for sets of the numbers below `n_elements`."""
+        self._answer, self._width = n_elements, n_elements + 1
+        self._bits = n_fields * self._width
+        self._bytes = (self._bits + 7) // 8
+        (every,) = self.answers(np.ones((1, n_fields), dtype=bool))
+        self._elements = every - (every >> n_elements)
+
+    def elements(self, number: NDArray[np.integer]) -> list[int]:
+        """Return integers with the set of a single number in each field `[K, A]`."""
+        field = np.arange(number.shape[1])
+        return self._packed(len(number), np.arange(len(number))[:, None], field * self._width + number.astype(np.int64))
+
+    def answers(self, yes: BoolArray) -> list[int]:
+        """Return integers with an answer in each field `[K, A]`."""
+        row, field = np.nonzero(yes)
+        return self._packed(len(yes), row, field * self._width + self._answer)
+
+    def read(self, answers: list[int]) -> BoolArray:
+        """Return which fields of each integer have the answer yes, `[K, A]`."""
+        lines = b"".join(answer.to_bytes(self._bytes, "little") for answer in answers)
+        packed = np.frombuffer(lines, dtype=np.uint8).reshape(-1, self._bytes)
+        bits = np.unpackbits(packed, axis=1, count=self._bits, bitorder="little")
+        return np.asarray(bits[:, self._answer :: self._width], dtype=bool)
+
+    def some(self, sets: int) -> int:
+        """Answer yes in each field whose set is not empty: adding all elements to it carries into the bit above."""
+        return sets + self._elements & ~self._elements
+
+    def every(self, answers: int) -> int:
+        """Return all elements in each field that has the answer yes."""
+        return answers - (answers >> self._answer)
+
+    def _packed(self, n_lines: int, line: IntArray, bit: IntArray) -> list[int]:
+        bits = np.zeros((n_lines, self._bits), dtype=bool)
+        bits[line, bit] = True
+        packed = np.packbits(bits, axis=1, bitorder="little").tobytes()
+        return [int.from_bytes(packed[at : at + self._bytes], "little") for at in range(0, len(packed), self._bytes)]

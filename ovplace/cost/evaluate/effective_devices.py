@@ -1,0 +1,42 @@
+"""From a device for each operation to groups that each have one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ovplace.core.partition import Partition
+from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.graphs.work import constant_bytes
+
+
+def settled(graph: OpGraph, device_of: IntArray) -> IntArray:
+    """Return the devices `[N]` on which HETERO really has operations that run nothing.
+
+    Constants, what is computed from them alone, and Parameters are where their first reader is, Results where their
+    producer is, whatever device they were given.
+    """
+    moved = device_of.copy()
+    constant = constant_bytes(graph)
+    for op in graph.order[::-1].tolist():
+        readers = [reader for reader in graph.successors[op] if graph.types[reader] != "Result"]
+        if readers and (op in constant or graph.types[op] == "Parameter"):
+            moved[op] = moved[_first(graph, readers)]
+    for op, kind in enumerate(graph.types):
+        if kind == "Result":
+            moved[op] = moved[graph.predecessors[op][0]]
+    return moved
+
+
+def _first(graph: OpGraph, ops: Sequence[int]) -> int:
+    return min(ops, key=lambda op: int(graph.rank[op]))
+
+
+def refined(partition: Partition, device_of: IntArray) -> tuple[Partition, IntArray]:
+    """Return `partition` with groups that are on several devices taken apart, and the device of each group, `[G]`."""
+    labels = partition.group_of * (int(device_of.max(initial=0)) + 1) + device_of
+    finer = Partition.from_labels(labels)
+    chosen = np.zeros(finer.n_groups, dtype=np.int64)
+    chosen[finer.group_of] = device_of
+    return finer, chosen

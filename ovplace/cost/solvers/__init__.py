@@ -1,0 +1,1 @@
+"""Exact and approximate solvers of the sequential cost model."""

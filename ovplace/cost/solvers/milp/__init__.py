@@ -1,0 +1,1 @@
+"""The full cost model as a mixed-integer linear program."""

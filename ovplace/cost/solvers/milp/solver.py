@@ -1,0 +1,211 @@
+"""Exact placements by mixed-integer programming: any number of devices, memory limits, overhead of submodels.
+
+The pairwise model is one program. The full model's overhead is not linear in the placement: a relaxation (`forest.py`)
+gives a bound, the placement that attains it is counted exactly, and where the relaxation counted less, rows that it
+violates are added and the program is solved again. This is the combinatorial Benders scheme of Codato and Fischetti
+(Operations Research 54, 2006), with cuts of the region or loop at fault instead of the whole placement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable
+from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
+from ovplace.cost.solvers.certificate import FULL, PAIRWISE, Certificate, Solution
+from ovplace.cost.solvers.local_descent import improved
+from ovplace.cost.solvers.milp.forest_relaxation import Forest
+from ovplace.cost.solvers.milp.lazy_cuts import settle
+from ovplace.cost.solvers.milp.program import Answer, Program
+from ovplace.errors import PlacementError
+from ovplace.graphs.op_graph import FloatArray, IntArray
+
+_ENOUGH = 1e-9
+"""Relative gap that counts as none: HiGHS' own absolute tolerance at the scale that programs are given."""
+
+_WORTH = 0.02
+"""By how much a fractional solution must violate a row to be worth another linear program, which takes 0.1 s."""
+
+_FITTING_S = 10.0
+"""Time for finding any placement that fits into memory, whatever the time limit."""
+
+
+@dataclass(eq=False)
+class _Search:
+    """The best placement and the best bound so far.
+
+    Attributes:
+        table: the costs.
+        model: what is minimised, `PAIRWISE` or `FULL`.
+        gap: relative difference of value and bound that is good enough.
+        device_of: the best placement, `[G]`.
+        value_ms: its value.
+        bound_ms: no placement's value is lower.
+    """
+
+    table: CostTable
+    model: str
+    gap: float
+    device_of: IntArray = field(init=False)
+    value_ms: float = inf
+    bound_ms: float = -inf
+
+    def offer(self, choices: IntArray) -> None:
+        """Keep the best of the placements `[B, G]` if it is better, and fits."""
+        evaluate = latency_ms if self.model == FULL else pairwise_ms
+        values = np.where(self.table.fits(choices), evaluate(self.table, choices), inf)
+        at = int(values.argmin())
+        if values[at] < self.value_ms:
+            self.device_of, self.value_ms = choices[at], float(values[at])
+
+    @property
+    def done(self) -> bool:
+        """Whether value and bound are near enough."""
+        return self.value_ms - self.bound_ms <= max(self.gap, _ENOUGH) * abs(self.value_ms)
+
+
+def solve_milp(table: CostTable, model: str = FULL, time_limit_s: float = 60.0, gap: float = 0.0) -> Solution:
+    """Return a placement with the lowest latency, and the proof, or the best one found in time with a bound.
+
+    Args:
+        table: the costs of G groups on any number of devices.
+        model: what to minimise, `PAIRWISE` or `FULL`.
+        time_limit_s: after about this time the best so far is returned.
+        gap: relative difference of value and bound that is good enough. Value and bound carry HiGHS' tolerances, which
+            are 1e-9 of the value for the objective and 1e-6 for a row.
+
+    Raises:
+        PlacementError: no placement fits into the memory of the devices.
+        ValueError: an unknown model.
+    """
+    if model not in (PAIRWISE, FULL):
+        raise ValueError(f"model must be '{PAIRWISE}' or '{FULL}', got '{model}'")
+    start = perf_counter()
+    search = _Search(table, model, gap)
+    search.offer(_first(table))
+    # Valid without any solver, for when there is no time: nothing is passed, and all savings are had.
+    search.bound_ms = float(table.group_ms.min(axis=1).sum() - table.saving_ms.max(axis=1, initial=0.0).sum())
+    _minimise(search, start + time_limit_s)
+    bound = min(search.bound_ms, search.value_ms)
+    left_out = "" if model == FULL else "overhead of submodels"
+    certificate = Certificate("milp", model, search.value_ms, bound, perf_counter() - start, left_out)
+    return Solution(search.device_of, certificate)
+
+
+def _minimise(search: _Search, deadline: float) -> None:
+    table, full = search.table, search.model == FULL
+    program = Program(scale=search.value_ms)
+    on = _assignment(program, table, table.submodel_ms if full else np.zeros(table.n_devices))
+    _transfers(program, table, on)
+    _savings(program, table, on)
+    forest = Forest(program, table, on) if full else None
+    relaxed = forest is not None
+    while not search.done and (left := deadline - perf_counter()) > 0:
+        answer = program.solve(left, search.gap, relaxed)
+        search.bound_ms = max(search.bound_ms, answer.bound)
+        if answer.values is None:
+            break
+        if relaxed and forest is not None:
+            if not (relaxed := forest.cut(answer.values, _WORTH)):
+                search.offer(improved(table, answer.values[on].argmax(axis=1))[None])
+        elif not _strengthened(search, program, forest, on, answer.values):
+            break
+
+
+def _strengthened(search: _Search, program: Program, forest: Forest | None, on: IntArray, values: FloatArray) -> bool:
+    """Offer the placement that the columns stand for; add rows that they violate and return whether there are any."""
+    device_of = values[on].argmax(axis=1)
+    search.offer(device_of[None])
+    before = program.n_rows
+    _fit(program, search.table, on, device_of)
+    if forest is not None:
+        search.offer(improved(search.table, device_of)[None])
+        if not search.done and not forest.cut(values):
+            settle(forest, values, device_of)
+    return program.n_rows > before
+
+
+def _assignment(program: Program, table: CostTable, extra_ms: FloatArray) -> IntArray:
+    """Add a column for each group on each device, `[G, D]`, at its work and `extra_ms` (`[D]`); memory is limited."""
+    runs = np.isfinite(table.group_ms) & (table.group_bytes[:, None] <= table.memory_bytes)
+    on = program.columns(np.where(runs, table.group_ms, 0.0) + extra_ms, upper=runs, integer=True)
+    program.rows([(on, 1.0)], 1.0, 1.0)
+    for device in np.flatnonzero(np.isfinite(table.memory_bytes) & (table.memory_bytes > 0)):
+        program.row([(on[:, device], table.group_bytes / table.memory_bytes[device])], high=1.0)
+    return on
+
+
+def _transfers(program: Program, table: CostTable, on: IntArray) -> None:
+    """Add a column for each tensor passed from one device to another: its source is there, and each reader gets one.
+
+    A tensor with a single reader is passed once in all, which is tighter than once to each device.
+    """
+    traffic, n_devices = table.traffic, table.n_devices
+    passed = program.columns(table.transfer_ms())
+    received = passed.transpose(0, 2, 1)[traffic.tensor_of].reshape(-1, n_devices)
+    program.rows([(received, 1.0), (on[traffic.readers].ravel(), -1.0)], low=0.0)
+    single = np.bincount(traffic.tensor_of, minlength=len(traffic.source)) == 1
+    program.rows([(passed[single].reshape(-1, n_devices), 1.0), (on[traffic.source[single]].ravel(), -1.0)], high=0.0)
+    home = np.repeat(on[traffic.source[~single]].ravel(), n_devices)
+    program.rows([(passed[~single].ravel(), 1.0), (home, -1.0)], high=0.0)
+
+
+def _savings(program: Program, table: CostTable, on: IntArray) -> None:
+    """Add a column for each saving: both ends are on the device."""
+    edge, device = np.nonzero(table.saving_ms)
+    together = program.columns(-table.saving_ms[edge, device])
+    for end in table.edges:
+        program.rows([(together, 1.0), (on[end[edge], device], -1.0)], high=0.0)
+
+
+def _first(table: CostTable) -> IntArray:
+    """Return placements to begin with, `[B, G]`: uniform ones, the fastest device of each group, or else any that fits.
+
+    Raises:
+        PlacementError: there is none.
+    """
+    uniform = np.repeat(np.arange(table.n_devices)[:, None], table.n_groups, axis=1)
+    choices = np.concatenate([uniform, table.group_ms.argmin(axis=1)[None]])
+    possible = table.fits(choices) & np.isfinite(table.group_ms[np.arange(table.n_groups), choices]).all(axis=1)
+    return choices[possible] if possible.any() else _fitting(table)[None]
+
+
+def _fitting(table: CostTable) -> IntArray:
+    """Return a placement that fits into memory, with little work."""
+    program = Program()
+    on = _assignment(program, table, np.zeros(table.n_devices))
+    deadline = perf_counter() + _FITTING_S
+    while (left := deadline - perf_counter()) > 0:
+        answer = program.solve(left, gap=0.01)
+        if answer.values is None:
+            raise _too_big(table, answer)
+        device_of = np.asarray(answer.values[on].argmax(axis=1), dtype=np.int64)
+        if not _fit(program, table, on, device_of):
+            return device_of
+    raise _too_big(table, None)
+
+
+def _fit(program: Program, table: CostTable, on: IntArray, device_of: IntArray) -> bool:
+    """Forbid what is too large for a device by less than HiGHS' tolerance; return whether something was."""
+    if table.fits(device_of[None])[0]:
+        return False
+    for device in range(table.n_devices):
+        members = np.flatnonzero(device_of == device)
+        if table.group_bytes[members].sum() >= table.memory_bytes[device]:
+            program.row([(on[members, device], 1.0)], high=len(members) - 1.0)
+    return True
+
+
+def _too_big(table: CostTable, answer: Answer | None) -> PlacementError:
+    proven = (
+        "no placement fits" if answer and answer.infeasible else f"found no placement in {_FITTING_S:g} s that fits"
+    )
+    needed, memory = table.group_bytes.sum() / 2**20, table.memory_bytes / 2**20
+    return PlacementError(
+        f"{proven} into memory: the model needs {needed:.1f} MiB, the devices have "
+        f"{', '.join(f'{size:.1f}' for size in memory)} MiB; add a device or make the groups smaller"
+    )

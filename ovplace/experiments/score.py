@@ -1,0 +1,144 @@
+"""What one finished run came to, as numbers that can be compared between runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ovplace.core.measurement import Job
+from ovplace.core.placement import Placement
+from ovplace.cost.evaluate.effective_devices import refined, settled
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.errors import StoreError
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.plugins import registry
+from ovplace.search.completed_run import Finished, open_finished
+from ovplace.search.result import write_json
+from ovplace.session.session import PREPARED, choose_devices
+
+FILE = "score.json"
+"""In a run folder; it is written last and says that the run needs nothing more."""
+
+FASTER = "faster"
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good a run's answer is.
+
+    Attributes:
+        latency_ms: of the answer; without noise where the backend knows that, else the median of the final comparison.
+        to_single: the same over that of the best single device. Measured runs: ratios of candidates that took turns.
+        found_to_single: the best placement that is no baseline, over the best single device, whether or not it became
+            the answer: without noise of all that were measured, else as the final comparison measured the one it had;
+            None where there is no such placement.
+        noise_free: whether the backend told the latencies; else they were measured.
+    """
+
+    latency_ms: float
+    to_single: float
+    found_to_single: float | None
+    noise_free: bool
+
+
+def score(folder: Path) -> Score:
+    """Return the score of a finished run, and leave it in its folder.
+
+    Raises:
+        OvplaceError: the run cannot be read.
+    """
+    run = open_finished(folder)
+    found = _without_noise(run, measured(run.result))
+    write_json(folder / FILE, dataclasses.asdict(found))
+    return found
+
+
+def stored(folder: Path) -> Score | None:
+    """Return the score that a run folder holds, None if the run is not finished.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    path = folder / FILE
+    try:
+        return Score(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        raise StoreError(f"cannot read '{path}': {error}; delete it and give the command again") from error
+
+
+def measured(result: dict[str, Any]) -> Score:
+    """Return the score by what was measured.
+
+    The final comparison's ratio is to the best baseline, and that one's ratio to the best single device was measured at
+    the beginning, in turns with it, too.
+    """
+    verdict, latency = result["verdict"], result["best"]["latency_ms"]["median"]
+    against = next(baseline for baseline in result["baselines"] if baseline["name"] == verdict["against"])
+    found = None if verdict["ratio"] is None else verdict["ratio"] * against["ratio"]
+    kept = against["ratio"] if found is None or verdict["status"] != FASTER else found
+    return Score(latency, kept, found, noise_free=False)
+
+
+def _without_noise(run: Finished, score: Score) -> Score:
+    """Return `score` with the answer's latency by what the backend answers from, as it is where it measures."""
+    plugin = registry.load("backends", run.config.search.backend)
+    if not (getattr(plugin.factory, "simulated", False) and hasattr(plugin.factory, "costs")):
+        return score
+    job = Job(
+        model_path=str((run.folder / PREPARED).resolve()),
+        devices=choose_devices(run.config).devices,
+        seed=run.config.search.seed,
+        options=dataclasses.asdict(plugin.config(dict(run.config.backend))),
+    )
+    backend, n = plugin.factory(job), len(run.graph)
+    alone = [np.full(n, d) for d in range(len(run.devices)) if _works(run.result, run.devices[d])]
+    best_ms = _latency_ms(run, backend, _device_of(run.answer, run.devices))
+    single_ms = min(_latency_ms(run, backend, device_of) for device_of in alone)
+    found_ms = _found_ms(run, backend)
+    found = None if found_ms is None else found_ms / single_ms
+    return Score(best_ms, best_ms / single_ms, found, noise_free=True)
+
+
+def _works(result: dict[str, Any], device: str) -> bool:
+    return any(baseline["name"] == device and baseline["latency_ms"] for baseline in result["baselines"])
+
+
+def _device_of(placement: Placement, devices: Sequence[str]) -> IntArray:
+    """Return the device of each operation, `[N]`, by the order of the run's devices."""
+    position = [devices.index(name) if name in placement.used else 0 for name in placement.devices]
+    device_of: IntArray = np.array(position)[placement.device_of]
+    return device_of
+
+
+def _found_ms(run: Finished, backend: Any) -> float | None:
+    """Return the least latency of the placements on several devices that were measured and ran."""
+    from ovplace.ir.legal.groups import legal_groups
+
+    with closing(run.open_store()) as store:
+        ran = [trial.placement for trial in store.trials() if isfinite(trial.ratio)]
+    mixed = [_device_of(placement, run.devices) for placement in ran if not placement.is_uniform]
+    if not mixed:
+        return None
+    legal = legal_groups(run.graph)
+    first = [members[0] for members in legal.members]
+    latencies: FloatArray = latency_ms(backend.costs(legal), np.stack(mixed)[:, first])
+    return float(latencies.min())
+
+
+def _latency_ms(run: Finished, backend: Any, device_of: IntArray) -> float:
+    """Return the latency of a placement of operations `[N]`; HETERO's own choice may tear a group apart."""
+    from ovplace.ir.legal.groups import legal_groups
+
+    partition, chosen = refined(legal_groups(run.graph), settled(run.graph, device_of))
+    found: FloatArray = latency_ms(backend.costs(partition), chosen[None])
+    return float(found[0])

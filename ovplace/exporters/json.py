@@ -1,0 +1,16 @@
+"""The bare placement: one flat JSON object, operation name to device, as OpenVINO's hello_affinity sample reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import openvino as ov
+
+from ovplace.ir import placed_model
+
+
+def text(folder: Path) -> str:
+    """Return the placement of `folder`."""
+    table = placed_model.read(ov.Core(), folder).table
+    return json.dumps(table, indent=0, ensure_ascii=False) + "\n"

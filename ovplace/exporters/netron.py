@@ -1,0 +1,39 @@
+"""A copy of the placed model in which every layer shows its device, for viewers such as Netron.
+
+The device is one attribute more in each layer's `<data>`: viewers show it among the layer's own, and OpenVINO reads
+past it, so that the copy still loads (run on openvino 2026.4.1).
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import openvino as ov
+
+from ovplace.errors import UsageError
+from ovplace.ir import placed_model
+
+TARGET = "netron.xml"
+
+
+def write(folder: Path, target: Path) -> list[Path]:
+    """Write the model to the file `target` (`.xml`) and its weights beside it."""
+    if target.suffix != ".xml":
+        raise UsageError(f"'{target}' must end in .xml, as viewers and OpenVINO expect of an IR")
+    source = folder / placed_model.MODEL
+    if target.resolve() == source.resolve():
+        raise UsageError(f"'{target}' is the placed model itself; choose another file with -o")
+    table = placed_model.read(ov.Core(), folder).table
+    document = ElementTree.parse(source)
+    for layer in document.iterfind("./layers/layer"):
+        data = layer.find("data")
+        if data is None:
+            data = ElementTree.Element("data")
+            layer.insert(0, data)
+        data.set("device", table[layer.attrib["name"]])
+    document.write(target, encoding="utf-8", xml_declaration=True)
+    weights = target.with_suffix(".bin")
+    shutil.copyfile(source.with_suffix(".bin"), weights)
+    return [target, weights]

@@ -1,0 +1,1 @@
+"""Which operations HETERO cannot run apart, and which device supports which operation."""

@@ -1,0 +1,1 @@
+"""Turns a model file into the one that is placed, measured and exported."""

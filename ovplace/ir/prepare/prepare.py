@@ -1,0 +1,58 @@
+"""Turning a model file into the one that is placed, measured and exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import openvino as ov
+
+from ovplace.errors import ModelError, UsageError
+from ovplace.ir.exceptions import last_line
+from ovplace.ir.opening import open_model
+from ovplace.ir.prepare.duplicate_constants import unshare_constants
+from ovplace.ir.prepare.fold import fold
+from ovplace.ir.prepare.names import counted, make_unique, stabilise
+from ovplace.ir.shapes import make_static, parse_shapes
+
+
+def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | None = None) -> None:
+    """Write `source` as an IR with static inputs, folded shape sub-graphs and stable, unique names.
+
+    The same file gives the same result in any process, whatever was read before: names that a frontend counts up are
+    replaced by type and position. Weights keep their precision.
+
+    Args:
+        source: Model file of any format that `open_model` reads.
+        target_xml: Where the IR is written; its weights go beside it, as `.bin`.
+        shape: Shapes of the inputs in the syntax of `parse_shapes`; empty keeps those of the file.
+        core: The OpenVINO core that reads the model; a new one by default.
+
+    Raises:
+        ModelError: The model cannot be read, or its inputs are dynamic and `shape` does not fix them.
+        UsageError: `shape` is not understood or does not fit the inputs, or the target is the source.
+
+    Source: HETERO keys placements by friendly name, and infers shapes anew in each submodel, so that cuts inside a
+    shape sub-graph fail (openvino `src/plugins/hetero/src/subgraph_collector.cpp`).
+    """
+    shapes = parse_shapes(shape)
+    if target_xml.resolve() == Path(source).resolve():
+        raise UsageError(f"preparing '{source}' would overwrite it while it is read; choose another folder")
+    core = core or ov.Core()
+    model, again = open_model(core, source, shapes), open_model(core, source, shapes)
+    read = counted(model, again)
+    for one in (model, again):
+        stabilise(one, read)
+        make_static(one, shapes)
+        fold(one)
+    stabilise(model, counted(model, again))  # what reshaping and folding have named by the counter, too
+    unshare_constants(model)
+    make_unique(model)
+    _save(model, target_xml)
+
+
+def _save(model: ov.Model, target_xml: Path) -> None:
+    try:
+        target_xml.parent.mkdir(parents=True, exist_ok=True)
+        ov.save_model(model, target_xml, compress_to_fp16=False)
+    except (OSError, RuntimeError) as error:
+        raise ModelError(f"cannot write the prepared model '{target_xml}': {last_line(error)}") from error

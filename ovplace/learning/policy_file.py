@@ -1,0 +1,238 @@
+"""Policy files: weights of a trained policy, and what they were trained for."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from ovplace.errors import StoreError, UsageError
+from ovplace.plugins import registry
+from ovplace.shipped import shipped, shipped_in
+
+SHIPPED = "shipped"
+"""Instead of a path: the policy of that placer that comes with ovplace."""
+
+POLICIES = "models/policies"
+"""Where these lie."""
+
+SCHEMA = 1
+
+C = TypeVar("C", bound=Any)
+
+_ABOUT = "about"
+_WEIGHT = "weight:"
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyFile:
+    """A trained policy as data: an `.npz` with an array for each weight and a JSON text `about`.
+
+    A run reads it once: weights are part of a placer's state, so that a run that goes on does not need the file.
+
+    Attributes:
+        placer: name of the placer.
+        settings: values of the placer's `Config` that the shape of its network depends on.
+        features: names of the node features that it was trained with; none where it uses none.
+        n_features: their columns F; a network with none takes any problem.
+        weights: by the name of the parameter, float32.
+        provenance: what it was trained on: configuration, seed, graphs, machines, versions.
+        vocabulary: hash of what the columns of the features stand for.
+    """
+
+    placer: str
+    settings: Mapping[str, object]
+    features: tuple[str, ...]
+    n_features: int
+    weights: Mapping[str, NDArray[np.float32]] = field(repr=False)
+    provenance: Mapping[str, object] = field(default_factory=dict, repr=False)
+    vocabulary: str = ""
+
+    @classmethod
+    def from_network(
+        cls,
+        network: nn.Module,
+        placer: str,
+        settings: Mapping[str, object],
+        features: Sequence[str],
+        n_features: int,
+        provenance: Mapping[str, object],
+    ) -> PolicyFile:
+        """Return what has to be kept of a trained network; the attributes say what the rest is."""
+        weights = {name: value.detach().numpy().astype(np.float32) for name, value in network.state_dict().items()}
+        named = tuple(features)
+        return cls(placer, dict(settings), named, n_features, weights, dict(provenance), vocabulary(named))
+
+    @classmethod
+    def read(cls, path: str | Path, placer: str = "") -> PolicyFile:
+        """Return the policy in a file.
+
+        Args:
+            path: the file; `shipped` is the one of `placer` that comes with ovplace.
+            placer: the placer it must be of; any where empty.
+
+        Raises:
+            UsageError: it is not there, not a policy file, or of something else.
+        """
+        file = _found(path, placer)
+        about, weights = _contents(file)
+        try:
+            policy = cls(
+                placer=str(about["placer"]),
+                settings=dict(about["settings"]),
+                features=tuple(about["features"]),
+                n_features=int(about["n_features"]),
+                weights=weights,
+                provenance=dict(about["provenance"]),
+                vocabulary=str(about["vocabulary"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise _not_a_policy(file, f"its description lacks {error}") from error
+        policy._check_placer(file, placer)
+        policy._check_vocabulary(file)
+        return policy
+
+    def write(self, path: str | Path) -> None:
+        """Write the file so that a crash leaves either the old one or the new one.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        file = Path(path)
+        about = {
+            "schema": SCHEMA, "placer": self.placer, "settings": dict(self.settings), "features": list(self.features),
+            "n_features": self.n_features, "vocabulary": self.vocabulary, "provenance": dict(self.provenance),
+        }  # fmt: skip
+        arrays: dict[str, Any] = {f"{_WEIGHT}{name}": value for name, value in self.weights.items()}
+        temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as target:
+                _save(target, {_ABOUT: np.array(json.dumps(about, sort_keys=True)), **arrays})
+            temporary.replace(file)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise StoreError(f"cannot write the policy '{file}': {error.strerror}; choose another file") from error
+
+    def into(self, network: nn.Module) -> None:
+        """Give a network these weights.
+
+        Raises:
+            UsageError: they are of another network.
+        """
+        state = {name: torch.from_numpy(np.array(value)) for name, value in self.weights.items()}
+        try:
+            network.load_state_dict(state)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise UsageError(
+                f"the weights of the policy file do not fit the network of '{self.placer}': {reason} "
+                f"Train it again with 'ovplace train'"
+            ) from error
+
+    def over(self, config: C) -> C:
+        """Return a placer's `config` with the settings that the network was built with.
+
+        Raises:
+            UsageError: they are not understood.
+        """
+        try:
+            return replace(config, **self.settings)
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f"the policy file has settings that '{self.placer}' does not know: {error}; train it again with "
+                "'ovplace train'"
+            ) from error
+
+    def check_features(self, n_features: int) -> None:
+        """Check that a problem has the features that the policy was trained with.
+
+        Args:
+            n_features: columns of the problem's features.
+
+        Raises:
+            UsageError: it has not.
+        """
+        if self.features and n_features != self.n_features:
+            raise UsageError(
+                f"the policy was trained with {self.n_features} feature columns, and the problem has {n_features}; "
+                f"give --set search.features={','.join(self.features)}"
+            )
+
+    def _check_placer(self, file: Path, placer: str) -> None:
+        if placer and self.placer != placer:
+            raise UsageError(
+                f"'{file}' is a policy of the placer '{self.placer}', not of '{placer}'; choose --placer {self.placer}"
+            )
+
+    def _check_vocabulary(self, file: Path) -> None:
+        if self.vocabulary != vocabulary(self.features):
+            raise UsageError(
+                f"the features {', '.join(self.features)} do not mean what they did when the policy '{file}' was "
+                "trained; train it again with 'ovplace train'"
+            )
+
+
+def vocabulary(features: Sequence[str]) -> str:
+    """Return a hash of the names of features and of the vocabularies their columns stand for.
+
+    Raises:
+        UsageError: there is no such feature.
+    """
+    words = [(name, getattr(registry.load("features", name).module, "VOCABULARY", ())) for name in features]
+    return blake2b(repr(words).encode(), digest_size=8).hexdigest()
+
+
+def _found(path: str | Path, placer: str) -> Path:
+    if str(path) != SHIPPED:
+        return Path(path)
+    found = shipped(f"{POLICIES}/{placer}.npz")
+    if found is None:
+        known = ", ".join(shipped_in(POLICIES, ".npz"))
+        raise UsageError(
+            f"no trained policy of the placer '{placer}' comes with ovplace; choose one of these with --placer: {known}"
+        )
+    return found
+
+
+def _contents(file: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+    """Return the description and the weights in a file."""
+    try:
+        with file.open("rb") as source, np.load(source, allow_pickle=False) as archive:
+            about = json.loads(str(archive[_ABOUT]))
+            names = [name for name in archive.files if name.startswith(_WEIGHT)]
+            weights = {name.removeprefix(_WEIGHT): archive[name].astype(np.float32) for name in names}
+    except OSError as error:
+        if error.strerror is None:
+            raise _not_a_policy(file, str(error)) from error
+        raise UsageError(f"cannot read the policy '{file}': {error.strerror}; check the path") from error
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        raise _not_a_policy(file, "its contents are something else, or damaged") from error
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        raise _not_a_policy(file, "its description is of another version")
+    return about, weights
+
+
+def _not_a_policy(file: Path, reason: str) -> UsageError:
+    return UsageError(f"'{file}' is not a policy file of this version of ovplace: {reason}; make one: ovplace train")
+
+
+def _save(target: BinaryIO, arrays: Mapping[str, Any]) -> None:
+    """Write an `.npz` whose bytes depend on nothing but the arrays: numpy's own notes the time."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)

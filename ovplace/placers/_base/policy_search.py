@@ -1,0 +1,145 @@
+"""Asks what a policy draws, batch by batch, and teaches it what the batch took: what sampling placers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from ovplace.core.measurement import Trial
+from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
+from ovplace.graphs.op_graph import IntArray
+from ovplace.learning.reinforce import Progress, Reinforce, ReinforceSettings, SampledPolicy, finite_or_none
+from ovplace.plugins.protocols import State
+from ovplace.seeds import generator
+
+
+@dataclass(frozen=True)
+class SearchSettings(ReinforceSettings):
+    """How to search with a policy.
+
+    Attributes:
+        uniform: measure each device alone first.
+        redraws: how often a placement that was measured before is drawn anew, with more and more chance in it; 0 asks
+            for it again, which is answered from the store.
+    """
+
+    uniform: bool = True
+    redraws: int = 20
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        super().__post_init__()
+        if self.redraws < 0:
+            raise ValueError(f"redraws must be at least 0, got {self.redraws}")
+
+
+@dataclass
+class _Memory:
+    """What changes beside weights and the learner's progress, as plain data.
+
+    Attributes:
+        proposed: uniform placements asked so far.
+        actions: the batch being asked, `[K][A]`; empty before it is drawn.
+        ratios: answers to the first of them.
+        pending: how many of them the last `ask` returned.
+        seen: hashes of the placements answered.
+    """
+
+    proposed: int = 0
+    actions: list[list[int]] = field(default_factory=list)
+    ratios: list[float] = field(default_factory=list)
+    pending: int = 0
+    seen: list[str] = field(default_factory=list)
+
+
+class PolicySearch:
+    """Uniform placements, then batches of samples of a policy; after each batch the policy learns."""
+
+    def __init__(self, problem: Problem, policy: SampledPolicy, settings: SearchSettings, name: str) -> None:
+        """Take a policy that is ready to draw; `name` is the placer's, which its random numbers belong to."""
+        self._problem, self._settings, self._name = problem, settings, name
+        self._space = prod(problem.allowed.sum(axis=1).tolist())
+        self._learner = Reinforce(policy, settings)
+        self._memory, self._weights = _Memory(), self._learner.dump()
+
+    @property
+    def info(self) -> dict[str, float]:
+        """Numbers about the search: updates of the policy."""
+        return {"updates": self._learner.progress.updates}
+
+    def ask(self, n: int) -> Sequence[Placement]:
+        """Return the uniform placements first, then up to `n` of what is left of the present batch."""
+        memory = self._memory
+        memory.pending = 0
+        left = range(memory.proposed, len(self._problem.devices) if self._settings.uniform else 0)[: max(n, 0)]
+        if left or n <= 0:
+            memory.proposed += len(left)
+            return [self._problem.lift(np.full(self._problem.n_groups, device)) for device in left]
+        if not memory.actions:
+            memory.actions = self._drawn().tolist()
+        asked = memory.actions[len(memory.ratios) :][:n]
+        memory.pending = len(asked)
+        return self._placements(np.array(asked))
+
+    def tell(self, trials: Sequence[Trial]) -> None:
+        """Keep the answers, and learn when the batch is complete."""
+        memory = self._memory
+        memory.seen += [trial.placement.hash for trial in trials]
+        if not memory.pending:
+            return
+        memory.ratios += [trial.ratio for trial in trials]
+        if len(memory.ratios) >= len(memory.actions):
+            self._learner.learn(np.array(memory.actions), np.array(memory.ratios))
+            self._weights = self._learner.dump()
+            memory.actions, memory.ratios = [], []
+
+    def state(self) -> State:
+        """Return weights, optimiser and progress as of the last update, and the present batch."""
+        memory = asdict(self._memory) | {"ratios": finite_or_none(self._memory.ratios)}
+        return {"weights": self._weights, "progress": asdict(self._learner.progress), "memory": memory}
+
+    def restore(self, state: State) -> None:
+        """Go on from `state`."""
+        data: Any = state
+        memory: dict[str, Any] = {
+            name: list(value) if isinstance(value, list) else value for name, value in data["memory"].items()
+        }
+        memory["ratios"] = [inf if ratio is None else ratio for ratio in memory["ratios"]]
+        self._memory, self._weights = _Memory(**memory), data["weights"]
+        self._learner.restore(self._weights)
+        self._learner.progress = Progress(**data["progress"])
+
+    def _drawn(self) -> IntArray:
+        """Return a batch `[K, A]`; samples that were measured, or are in it already, are drawn anew."""
+        actions = self._samples(np.arange(self._settings.samples), 0)
+        exhausted = len(set(self._memory.seen)) >= self._space
+        for attempt in range(1, 0 if exhausted else self._settings.redraws + 1):
+            old = self._repeats(actions)
+            if not len(old):
+                break
+            actions[old] = self._samples(old, attempt)
+        return actions
+
+    def _samples(self, numbers: IntArray, attempt: int) -> IntArray:
+        """Return the samples of these numbers in a batch, `[K, A]`, with the chance that belongs to the attempt."""
+        update = self._learner.progress.updates
+        rngs = [generator(self._problem.seed, "placer", self._name, "sample", update, int(k), attempt) for k in numbers]
+        chance = attempt / max(self._settings.redraws, 1)
+        return self._learner.policy.draw(rngs, update, np.full(len(rngs), chance))
+
+    def _repeats(self, actions: IntArray) -> IntArray:
+        """Return which samples say a placement that is known, or that an earlier one says."""
+        seen, found = set(self._memory.seen), []
+        for number, placement in enumerate(self._placements(actions)):
+            if placement.hash in seen:
+                found.append(number)
+            seen.add(placement.hash)
+        return np.array(found, dtype=np.int64)
+
+    def _placements(self, actions: IntArray) -> list[Placement]:
+        return [self._problem.lift(choice) for choice in self._learner.policy.choices(actions)]

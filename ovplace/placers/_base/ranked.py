@@ -1,0 +1,62 @@
+"""Placers that propose a fixed list of placements, the one that the cost model thinks fastest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Trial
+from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
+from ovplace.cost.solvers.portfolio import ranked
+from ovplace.errors import PlacementError
+from ovplace.graphs.op_graph import IntArray
+from ovplace.plugins.protocols import State
+
+
+class RankedPlacer:
+    """Asks for each of its proposals once, best first, and learns nothing from the answers.
+
+    A placer built on it passes its proposals to `__init__`; they must be the same each time it is built, since the
+    state is only how far down the list it came.
+    """
+
+    needs_costs: ClassVar[bool] = True
+
+    def __init__(self, problem: Problem, proposals: Iterable[IntArray]) -> None:
+        """Rank the distinct proposals, each the device of each group `[G]`; what cannot run is left out."""
+        self._problem = problem
+        self._choices = ranked(costs_of(problem), proposals)
+        self._next = 0
+
+    def ask(self, n: int) -> Sequence[Placement]:
+        """Return the next `n` proposals, fewer at the end of the list."""
+        batch = self._choices[self._next : self._next + n]
+        self._next += len(batch)
+        return [self._problem.lift(choice) for choice in batch]
+
+    def tell(self, trials: Sequence[Trial]) -> None:
+        """Learn nothing: the list is fixed."""
+
+    def state(self) -> State:
+        """Return the place in the list."""
+        return {"next": self._next}
+
+    def restore(self, state: State) -> None:
+        """Go on from `state`."""
+        data: Any = state
+        self._next = data["next"]
+
+
+def costs_of(problem: Problem) -> CostTable:
+    """Return the costs of a problem.
+
+    Raises:
+        PlacementError: it has none.
+    """
+    if problem.costs is None:
+        raise PlacementError(
+            "this placer needs the costs of the model's groups, which the problem lacks; profile first"
+        )
+    return problem.costs

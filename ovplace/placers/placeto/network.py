@@ -1,0 +1,162 @@
+"""Placeto's network: messages in both directions, pooling around the current group, and a choice of device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ovplace.learning.encoder import mlp
+from ovplace.placers.placeto.observation import N_LABEL_FREE, N_PAIR, N_VIEW
+
+HEADS = ("classes", "devices")
+
+
+@dataclass(frozen=True)
+class PlacetoSettings:
+    """What the shapes and the work of the network depend on.
+
+    Attributes:
+        head: `classes`: one logit a device, as published; `devices`: each device is scored by the same network, which
+            sees the model from that device, so that another machine with other devices is legal input.
+        hidden: size of embeddings, of each direction.
+        rounds: rounds of messages.
+    """
+
+    head: str = "devices"
+    hidden: int = 32
+    rounds: int = 4
+
+
+class Messages(nn.Module):
+    """h <- g(sum of f(h) over the neighbours) + h0, some rounds.
+
+    Source: Placeto, arXiv 1906.08879, section 3.2, "message passing"; f and g are two linear layers with ReLU.
+    """
+
+    def __init__(self, width: int, rounds: int) -> None:
+        """Build f and g for embeddings of size `width`."""
+        super().__init__()
+        self.f, self.g = mlp(width, width, width, 2), mlp(width, width, width, 2)
+        self.rounds = rounds
+
+    def forward(self, h0: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        """Return embeddings `[N, M, H]` of M copies of a graph from `h0`, and edges `[Q]` each way."""
+        h = h0
+        for _ in range(self.rounds):
+            heard = torch.zeros_like(h).index_add(0, target, self.f(h)[source])
+            h = self.g(heard) + h0
+        return h
+
+
+class Pooling(nn.Module):
+    """POST(mean of PRE(h)) over a set of groups.
+
+    Source: Placeto, section 3.2, "pooling summaries": three set aggregators, for ancestors, descendants and groups
+    parallel to the current one. What they aggregate by is not known; it is the mean here.
+    """
+
+    def __init__(self, width: int) -> None:
+        """Build PRE and POST for embeddings of size `width`."""
+        super().__init__()
+        self.before, self.after = mlp(width, width, width, 2), mlp(width, width, width, 2)
+
+    def forward(self, h: Tensor, members: Tensor) -> Tensor:
+        """Return `[K, S, M, E]` for embeddings `[K, N, M, E]` and the weights of S sets, `[K, S, N]`."""
+        pooled = torch.matmul(members, self.before(h).flatten(2))
+        out: Tensor = self.after(pooled.reshape(*pooled.shape[:2], *h.shape[2:]))
+        return out
+
+
+class Placeto(nn.Module):
+    """Raw features to device probabilities for the groups that are decided next.
+
+    It is used in two steps: `context` encodes the model as it is placed, `log_p` decides about one group or many on
+    that context. Between two encodings of a sweep, only what `log_p` sees of the group itself is up to date.
+    """
+
+    def __init__(self, settings: PlacetoSettings, n_devices: int) -> None:
+        """Build the network; weights are drawn from torch's global generator.
+
+        Args:
+            settings: sizes.
+            n_devices: number of devices D, which matters for the head `classes` only.
+        """
+        super().__init__()
+        classes, width = settings.head == "classes", settings.hidden
+        self.by_class = classes
+        self.embed = mlp(N_LABEL_FREE + n_devices if classes else N_VIEW, width, width, 2)
+        self.along, self.against = Messages(width, settings.rounds), Messages(width, settings.rounds)
+        self.pools = nn.ModuleList(Pooling(2 * width) for _ in range(3))
+        self.head = _Classes(8 * width, n_devices) if classes else _Devices(8 * width, 2 * width)
+
+    def context(self, x: Tensor, edges: Tensor, own: Tensor, sets: Tensor) -> Tensor:
+        """Return what the decisions about S groups in each of K encodings need to know.
+
+        Args:
+            x: raw features of B placements from V views (1, or one a device), `[K, B, V, N, F]`.
+            edges: directed edges, `[2, Q]`.
+            own: the groups to decide, `[K, S]`.
+            sets: weights of each one's ancestors, descendants and parallel groups, `[3, K, S, N]`.
+
+        Returns:
+            `[K, S, B, V, P]`.
+        """
+        count, copies, views = x.shape[:3]
+        h0 = self.embed(x.permute(3, 0, 1, 2, 4).flatten(1, 3))
+        h = torch.cat([self.along(h0, edges[0], edges[1]), self.against(h0, edges[1], edges[0])], dim=2)
+        h = h.reshape(len(h), count, copies * views, -1).transpose(0, 1)  # [K, N, B V, E]
+        parts = [h[torch.arange(count)[:, None], own]]
+        parts += [pool(h, members) for pool, members in zip(self.pools, sets, strict=True)]
+        joined = torch.cat(parts, dim=3)
+        found: Tensor = self.head.context(joined.reshape(*joined.shape[:2], copies, views, -1))
+        return found
+
+    def log_p(self, context: Tensor, pairs: Tensor, allowed: Tensor) -> Tensor:
+        """Return the log probability of each device, `[..., D]`.
+
+        Args:
+            context: of the groups to decide, `[..., V, P]`.
+            pairs: features of these on each device as they are now, `[..., D, F]`; `classes` does without.
+            allowed: which device can run them, `[..., D]`.
+        """
+        logits = self.head(context, pairs).masked_fill(~allowed, float("-inf"))
+        return torch.log_softmax(logits, dim=-1)
+
+
+class _Classes(nn.Module):
+    """Hidden layers of twice and once the input's width, and a logit a device.
+
+    Source: Placeto, the published code.
+    """
+
+    def __init__(self, n_in: int, n_devices: int) -> None:
+        super().__init__()
+        self.classify = nn.Sequential(
+            nn.Linear(n_in, 2 * n_in), nn.ReLU(), nn.Linear(2 * n_in, n_in), nn.ReLU(), nn.Linear(n_in, n_devices)
+        )
+
+    def context(self, pooled: Tensor) -> Tensor:
+        return pooled
+
+    def forward(self, context: Tensor, pairs: Tensor) -> Tensor:
+        logits: Tensor = self.classify(context).squeeze(-2)
+        return logits
+
+
+class _Devices(nn.Module):
+    """One score for each device, from what is seen of it, of all devices on average, and of the pair as it is now."""
+
+    def __init__(self, n_in: int, width: int) -> None:
+        super().__init__()
+        self.narrow = nn.Sequential(nn.Linear(n_in, width), nn.ReLU(), nn.LayerNorm(width))
+        self.score = mlp(2 * width + N_PAIR, width, 1, 3)
+
+    def context(self, pooled: Tensor) -> Tensor:
+        seen = self.narrow(pooled)
+        return torch.cat([seen, seen.mean(dim=-2, keepdim=True).expand_as(seen)], dim=-1)
+
+    def forward(self, context: Tensor, pairs: Tensor) -> Tensor:
+        scores: Tensor = self.score(torch.cat([context, pairs], dim=-1)).squeeze(-1)
+        return scores

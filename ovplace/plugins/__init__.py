@@ -1,0 +1,1 @@
+"""Plug-ins: the roles that they play, and the registry that finds them."""

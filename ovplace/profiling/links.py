@@ -1,0 +1,99 @@
+"""Measures what cuts between the devices of a run cost, on a small model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations, product
+
+import numpy as np
+
+from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
+from ovplace.core.placement import Placement
+from ovplace.cost.calibration.links import Alone, Split
+from ovplace.graphs.op_graph import IntArray
+from ovplace.ir.parts.link_piece import STAGES, Piece
+
+PIECES = ((1 << 12, 1), (1 << 22, 1), (1 << 12, 4), (1 << 18, 1))
+"""Tensor bytes and branches of what is measured, the most telling first: small for latency, large for bandwidth."""
+
+_HALVES = ((0, 1), (2, 3))
+_THERE_AND_BACK = ((0,), (1, 2), (3,))
+"""Each branch of the middle is a submodel of its own: that tells the overheads of the two devices apart."""
+
+Ask = Callable[[Sequence[Candidate], MeasureSpec], list[Measurement]]
+
+
+@dataclass
+class LinkSamples:
+    """What was measured: tiny pieces alone, and pieces on several devices."""
+
+    alone: list[Alone] = field(default_factory=list)
+    splits: list[Split] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class LinkBench:
+    """The small model with the devices between which it is cut.
+
+    Attributes:
+        n_ops: operations of the model.
+        pieces: what it consists of; the first one has the smallest tensors.
+        devices: names of the devices.
+    """
+
+    n_ops: int
+    pieces: tuple[Piece, ...]
+    devices: tuple[str, ...]
+
+    def measure(self, number: int, ask: Ask, spec: MeasureSpec, into: LinkSamples) -> None:
+        """Measure one piece cut in two between all pairs of devices; one with branches also with these elsewhere."""
+        self._measure(number, _HALVES, ask, spec, into)
+        if self.pieces[number].branches > 1:
+            self._measure(number, _THERE_AND_BACK, ask, spec, into)
+
+    def _measure(
+        self, number: int, stretches: Sequence[tuple[int, ...]], ask: Ask, spec: MeasureSpec, into: LinkSamples
+    ) -> None:
+        piece, every = self.pieces[number], range(len(self.devices))
+        alone = list(product(stretches, every))
+        splits = list(permutations(every, 2))
+        candidates = [self._alone(piece, stages, device) for stages, device in alone]
+        candidates += [self._split(piece, stretches, pair) for pair in splits]
+        measured = ask(candidates, spec)
+        found = {
+            key: Alone(key[1], len(candidate.part), m.block_medians_ms)
+            for key, candidate, m in zip(alone, candidates, measured, strict=False)
+            if m.ok
+        }
+        if piece.tensor_bytes == self.pieces[0].tensor_bytes:
+            into.alone += found.values()
+        for pair, m in zip(splits, measured[len(alone) :], strict=True):
+            parts = [found.get((stages, pair[i % 2])) for i, stages in enumerate(stretches)]
+            if m.ok and all(parts):
+                submodels = np.array([m.submodels.count(name) for name in self.devices], dtype=np.int64)
+                kept = tuple(part for part in parts if part)
+                tensors = self._tensors(piece, stretches, pair)
+                into.splits.append(Split(m.block_medians_ms, kept, submodels, tensors, piece.tensor_bytes))
+
+    def _tensors(self, piece: Piece, stretches: Sequence[tuple[int, ...]], pair: tuple[int, int]) -> IntArray:
+        """Return how many tensors pass between devices that alternate from stretch to stretch, `[D, D]`."""
+        tensors = np.zeros((len(self.devices),) * 2, dtype=np.int64)
+        for i, stretch in enumerate(stretches[:-1]):
+            tensors[pair[i % 2], pair[1 - i % 2]] += 1 if stretch[-1] == 0 else piece.branches
+        return tensors
+
+    def _alone(self, piece: Piece, stages: Sequence[int], device: int) -> Candidate:
+        placement = Placement.uniform(self.n_ops, self.devices[device], self.devices)
+        return Candidate(f"{piece} {stages}", placement, part=_operations(piece, stages))
+
+    def _split(self, piece: Piece, stretches: Sequence[tuple[int, ...]], pair: tuple[int, int]) -> Candidate:
+        device_of = np.full(self.n_ops, pair[0])
+        for i, stages in enumerate(stretches):
+            device_of[list(_operations(piece, stages))] = pair[i % 2]
+        placement = Placement(device_of, self.devices)
+        return Candidate(f"{piece} split", placement, part=_operations(piece, range(STAGES)))
+
+
+def _operations(piece: Piece, stages: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(op for stage in stages for op in piece.stages[stage]))

@@ -1,0 +1,201 @@
+"""Finds out what the parts of a model cost on the devices of a run: asked, remembered or measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Job
+from ovplace.measure.process_pool import Pool, Workplace
+from ovplace.plugins import registry
+from ovplace.profiling.links import PIECES, LinkBench
+from ovplace.profiling.parts import OpenLinks, Profile, Profiler
+from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.events import Listener, Progress
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+from ovplace.store.cache import find_profile, keep_profile
+from ovplace.store.run_db import RunStore, cache_key
+
+FORMAT = 1
+"""Of what is kept; profiles of another one are measured anew."""
+
+_TABLE, _ABOUT = "costs", "costs_about"  # in the run's store
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """A cost table with what `result.json` says of it.
+
+    Attributes:
+        table: the costs.
+        about: source, how much was measured, whether it was remembered.
+    """
+
+    table: CostTable
+    about: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, the inverse of `from_dict`."""
+        return {"format": FORMAT, "table": self.table.to_dict(), "about": dict(self.about)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Costs:
+        """Build it from what `to_dict` returned.
+
+        Raises:
+            ValueError: the data are of another format, or damaged.
+        """
+        try:
+            if data["format"] != FORMAT:
+                raise ValueError(f"format {data['format']}")
+            return cls(CostTable.from_dict(data["table"]), dict(data["about"]))
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ValueError(f"no cost table: {error}") from error
+
+
+@contextmanager
+def link_bench(session: Session) -> Iterator[tuple[LinkBench, Pool]]:
+    """Yield the link model on the session's devices, with a pool that measures it."""
+    from ovplace.ir.parts.link_model import save_link_model
+
+    search = session.config.search
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "links.xml"
+        bench = LinkBench(*save_link_model(path, PIECES), devices=session.problem.device_names)
+        options = registry.load("backends", search.backend).config(dict(session.config.backend))
+        job = Job(str(path), session.devices, seed=search.seed, options=dataclasses.asdict(options))
+        pool = Pool(Workplace(search.backend, job))
+        try:
+            yield bench, pool
+        finally:
+            pool.close()
+
+
+def profile_costs(
+    measurer: Measurer,
+    baselines: Sequence[Baseline],
+    listener: Listener,
+    budget_s: float,
+    open_links: OpenLinks = link_bench,
+) -> Profile:
+    """Time cuts, then each group on each device, then pairs of neighbours, and assemble the costs.
+
+    Args:
+        measurer: of the run.
+        baselines: measured already; the single devices' latencies calibrate the sum of the parts.
+        listener: who watches.
+        budget_s: seconds for all of it. What is not measured then is estimated.
+        open_links: opens the link model.
+
+    Raises:
+        BackendError: the measuring process cannot be started.
+    """
+    by_name = {baseline.name: baseline.measurement.median_ms for baseline in baselines}
+    names = measurer.session.problem.device_names
+    whole_ms = np.array([by_name.get(name, np.inf) for name in names])
+    return Profiler(measurer, whole_ms, listener, budget_s).run(open_links)
+
+
+def obtain_costs(
+    measurer: Measurer, baselines: Sequence[Baseline], listener: Listener, open_links: OpenLinks = link_bench
+) -> Costs:
+    """Return the costs of the run's problem.
+
+    A run that goes on takes those it began with; a backend that knows them is asked; else they come from an earlier
+    run's profile, or are measured. The run's store keeps them.
+
+    Raises:
+        OvplaceError: the measuring process cannot be started.
+    """
+    session = measurer.session
+    found = _stored(measurer.store)
+    if found is None or not _fits(found.table, session):
+        if hasattr(registry.load("backends", session.config.search.backend).factory, "costs"):
+            table = session.pool.ask("costs", session.problem.partition)
+            found = Costs(table, {"source": table.source})
+        else:
+            found = _remembered_or_measured(measurer, baselines, listener, open_links)
+        measurer.store.put(_ABOUT, dict(found.about))
+        measurer.store.put(_TABLE, found.table.to_dict())
+    return found
+
+
+def costs_of_run(measurer: Measurer, listener: Listener) -> CostTable:
+    """Return the costs of a run that needed none until now; its baselines come from the store.
+
+    Raises:
+        OvplaceError: no single device runs the model, or the measuring process cannot be started.
+    """
+    baselines = measure_baselines(measurer, measurer.session.config.measure, listener)
+    return obtain_costs(measurer, baselines, listener).table
+
+
+def stored_costs(store: RunStore) -> CostTable | None:
+    """Return the cost table of a run, None where it needed none."""
+    found = _stored(store)
+    return found.table if found else None
+
+
+def _stored(store: RunStore) -> Costs | None:
+    return _read({"format": FORMAT, "table": store.get(_TABLE), "about": store.get(_ABOUT) or {}})
+
+
+def _read(data: object) -> Costs | None:
+    try:
+        return Costs.from_dict(data) if isinstance(data, Mapping) else None
+    except ValueError:
+        return None
+
+
+def _fits(table: CostTable, session: Session) -> bool:
+    problem = session.problem
+    shapes = table.group_ms.shape, table.edges.shape
+    return shapes == ((problem.n_groups, len(problem.devices)), problem.quotient.edges.shape)
+
+
+def _remembered_or_measured(
+    measurer: Measurer, baselines: Sequence[Baseline], listener: Listener, open_links: OpenLinks
+) -> Costs:
+    session, budget_s = measurer.session, _budget_s(measurer.session)
+    key = _key(session, budget_s)
+    known = _read(find_profile(key)) if session.config.costs.reuse else None
+    if known is not None and _fits(known.table, session):
+        listener(Progress("profile", 1, 1, "the parts were timed in an earlier run"))
+        return Costs(known.table, {**known.about, "reused": True})
+    profile = profile_costs(measurer, baselines, listener, budget_s, open_links)
+    about = {"source": profile.table.source, "reused": False, **dataclasses.asdict(profile.report)}
+    costs = Costs(profile.table, about)
+    if session.config.costs.reuse:
+        keep_profile(key, costs.to_dict())
+    return costs
+
+
+def _budget_s(session: Session) -> float:
+    """Return the seconds that measuring parts may take: half of the search's at most, where those are limited."""
+    time_s, budget_s = session.config.search.time_s, session.config.costs.budget_s
+    return min(budget_s, time_s / 2) if time_s else budget_s
+
+
+def _key(session: Session, budget_s: float) -> str:
+    """Return what a profile depends on: model, groups, devices with their drivers, versions, inputs and effort."""
+    config = session.config.costs
+    return cache_key(
+        FORMAT,
+        session.graph.content_hash,
+        session.problem.partition.group_of.tolist(),
+        session.problem.allowed.tolist(),
+        [device.to_dict() for device in session.devices],
+        session.facts,
+        session.input_id(),
+        dataclasses.asdict(config) | {"budget_s": budget_s, "reuse": True},
+        dict(session.config.backend),
+    )

@@ -1,0 +1,250 @@
+"""Times the parts of a model on the devices of a run, within a time budget."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
+from ovplace.core.placement import Placement
+from ovplace.cost.calibration.assemble import Layout, Task, Times, assemble
+from ovplace.cost.calibration.links import Links, fit_links, link_intervals
+from ovplace.graphs.op_graph import FloatArray
+from ovplace.measure.process_pool import Pool
+from ovplace.profiling.links import PIECES, LinkBench, LinkSamples
+from ovplace.session.events import Listener, Progress
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+
+LINKS_SHARE = 0.3
+"""Part of the budget after which no further piece of the link model is measured."""
+
+SINGLES_SHARE = 0.75
+"""Part of the budget after which no further group is timed alone: without the pairs, sums of parts say little."""
+
+REQUEST_S = 4.0
+"""About how long a request takes: longer ones would overrun the budget, shorter ones only cost round trips."""
+
+PART_S = 0.15
+"""What compiling and timing a part takes, as long as nothing is known; decides how finely a large model is cut."""
+
+SLOW_MS = 30.0
+"""A part that is expected to take longer gets one sample."""
+
+GRACE_S = 5.0
+_LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
+
+OpenLinks = Callable[[Session], AbstractContextManager[tuple[LinkBench, Pool]]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a profile came about.
+
+    Attributes:
+        seconds: it took.
+        measured: parts timed: single units and pairs.
+        failed: parts that do not run on their device.
+        estimated: parts for which time was up; their costs are guessed from those that were timed.
+        units: what was timed as one; fewer than groups where there are very many.
+        cuts: cuts timed between devices, of those there are.
+        spread: median over parts of the range of their blocks' medians, over their median.
+        link_interval: `[lowest, highest]` of each term of the links, block by block.
+    """
+
+    seconds: float
+    measured: int
+    failed: int
+    estimated: int
+    units: int
+    cuts: str
+    spread: float
+    link_interval: dict[str, list[object]] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """A measured cost table.
+
+    Attributes:
+        table: the costs.
+        report: how they came about.
+        times: what was measured, with the range of each.
+        layout: of what.
+    """
+
+    table: CostTable
+    report: Report
+    times: Times
+    layout: Layout
+
+
+class Profiler:
+    """One profile on its way: cuts, then each group on each device, then pairs of neighbours."""
+
+    def __init__(self, measurer: Measurer, whole_ms: FloatArray, listener: Listener, budget_s: float) -> None:
+        """Lay the work out.
+
+        Args:
+            measurer: of the run.
+            whole_ms: latency of the whole model on each device, `[D]`.
+            listener: who watches.
+            budget_s: seconds for all of it.
+        """
+        self._measurer, self._listener = measurer, listener
+        self._problem, self._config = measurer.session.problem, measurer.session.config.costs
+        self._start, self._budget_s = time.monotonic(), budget_s
+        d = len(self._problem.devices)
+        self._layout = Layout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))
+        self._whole_ms, self._times, self._links = whole_ms, Times(), LinkSamples()
+        self._overhead_s = [[PART_S] for _ in range(d)]  # of each part timed so far, inferences apart
+        self._wanted = len(self._layout.singles())
+        self._alone_ms = np.zeros(d)
+
+    def run(self, open_links: OpenLinks) -> Profile:
+        """Measure what there is time for, and assemble the costs."""
+        self._measure_links(open_links)
+        d = len(self._problem.devices)
+        links = fit_links(d, self._links.alone, self._links.splits)
+        self._alone_ms = links.alone_ms
+        by_unit: dict[tuple[int, ...], list[Task]] = {}
+        for task in self._layout.singles():
+            by_unit.setdefault(task.units, []).append(task)
+        self._measure(list(by_unit.values()), (1 - SINGLES_SHARE) * self._budget_s)
+        pairs = self._layout.neighbours(self._times.units(self._layout))
+        self._wanted += len(pairs)
+        self._measure([[task] for task in pairs], 0.0)
+        table = assemble(self._problem, self._layout, self._times, links, self._whole_ms)
+        report = self._report()
+        text = f"{report.measured} parts timed, {report.estimated} estimated"
+        self._listener(Progress("profile", self._wanted, self._wanted, text))
+        return Profile(table, report, self._times, self._layout)
+
+    def _left_s(self) -> float:
+        return self._budget_s - (time.monotonic() - self._start)
+
+    def _tell(self, text: str) -> None:
+        self._listener(Progress("profile", len(self._times.ms), self._wanted, text))
+
+    def _measure_links(self, open_links: OpenLinks) -> None:
+        spec = MeasureSpec(1, blocks=3, repeats=3, min_time_ms=2.0, hopeless_ratio=1e9)
+        with open_links(self._measurer.session) as (bench, pool):
+            for number in range(len(bench.pieces)):
+                if self._left_s() < (1 - LINKS_SHARE) * self._budget_s:
+                    break
+                self._tell(f"cuts, {bench.pieces[number].tensor_bytes} bytes")
+                limited = dataclasses.replace(spec, deadline_s=self._left_s() + GRACE_S)
+                bench.measure(number, lambda c, s: self._measurer.request(c, s, pool), limited, self._links)
+
+    def _measure(self, bundles: Sequence[Sequence[Task]], reserve_s: float) -> None:
+        """Time bundles of tasks, a few in a request, until `reserve_s` are left; the tasks of a bundle take turns."""
+        waiting: list[Task] = []
+        for bundle in bundles:
+            left_s = self._left_s() - reserve_s
+            if waiting and self._expected_s([*waiting, *bundle]) > min(REQUEST_S, left_s / 2):
+                self._request(waiting)
+                waiting, left_s = [], self._left_s() - reserve_s
+            if self._expected_s(bundle) < left_s:  # a later one may be short enough
+                waiting += bundle
+        if waiting:
+            self._request(waiting)
+
+    def _request(self, tasks: Sequence[Task]) -> None:
+        self._tell(f"{len(tasks)} parts")
+        for slow in (False, True):
+            chosen = [task for task in tasks if (self._expected_ms(task) > SLOW_MS) == slow]
+            if chosen and self._left_s() > 0:
+                self._time(chosen, self._spec(slow=slow))
+
+    def _time(self, tasks: Sequence[Task], spec: MeasureSpec) -> None:
+        start = time.monotonic()
+        measured = self._measurer.request([self._candidate(task) for task in tasks], spec)
+        spent_ms = (time.monotonic() - start) * 1e3
+        if len(tasks) > 1 and any(m.error in _LOST for m in measured):  # one by one, so that the culprit fails alone
+            for task in tasks:
+                if self._left_s() > 0:
+                    self._time([task], self._spec(slow=spec.blocks == 1))
+            return
+        for task, m in zip(tasks, measured, strict=True):
+            if m.error != ErrorKind.TIMEOUT or self._left_s() > 0:
+                self._times.ms[task] = self._range(m, task.device)
+        overhead_ms = max(0.0, spent_ms - sum(self._running_ms(m) for m in measured)) / max(1.0, _compiling(measured))
+        for task, m in zip(tasks, measured, strict=True):
+            self._overhead_s[task.device].append(overhead_ms * m.compile_ms / 1e3)
+
+    def _range(self, m: Measurement, device: int) -> tuple[float, float, float]:
+        if not m.ok:
+            return (np.inf, np.inf, np.inf)
+        low, high = m.block_medians_ms.min(), m.block_medians_ms.max()
+        # What is left is work: an empty part would still be called, and its tensors handed over.
+        net = [max(ms - self._alone_ms[device], 0.02 * ms) for ms in (low, m.median_ms, high)]
+        return net[0], net[1], net[2]
+
+    def _candidate(self, task: Task) -> Candidate:
+        names = self._problem.device_names
+        placement = Placement.uniform(len(self._problem.graph), names[task.device], names)
+        return Candidate(f"part {task.units} on {names[task.device]}", placement, part=self._layout.part(task))
+
+    def _spec(self, *, slow: bool) -> MeasureSpec:
+        deadline_s = min(self._measurer.session.config.measure.deadline_s, self._left_s() + GRACE_S)
+        if slow:
+            return MeasureSpec(0, blocks=1, repeats=1, min_time_ms=0.0, deadline_s=deadline_s)
+        return MeasureSpec(
+            warmup=1,
+            blocks=self._config.blocks,
+            repeats=self._config.repeats,
+            min_time_ms=1.0,
+            hopeless_ratio=4.0,
+            deadline_s=deadline_s,
+        )
+
+    def _runs(self, ms: float) -> int:
+        """Return how many inferences timing a part takes."""
+        return 2 if ms > SLOW_MS else 2 + self._config.blocks * (1 + self._config.repeats)
+
+    def _running_ms(self, m: Measurement) -> float:
+        return m.first_ms + self._runs(m.median_ms) * m.median_ms if m.ok else 0.0
+
+    def _expected_ms(self, task: Task) -> float:
+        known = [self._times.median(Task((unit,), task.device)) for unit in task.units]
+        if all(np.isfinite(known)):
+            return float(sum(known))
+        weight = np.bincount(self._layout.unit_of, weights=self._layout.weight)
+        whole = self._whole_ms[task.device]
+        share = weight[list(task.units)].sum() / weight.sum()
+        return float(2 * share * whole) if np.isfinite(whole) else 0.0
+
+    def _expected_s(self, tasks: Sequence[Task]) -> float:
+        total = 0.0
+        for task in tasks:
+            ms = self._expected_ms(task)
+            total += float(np.mean(self._overhead_s[task.device][-20:])) + self._runs(ms) * ms / 1e3
+        return total
+
+    def _report(self) -> Report:
+        d = len(self._problem.devices)
+        ranges = [v for v in self._times.ms.values() if np.isfinite(v[1])]
+        low, high = link_intervals(d, self._links.alone, self._links.splits)
+        return Report(
+            seconds=time.monotonic() - self._start,
+            measured=len(ranges),
+            failed=len(self._times.ms) - len(ranges),
+            estimated=self._wanted - len(self._times.ms),
+            units=len(self._layout.members),
+            cuts=f"{len(self._links.splits)} of {(len(PIECES) + 1) * d * (d - 1)}",
+            spread=float(np.median([(top - bottom) / middle for bottom, middle, top in ranges])) if ranges else 0.0,
+            link_interval={
+                f.name: [getattr(low, f.name).tolist(), getattr(high, f.name).tolist()]
+                for f in dataclasses.fields(Links)
+            },
+        )
+
+
+def _compiling(measured: Sequence[Measurement]) -> float:
+    return sum(m.compile_ms for m in measured)

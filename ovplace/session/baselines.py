@@ -1,0 +1,141 @@
+"""The simple choices: what a user would run without this tool. They are measured first and compete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
+from ovplace.core.placement import Placement
+from ovplace.errors import BackendError
+from ovplace.graphs.op_graph import OpGraph
+from ovplace.graphs.op_kinds import RANDOM
+from ovplace.session.events import Listener, Progress
+from ovplace.session.measurer import Measurer, ratio
+from ovplace.session.session import Session
+from ovplace.store.run_db import Stored
+
+ATTEMPTS = 3
+"""A baseline lost to a crash or a timeout is tried again: everything is compared with it."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A simple choice, measured.
+
+    Attributes:
+        candidate: what was compiled.
+        measurement: what came out.
+        ratio: its latency over the best single device's, measured in turns.
+        competes: it may be the answer. A plugin's own default precision may not: it computes other numbers.
+        placement: the placement that answers with it; None where OpenVINO's choice is not known.
+    """
+
+    candidate: Candidate
+    measurement: Measurement
+    ratio: float
+    competes: bool
+    placement: Placement | None = None
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.candidate.name
+
+
+def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener) -> list[Baseline]:
+    """Measure every single device, HETERO's automatic mode in each order, AUTO, and each plugin's default.
+
+    Returns:
+        Single devices first, the fastest at the head: the reference of all that follows.
+
+    Raises:
+        BackendError: no single device can run the model.
+    """
+    others = list(_others(measurer.session))
+    total = len(measurer.session.devices) + len(others)
+    listener(Progress("baselines", 0, total, "single devices"))
+    baselines = _singles(measurer, spec)
+    reference = baselines[0].candidate
+    for candidate, competes in others:
+        listener(Progress("baselines", len(baselines), total, candidate.name))
+        stored = measurer.beside(candidate, reference, spec, ATTEMPTS, judge=competes)
+        placement = _automatic(measurer.session, candidate.target, stored.measurement) if competes else None
+        baselines.append(
+            Baseline(candidate, stored.measurement, stored.ratio, competes and placement is not None, placement)
+        )
+    listener(Progress("baselines", total, total, f"the best single device is {reference.name}", 1.0))
+    return baselines
+
+
+def _singles(measurer: Measurer, spec: MeasureSpec) -> list[Baseline]:
+    names = measurer.session.problem.device_names
+    n = len(measurer.session.graph)
+    candidates = [Candidate(name, Placement.uniform(n, name, names)) for name in names]
+    measured = _stored_or_measured(measurer, candidates, spec)
+    best = min(measured, key=lambda m: m.median_ms)
+    if not best.ok:
+        raise BackendError(_nothing_works(measurer.session.graph, candidates, measured))
+    found = [Baseline(c, m, ratio(m, best), True, c.placement) for c, m in zip(candidates, measured, strict=True)]
+    return sorted(found, key=lambda baseline: baseline.measurement.median_ms)
+
+
+def _stored_or_measured(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+    keys = [measurer.key(candidate, candidates, spec) for candidate in candidates]
+    stored = [measurer.store.find(key) for key in keys]
+    if all(stored):
+        return [s.measurement for s in stored if s]
+    measured = [measurer.judged(m) for m in _in_turns_or_alone(measurer, candidates, spec)]
+    for key, candidate, m in zip(keys, candidates, measured, strict=True):
+        measurer.store.keep(key, candidate.name, Stored(m, 1.0))
+    return measured
+
+
+def _in_turns_or_alone(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+    """Measure in turns; if the process hangs or dies, one by one, so that the culprit fails alone."""
+    measured = measurer.request(candidates, spec)
+    if any(m.ok for m in measured):
+        return measured
+    return [measurer.repeated([candidate], spec, ATTEMPTS)[0] for candidate in candidates]
+
+
+def _others(session: Session) -> Iterator[tuple[Candidate, bool]]:
+    """Yield the other baselines, and whether each may be the answer."""
+    names = session.problem.device_names
+    if len(names) > 1:
+        for first in names:
+            target = "HETERO:" + ",".join([first, *(name for name in names if name != first)])
+            yield Candidate(f"{target} (automatic)", target=target), True
+        # AUTO puts the whole model on one device, which is a baseline already; this shows how well it chooses.
+        target = "AUTO:" + ",".join(names)
+        yield Candidate(target, target=target), False
+    for device in session.defaults:
+        name = f"{device.base} (default precision)"
+        yield Candidate(name, Placement.uniform(len(session.graph), device.name)), False
+
+
+def _automatic(session: Session, target: str, measured: Measurement) -> Placement | None:
+    """Return the placement that HETERO's automatic mode comes to, None where it cannot be told.
+
+    Source: openvino `src/plugins/hetero/src/plugin.cpp`: each device in turn gets all it supports of what is left.
+    """
+    problem = session.problem
+    order = [problem.device_names.index(name) for name in target.removeprefix("HETERO:").split(",")]
+    supported = problem.supported[:, order]
+    if not supported.any(axis=1).all():
+        return None
+    placement = Placement(np.array(order)[supported.argmax(axis=1)], problem.device_names)
+    expected = placement.used if placement.is_uniform else tuple(placement.submodels(session.graph))
+    return placement if measured.submodels == expected else None
+
+
+def _nothing_works(graph: OpGraph, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> str:
+    reasons = [f"{c.name}: {m.error}: {m.error_text[:160]}" for c, m in zip(candidates, measured, strict=True)]
+    mismatched = [m.error == ErrorKind.OUTPUT_MISMATCH for m in measured]
+    drawn = sorted(RANDOM & set(graph.types)) if any(mismatched) else []
+    why = f"it draws random numbers ({', '.join(drawn)}), " if drawn else ""
+    larger = ["allow larger errors with --max-error"] if drawn or all(mismatched) else []
+    advice = why + " or ".join(larger + ([] if all(mismatched) else ["choose other devices with -d"]))
+    return f"no single device runs the model ({'; '.join(reasons)}); {advice}"

@@ -1,0 +1,174 @@
+"""A simulated machine: devices, links between them, and what a model costs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.device import Device
+from ovplace.core.partition import Partition
+from ovplace.errors import DeviceError, PlacementError
+from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
+from ovplace.graphs.work import tensor_bytes, work
+from ovplace.simulation.noise import Noise
+from ovplace.simulation.roofline import SimulatedDevice, fused_edges
+
+
+@dataclass(frozen=True)
+class Link:
+    """The way from one device to another.
+
+    Attributes:
+        latency_us: fixed cost of each tensor.
+        gb_per_s: bandwidth.
+    """
+
+    latency_us: float = 0.0
+    gb_per_s: float = inf
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if not 0 <= self.latency_us < inf or not self.gb_per_s > 0:
+            raise ValueError("latency_us must not be negative, and gb_per_s must be positive")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A simulated machine.
+
+    Attributes:
+        name: what users call it.
+        devices: in the order of HETERO's priorities.
+        links: by (from, to).
+        default_link: between all other pairs.
+        fusable: producer type to the types that can be fused into it, on every device.
+        noise: of measurements.
+        crash_probability: how many measurements end in a crash.
+        calibration: model name to device name to the factor on the time of all its operations there.
+        description: what it stands for, and where the numbers come from.
+        digest: hash of all of it.
+    """
+
+    name: str
+    devices: tuple[SimulatedDevice, ...]
+    links: Mapping[tuple[str, str], Link] = field(default_factory=dict)
+    default_link: Link = field(default_factory=Link)
+    fusable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    noise: Noise = field(default_factory=Noise)
+    crash_probability: float = 0.0
+    calibration: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    description: str = ""
+    digest: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the devices, `[D]`."""
+        return tuple(device.name for device in self.devices)
+
+    def as_devices(self) -> tuple[Device, ...]:
+        """Return the devices as a run sees them; their full names say that they are simulated."""
+        return tuple(
+            Device(d.name, d.base, facts={"full_name": f"{d.full_name or d.name} (simulated)", "driver": "simulated"})
+            for d in self.devices
+        )
+
+    def having(self, devices: Sequence[Device]) -> Machine:
+        """Return the machine with just these devices, in this order, found by their name or else by their base.
+
+        Raises:
+            DeviceError: one is not on the machine.
+        """
+        by_name = {device.base: device for device in self.devices} | {device.name: device for device in self.devices}
+        for device in devices:
+            if device.name not in by_name and device.base not in by_name:
+                raise DeviceError(
+                    f"device '{device.name}' is not on the simulated machine '{self.name}', which has "
+                    f"{', '.join(self.names)}; name some of these with -d"
+                )
+        kept = (replace(by_name.get(d.name) or by_name[d.base], name=d.name) for d in devices)
+        return replace(self, devices=tuple(kept))
+
+    def factors(self, model: str) -> FloatArray:
+        """Return the calibration of the devices for a model, `[D]`; 1 where there is none."""
+        known = self.calibration.get(model, {})
+        return np.array([known.get(name, 1.0) for name in self.names], dtype=np.float64)
+
+    def supported(self, graph: OpGraph) -> BoolArray:
+        """Return which device says it can run which operation, `[N, D]`."""
+        return np.stack([device.supports(graph) for device in self.devices], axis=1)
+
+    def table(self, graph: OpGraph, partition: Partition, model: str = "") -> CostTable:
+        """Return what the groups of a model cost here; exact, whatever the partition, as a group knows its fusions.
+
+        Args:
+            graph: the model.
+            partition: its groups.
+            model: the model's own name, by which it may be calibrated.
+
+        Raises:
+            PlacementError: no device can run a group.
+        """
+        quotient, group, factors = partition.quotient(graph), partition.group_of, self.factors(model)
+        op_ms, saved_ms, fused = self._times(graph)
+        source, target = group[graph.edges[:, fused]]
+        inside = source == target
+        group_ms = _sums(group, op_ms, partition.n_groups) - _sums(source[inside], saved_ms[inside], partition.n_groups)
+        pair = np.searchsorted(
+            quotient.edges[0] * partition.n_groups + quotient.edges[1],
+            (source * partition.n_groups + target)[~inside],
+        )
+        group_ms = np.maximum(group_ms, 0.0) * factors
+        group_ms[~_allowed(self, graph, partition)] = np.inf
+        latency, per_byte = self._link_costs()
+        return CostTable(
+            traffic=Traffic.between(graph, partition),
+            edges=quotient.edges,
+            group_ms=group_ms,
+            saving_ms=_sums(pair, saved_ms[~inside], quotient.edges.shape[1]) * factors,
+            latency_ms=latency,
+            ms_per_byte=per_byte,
+            submodel_ms=np.array([device.submodel_us for device in self.devices]) / 1e3,
+            group_bytes=_sums(group, tensor_bytes(graph)[:, None], partition.n_groups)[:, 0],
+            memory_bytes=np.array([device.memory_gb for device in self.devices]) * 1e9,
+            source=f"simulated: {self.name}",
+        )
+
+    def _times(self, graph: OpGraph) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return the time of each operation `[N, D]`, what each fusion saves `[F, D]`, and its edge `[F]`."""
+        of = work(graph)
+        fused = fused_edges(graph, self.fusable, of)
+        readers, inner = graph.edges[1, fused], np.zeros(len(graph))
+        inner[readers] = graph.out_bytes[fused]
+        alone = np.stack([device.op_ms(graph, of) for device in self.devices], axis=1)
+        joined = np.stack([device.fused_ms(graph, of, inner) for device in self.devices], axis=1)
+        return alone, (alone - joined)[readers], fused
+
+    def _link_costs(self) -> tuple[FloatArray, FloatArray]:
+        links = [[self.links.get((a, b), self.default_link) for b in self.names] for a in self.names]
+        latency = np.array([[link.latency_us / 1e3 for link in row] for row in links])
+        return latency, np.array([[1e-6 / link.gb_per_s for link in row] for row in links])
+
+
+def _sums(label: IntArray, rows: FloatArray, count: int) -> FloatArray:
+    """Return the sum of the rows `[R, D]` of each label, `[count, D]`."""
+    total = np.zeros((count, rows.shape[1]))
+    np.add.at(total, label, rows)
+    return total
+
+
+def _allowed(machine: Machine, graph: OpGraph, partition: Partition) -> BoolArray:
+    """Return which group runs on which device, `[G, D]`."""
+    allowed = np.ones((partition.n_groups, len(machine.devices)), dtype=bool)
+    np.logical_and.at(allowed, partition.group_of, machine.supported(graph))
+    homeless = np.flatnonzero(~allowed.any(axis=1))
+    if len(homeless):
+        op = int(partition.members[int(homeless[0])][0])
+        raise PlacementError(
+            f"no device of the simulated machine '{machine.name}' ({', '.join(machine.names)}) can run the group of "
+            f"operation '{graph.names[op]}' ({graph.types[op]}); add a device with -d"
+        )
+    return allowed

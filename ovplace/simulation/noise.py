@@ -1,0 +1,77 @@
+"""What makes two measurements of the same thing differ on a simulated machine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from ovplace.graphs.op_graph import FloatArray
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How latencies vary.
+
+    Attributes:
+        sigma: of the logarithm of each inference's latency.
+        compilation_sigma: of the logarithm of the latency of each compilation as a whole.
+        drift: half the range of a slow wave that all candidates of a request ride, as a fraction.
+        drift_period_s: length of that wave.
+        outlier_probability: how many inferences something else gets in the way of.
+        outlier_factor: how much longer those take, at most.
+    """
+
+    sigma: float = 0.0
+    compilation_sigma: float = 0.0
+    drift: float = 0.0
+    drift_period_s: float = 30.0
+    outlier_probability: float = 0.0
+    outlier_factor: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for item in fields(self):
+            if not 0 <= getattr(self, item.name) < math.inf:
+                raise ValueError(f"{item.name} must not be negative, got {getattr(self, item.name)}")
+        if self.drift >= 1 or self.outlier_probability > 1 or self.outlier_factor < 1 or not self.drift_period_s:
+            raise ValueError(
+                "drift must be below 1, outlier_probability at most 1, outlier_factor at least 1 and drift_period_s "
+                "positive"
+            )
+
+    def scaled(self, factor: float) -> Noise:
+        """Return noise of `factor` times the strength; 0 is none."""
+        return replace(
+            self,
+            sigma=self.sigma * factor,
+            compilation_sigma=self.compilation_sigma * factor,
+            drift=min(self.drift * factor, 0.9),
+            outlier_probability=min(self.outlier_probability * factor, 1.0),
+        )
+
+
+class Weather:
+    """The noise of one request: a clock of simulated time, and the wave that all of it rides."""
+
+    def __init__(self, noise: Noise, rng: np.random.Generator) -> None:
+        """Start at a random point of the wave."""
+        self._noise, self._rng = noise, rng
+        self._phase = rng.uniform(0, 2 * math.pi)
+        self._elapsed_ms = 0.0
+
+    def compilation(self) -> float:
+        """Return the factor of one compilation."""
+        return float(np.exp(self._noise.compilation_sigma * self._rng.standard_normal()))
+
+    def samples_ms(self, latency_ms: float, count: int) -> FloatArray:
+        """Return the latencies of `count` inferences in a row, `[count]`, and let their time pass."""
+        noise, rng = self._noise, self._rng
+        samples = latency_ms * np.exp(noise.sigma * rng.standard_normal(count))
+        hit = rng.random(count) < noise.outlier_probability
+        samples = samples * np.where(hit, rng.uniform(1, noise.outlier_factor, count), 1.0)
+        at_s = (self._elapsed_ms + np.cumsum(samples)) / 1e3
+        samples = samples * (1 + noise.drift * np.sin(self._phase + 2 * math.pi * at_s / noise.drift_period_s))
+        self._elapsed_ms += float(samples.sum())
+        return np.asarray(samples)

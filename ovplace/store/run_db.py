@@ -1,0 +1,236 @@
+"""One SQLite file a run: placements, measurements, trials and the placer's state.
+
+Written in WAL mode, one transaction a step: a run killed at any time loses at most the trial being measured.
+
+    meta(key, value)                             what the run is, finished stages as JSON
+    placements(hash, devices, device_of)         each distinct placement once
+    measurements(key, name, data, ratio)         by cache key; nothing is measured twice
+    trials(number, placement, key, origin, cached)
+    checkpoint(id, state, pending)               the placer right after its last `ask`, and what it asked for
+    texts(hash, text)                            long parts of that state, such as weights, written when they change
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ovplace.core.measurement import Measurement, Trial
+from ovplace.core.placement import Placement
+from ovplace.errors import StoreError
+from ovplace.plugins.protocols import State
+
+SCHEMA = 2
+_DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError)
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS placements(hash TEXT PRIMARY KEY, devices TEXT NOT NULL, device_of BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS measurements(
+    key TEXT PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL, ratio REAL);
+CREATE TABLE IF NOT EXISTS trials(
+    number INTEGER PRIMARY KEY, placement TEXT NOT NULL REFERENCES placements(hash),
+    key TEXT NOT NULL REFERENCES measurements(key), origin TEXT NOT NULL, cached INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS checkpoint(
+    id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL, pending TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS texts(hash TEXT PRIMARY KEY, text TEXT NOT NULL);
+"""
+
+_LONG = 10_000
+"""Characters from which a text of a state is kept apart: the weights of `hsdag`, 2.7 MB, change once an episode."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A measurement from the cache with its ratio to the reference measured beside it."""
+
+    measurement: Measurement
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where the search stood after its last `ask`.
+
+    Attributes:
+        state: the placer's own state.
+        pending: what it asked for; the trials that already answer it are the last ones in the store.
+        first: number of the first pending trial.
+    """
+
+    state: State
+    pending: tuple[Placement, ...]
+    first: int
+
+
+def cache_key(*parts: object) -> str:
+    """Return the key of a measurement: equal only if all it depends on is equal."""
+    return _hashed(json.dumps(parts, sort_keys=True, default=str))
+
+
+def _hashed(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class RunStore:
+    """The open store of one run folder."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file.
+
+        Raises:
+            StoreError: it cannot be written, is not a run store, or is of another version.
+        """
+        self._path = path
+        with self._guard():
+            self._db = sqlite3.connect(path, isolation_level=None)
+        try:
+            with self._guard(_DAMAGE):
+                self._set_up()
+        except StoreError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _set_up(self) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        # A killed process loses nothing; after a power cut the last steps may be missing, and what is there fits.
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.executescript(_TABLES)
+        found = self.get("schema")
+        if found is None:
+            self.put("schema", SCHEMA)
+        elif found != SCHEMA:
+            raise StoreError(
+                f"'{self._path}' has schema {found}, this ovplace writes {SCHEMA}; use another folder with -o"
+            )
+
+    @contextmanager
+    def _guard(self, errors: tuple[type[Exception], ...] = (sqlite3.Error,)) -> Iterator[None]:
+        try:
+            yield
+        except errors as error:
+            raise StoreError(
+                f"cannot use the run store '{self._path}': {error}; check the folder and the disk, "
+                "or start anew in another folder with -o"
+            ) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._guard():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:  # SQLite has rolled back by itself when the disk is full
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def get(self, key: str) -> object:
+        """Return a stored value, None if there is none."""
+        with self._guard(_DAMAGE):
+            row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return json.loads(row[0]) if row else None
+
+    def put(self, key: str, value: object) -> None:
+        """Store a value that JSON can hold."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    def find(self, key: str) -> Stored | None:
+        """Return the measurement of a cache key, None if there is none."""
+        with self._guard(_DAMAGE):
+            row = self._db.execute("SELECT data, ratio FROM measurements WHERE key = ?", (key,)).fetchone()
+            return Stored(Measurement.from_dict(json.loads(row[0])), _ratio(row[1])) if row else None
+
+    def keep(self, key: str, name: str, stored: Stored) -> None:
+        """Store a measurement that is no trial: a baseline, a finalist."""
+        with self._transaction() as db:
+            _insert_measurement(db, key, name, stored)
+
+    def add_trial(self, key: str, trial: Trial) -> None:
+        """Store a trial and, unless it came from the cache, its measurement."""
+        with self._transaction() as db:
+            _insert_placement(db, trial.placement)
+            if not trial.cached:
+                _insert_measurement(db, key, f"trial {trial.number}", Stored(trial.measurement, trial.ratio))
+            row = (trial.number, trial.placement.hash, key, trial.origin, int(trial.cached))
+            db.execute("INSERT INTO trials VALUES (?, ?, ?, ?, ?)", row)
+
+    def trials(self) -> list[Trial]:
+        """Return all trials in order."""
+        query = (
+            "SELECT number, placement, data, ratio, origin, cached FROM trials JOIN measurements USING (key) "
+            "ORDER BY number"
+        )
+        with self._guard(_DAMAGE):
+            return [
+                Trial(
+                    number,
+                    self.placement(placement),
+                    Measurement.from_dict(json.loads(data)),
+                    _ratio(ratio),
+                    origin,
+                    bool(cached),
+                )
+                for number, placement, data, ratio, origin, cached in self._db.execute(query).fetchall()
+            ]
+
+    def placement(self, digest: str) -> Placement:
+        """Return a stored placement."""
+        devices, blob = self._db.execute(
+            "SELECT devices, device_of FROM placements WHERE hash = ?", (digest,)
+        ).fetchone()
+        return Placement(np.frombuffer(blob, dtype="<i4").astype(np.int64), tuple(json.loads(devices)))
+
+    def save_checkpoint(self, state: State, pending: Sequence[Placement]) -> None:
+        """Store the placer's state right after an `ask`, together with what it asked for."""
+        with self._transaction() as db:
+            for placement in pending:
+                _insert_placement(db, placement)
+            first = db.execute("SELECT COUNT(*) FROM trials").fetchone()[0]
+            long = {name: value for name, value in state.items() if isinstance(value, str) and len(value) >= _LONG}
+            texts = {name: _hashed(value) for name, value in long.items()}
+            row = {"hashes": [placement.hash for placement in pending], "first": first, "texts": texts}
+            short = {name: value for name, value in state.items() if name not in texts}
+            db.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (json.dumps(short), json.dumps(row)))
+            rows = [(texts[name], value) for name, value in long.items()]
+            db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
+            kept = ", ".join("?" * len(texts))
+            db.execute(f"DELETE FROM texts WHERE hash NOT IN ({kept})", tuple(texts.values()))
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Return the last checkpoint, None before the first `ask`."""
+        with self._guard(_DAMAGE):
+            row = self._db.execute("SELECT state, pending FROM checkpoint").fetchone()
+            if row is None:
+                return None
+            state, pending = json.loads(row[0]), json.loads(row[1])
+            for name, digest in pending["texts"].items():
+                state[name] = self._db.execute("SELECT text FROM texts WHERE hash = ?", (digest,)).fetchone()[0]
+            return Checkpoint(state, tuple(map(self.placement, pending["hashes"])), pending["first"])
+
+
+def _ratio(stored: float | None) -> float:
+    return float("inf") if stored is None else stored
+
+
+def _insert_placement(db: sqlite3.Connection, placement: Placement) -> None:
+    row = (placement.hash, json.dumps(placement.devices), placement.device_of.astype("<i4").tobytes())
+    db.execute("INSERT OR IGNORE INTO placements VALUES (?, ?, ?)", row)
+
+
+def _insert_measurement(db: sqlite3.Connection, key: str, name: str, stored: Stored) -> None:
+    ratio = stored.ratio if np.isfinite(stored.ratio) else None
+    row = (key, name, json.dumps(stored.measurement.to_dict()), ratio)
+    db.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?)", row)

@@ -1,0 +1,199 @@
+"""The distance of a run from the model's optimum, where the machine is the model: brute force knows the answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ovplace.commands import optimality_gap as module
+from ovplace.commands.optimality_gap import bound_of, solve
+from ovplace.core.measurement import Measurement
+from ovplace.core.partition import Partition
+from ovplace.core.placement import Placement
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
+from ovplace.errors import DeviceError, PlacementError, StoreError
+from ovplace.search.completed_run import Finished, observed, open_finished
+from ovplace.search.final_comparison import decide
+from ovplace.search.result import Outcome, to_data
+from ovplace.search.run import make_loop
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.testing import fake_backend
+from ovplace.testing.graphs import costs, layered, problem
+from ovplace.testing.optimum import every_choice, optimum
+from ovplace.testing.sessions import OPS, DirectPool, session
+
+GROUPS = Partition(np.arange(OPS) // 2)
+
+
+def small_session(folder, table, **search):
+    """Return a session of `OPS` operations in groups of two, whose machine is the cost model."""
+    of = problem(layered(OPS, seed=3), partition=GROUPS)
+
+    def measure(candidates, spec):
+        values = [1e3 if c.placement is None else value(c.placement) for c in candidates]
+        return [Measurement((ms,) * spec.blocks * spec.repeats, (spec.repeats,) * spec.blocks) for ms in values]
+
+    def value(placement):
+        at = np.array([of.device_names.index(name) for name in placement.devices])[placement.device_of]
+        return float(latency_ms(table, at[[members[0] for members in GROUPS.members]][None])[0])
+
+    made = session(folder, DirectPool(measure), backend=fake_backend.NAME, placer="random", **search)
+    return replace(made, problem=replace(of, costs=None))
+
+
+def finished(folder, truth, stored=None, budget=30):
+    """Play a run on a machine that is the model `truth`, and leave `stored` in its store."""
+    made = small_session(folder, truth, budget=budget)
+    store = RunStore(folder / "run.db")
+    measurer = Measurer(made, store)
+    baselines = measure_baselines(measurer, made.config.measure, silent)
+    trials = make_loop(measurer, baselines[0], silent).run()
+    duel = decide(measurer, baselines, trials, silent)
+    result = to_data(Outcome(made, baselines, trials, duel, measurer.seconds, 1.0, ""))
+    if stored is not None:
+        store.put("costs", stored.to_dict())
+    store.close()
+    return Finished(folder, made.config, made.graph, GROUPS, json.loads(json.dumps(result)), duel.verdict.placement)
+
+
+def table(seed=0):
+    return costs(problem(layered(OPS, seed=3), partition=GROUPS), seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_distance_is_what_brute_force_says(seed, tmp_path):
+    truth = table(seed)
+    run = finished(tmp_path, truth, truth, budget=8)
+    data = bound_of(run, 20.0, silent)
+    best = optimum(truth, latency_ms)
+    assert data["optimum"]["model_ms"] == pytest.approx(best, rel=0.02)
+    assert data["optimum"]["lower_bound_ms"] <= data["optimum"]["model_ms"] * (1 + 1e-9)
+    measured = run.result["best"]["latency_ms"]["median"]
+    assert data["best"]["above_optimum"] == pytest.approx(measured / best - 1, abs=0.03)
+    assert data["best"]["above_bound"] >= data["best"]["above_optimum"] >= 0
+    placed = Placement.from_names(run.graph, data["optimum"]["placement"])
+    assert placed.ops_per_device().items() <= data["optimum"]["ops_per_device"].items()
+    assert sum(data["optimum"]["ops_per_device"].values()) == OPS
+    assert data["environment"]["simulated"] == ""
+    json.dumps(data, allow_nan=False)
+
+
+def test_fitting_corrects_costs_that_are_off(tmp_path):
+    truth = table()
+    run = finished(tmp_path, truth, replace(truth, group_ms=truth.group_ms * np.linspace(0.5, 2, 2)), budget=60)
+    fit = bound_of(run, 5.0, silent)["fit"]
+    assert fit["placements"] > 50
+    assert fit["held_back"]["mape"] < 0.3 * fit["profiled"]["mape"]
+    assert fit["held_back"]["spearman"] > 0.95
+
+
+def test_without_measurements_the_model_stands_as_it_was_profiled(tmp_path):
+    run = finished(tmp_path, table(), table(), budget=1)
+    silenced = replace(run, result=run.result | {"baselines": []}, partition=Partition(np.arange(OPS) // 2))
+    (tmp_path / "run.db").unlink()
+    store = run.open_store()
+    store.put("costs", table().to_dict())
+    store.close()
+    data = bound_of(silenced, 5.0, silent)
+    assert data["fit"] == {"placements": 0, "profiled": None, "held_back": None}
+    assert data["optimum"]["model_ms"] == pytest.approx(optimum(table(), latency_ms))
+
+
+def test_a_solver_that_finds_nothing_good_is_seen(monkeypatch):
+    """The best placement that is known stands, and the gap tells that nothing is proven."""
+
+    def lazy(of, **_):
+        certificate = Certificate("lazy", FULL, 1e6, 0.01, 0.0)
+        return Solution(np.zeros(of.n_groups, dtype=np.int64), certificate)
+
+    truth = table()
+    monkeypatch.setattr(module, "solve_milp", lazy)
+    monkeypatch.setattr(module, "solve_min_cut", lazy)
+    monkeypatch.setattr(module, "improved", lambda _, choice: choice)
+    choices = every_choice(truth)
+    best = choices[latency_ms(truth, choices).argmin()]
+    found = solve(truth, 1.0, [best])
+    assert found.found_by == "the run"
+    assert found.value_ms == pytest.approx(optimum(truth, latency_ms))
+    assert found.value_ms / found.lower_bound_ms > 10
+
+
+def test_a_solver_without_time_proves_nothing(tmp_path, monkeypatch):
+    def hasty(of, **_):
+        return Solution(np.zeros(of.n_groups, dtype=np.int64), Certificate("hasty", FULL, 9.0, -np.inf, 0.0))
+
+    monkeypatch.setattr(module, "solve_milp", hasty)
+    monkeypatch.setattr(module, "solve_min_cut", hasty)
+    data = bound_of(finished(tmp_path, table(), table(), budget=4), 5.0, silent)
+    assert data["optimum"]["gap"] is data["optimum"]["lower_bound_ms"] is data["best"]["above_bound"] is None
+    json.dumps(data, allow_nan=False)
+
+
+def test_what_was_not_profiled_is_measured_now(tmp_path, monkeypatch):
+    truth = table()
+    run = finished(tmp_path, truth)
+    made = small_session(tmp_path, truth)
+    monkeypatch.setattr(module, "open_session", lambda *_: made)
+    monkeypatch.setattr(module, "costs_of_run", lambda *_: truth)
+    assert bound_of(run, 5.0, silent)["costs"] == {"source": "random", "measured_now": True}
+
+
+def test_costs_of_another_machine_are_refused(tmp_path, monkeypatch):
+    run = finished(tmp_path, table())
+    made = small_session(tmp_path, table())
+    other = problem(layered(OPS, seed=3), n_devices=3, partition=GROUPS)
+    monkeypatch.setattr(module, "open_session", lambda *_: replace(made, problem=other))
+    with pytest.raises(DeviceError, match=r"made on CPU_0, CPU_1, here are CPU_0, CPU_1, CPU_2"):
+        bound_of(run, 5.0, silent)
+
+
+def test_an_answer_that_divides_groups_has_no_value(tmp_path):
+    run = finished(tmp_path, table(), table(), budget=4)
+    torn = replace(run, answer=Placement(np.arange(OPS) % 2, run.devices))
+    best = bound_of(torn, 5.0, silent)["best"]
+    assert best["model_ms"] is best["above_optimum"] is best["above_bound"] is None
+
+
+def test_latencies_are_on_one_scale(tmp_path):
+    """A machine that slows down over the run changes both a trial and the reference beside it."""
+    run = finished(tmp_path, table(), budget=20)
+    store = run.open_store()
+    choices, latencies = observed(run, store)
+    store.close()
+    assert len(np.unique(choices, axis=0)) == len(choices) > 10
+    assert latencies == pytest.approx(latency_ms(table(), choices))
+
+
+@pytest.mark.parametrize("missing", ["result.json", "placement.json", "run.db", "config.toml", "placed.xml"])
+def test_an_unfinished_run_is_one_line(missing, tmp_path):
+    for name in {"result.json", "placement.json", "run.db", "config.toml", "placed.xml"} - {missing}:
+        (tmp_path / name).touch()
+    with pytest.raises(PlacementError, match=f"no finished run: there is no {missing}"):
+        open_finished(tmp_path)
+
+
+def test_a_damaged_run_is_one_line(tmp_path):
+    for name in ("result.json", "placement.json", "run.db", "config.toml", "placed.xml"):
+        (tmp_path / name).touch()
+    with pytest.raises(StoreError, match="cannot read the run"):
+        open_finished(tmp_path)
+
+
+def test_there_is_no_folder(tmp_path):
+    with pytest.raises(PlacementError, match="there is no run folder"):
+        open_finished(tmp_path / "nothing")
+
+
+def test_what_does_not_fit_into_memory_is_no_optimum():
+    truth = replace(table(), group_bytes=np.ones(OPS // 2), memory_bytes=np.array([2.0, 4.0]))
+    everywhere = [np.zeros(OPS // 2, dtype=np.int64), np.ones(OPS // 2, dtype=np.int64)]
+    found = solve(truth, 10.0, everywhere)
+    assert found.value_ms == pytest.approx(optimum(truth, latency_ms))
+    assert truth.fits(found.device_of[None]).all()

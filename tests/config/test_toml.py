@@ -1,0 +1,116 @@
+"""A run as data: TOML out and in."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovplace.config import toml
+from ovplace.config.schema import DuelConfig, RunConfig, SearchConfig
+from ovplace.core.measurement import MeasureSpec
+from ovplace.errors import ConfigError
+
+TEXT = st.text(st.characters(codec="utf-8"))
+POSITIVE = st.floats(min_value=1e-300, max_value=1e300)
+SEARCHES = st.builds(
+    SearchConfig,
+    model=TEXT,
+    shape=TEXT,
+    device=TEXT,
+    input=TEXT,
+    features=st.lists(TEXT, max_size=3).map(tuple),
+    budget=st.integers(1, 2**40),
+    time_s=POSITIVE,
+    seed=st.integers(0, 2**63 - 1),
+    emulate_gpu=st.sampled_from([None, True, False]),
+    max_error=st.none() | st.floats(allow_nan=False),
+    require_gain=st.booleans(),
+)
+SPECS = st.builds(MeasureSpec, warmup=st.integers(0, 9), repeats=st.integers(1, 99), min_time_ms=POSITIVE)
+LEAVES = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | TEXT
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
+TABLES = st.dictionaries(TEXT, VALUES, max_size=3)
+
+
+@given(st.builds(RunConfig, search=SEARCHES, measure=SPECS, placer=TABLES, backend=TABLES, devices=TABLES))
+def test_what_is_written_is_read_back(tmp_path_factory, config):
+    path = tmp_path_factory.getbasetemp() / "config.toml"
+    path.write_text(toml.dumps(config), encoding="utf-8", newline="\n")
+    assert toml.build(toml.read(path)) == config
+
+
+def test_the_defaults_need_no_file():
+    assert toml.build({}) == RunConfig()
+    assert toml.effective(None, (), {}) == RunConfig()
+
+
+def test_later_layers_win(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text('[search]\nbudget = 1\nseed = 1\nplacer = "cut"\n[placer]\ngrid = 4\n')
+    found = toml.effective(path, ["search.budget=2", "search.seed=2", "placer.grid=5"], {"budget": 3})
+    assert (found.search.budget, found.search.seed, found.search.placer) == (3, 2, "cut")
+    assert found.placer == {"grid": "5"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("budget=7", 7), ("time_s=1e3", 1000.0), ("emulate_gpu=yes", True), ("emulate_gpu=none", None),
+        ("emulate_gpu=0", False), ("max_error=none", None), ("max_error=0.5", 0.5), ("features=a,b", ("a", "b")),
+        ("model=a=b", "a=b"), ("seed= 3 ", 3),
+    ],
+)  # fmt: skip
+def test_text_becomes_the_fields_type(text, value):
+    found = toml.build(toml.assignments([f"search.{text}"])).search
+    assert getattr(found, text.split("=")[0].strip()) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("search.budgets=7", "unknown key 'search.budgets'; known: backend"),
+        ("serach.budget=7", "unknown section 'serach'; known: search"),
+        ("search.budget=seven", r"'search.budget' must be int, got 'seven'"),
+        ("search.budget=1.5", "must be int"),
+        ("search.budget=0", "budget must be at least 1, got 0"),
+        ("search.time_s=-1", "time_s must not be negative"),
+        ("search.emulate_gpu=perhaps", "must be bool"),
+        ("measure.blocks=0", "blocks must be positive"),
+        ("measure.deadline_s=nan", "deadline_s must be positive"),
+        ("duel.rounds=1", "at least 1 finalist, 2 rounds"),
+        ("budget=7", "section.key=value"),
+        ("search.budget", "section.key=value"),
+        (".budget=1", "unknown section"),
+    ],
+)
+def test_what_is_not_understood_is_named(text, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        toml.build(toml.assignments([text]))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 1.5, [1], {"a": 1}, True])
+def test_values_of_another_type_are_refused(value):
+    with pytest.raises(ConfigError, match=r"'search\.budget' must be int"):
+        toml.build({"search": {"budget": value}})
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"[search\n", "line 1"), (b"budget = 1\n", "must stand in a section"), (b"\xff\xfe", "is not TOML")],
+)
+def test_files_that_are_no_configuration(tmp_path, content, words):
+    path = tmp_path / "c.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=words):
+        toml.read(path)
+    with pytest.raises(ConfigError, match="cannot read the configuration"):
+        toml.read(tmp_path / "absent.toml")
+
+
+def test_every_field_has_a_plain_default():
+    for kind in (SearchConfig, MeasureSpec, DuelConfig):
+        assert all(f.default is not dataclasses.MISSING for f in dataclasses.fields(kind))

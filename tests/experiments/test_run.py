@@ -1,0 +1,192 @@
+"""Whole ablations on a simulated machine."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ovplace.config import toml
+from ovplace.errors import InterruptedRunError, UsageError
+from ovplace.experiments import model, score
+from ovplace.experiments.execute import _explained
+from ovplace.experiments.plan import plan
+from ovplace.experiments.progress import state
+from ovplace.experiments.run import ablate, table
+from ovplace.search.completed_run import open_finished
+from ovplace.search.run import run as search
+
+
+def copied(finished, case, tmp_path, *changes):
+    """Return the plan of a changed ablation in a folder that holds the finished one."""
+    import shutil
+
+    shutil.copytree(finished[0].out, tmp_path / "out")
+    return plan(case.write(tmp_path, *changes), tmp_path / "out")
+
+
+def test_all_runs_are_made_and_compared(finished):
+    ablation, data, told = finished
+    assert [run["status"] for run in data["runs"]] == ["finished"] * 4
+    assert [(cell["variant"], cell["finished"]) for cell in data["cells"]] == [("full", 2), ("cuts", 2)]
+    for cell in data["cells"]:
+        assert cell["where"] == "i9-12900k+flex170 (simulated)"
+        assert cell["noise_free"] is True
+        assert cell["to_single"]["value"] <= 1 + 1e-9 or cell["faster"]
+        assert 0 < cell["measured"] <= 4
+    assert (told[-1].done, told[-1].total) == (4, 4)
+    assert json.loads((ablation.out / "ablation.json").read_text()) == data
+    assert "small on i9-12900k+flex170 (simulated)" in (ablation.out / "ablation.md").read_text()
+
+
+def test_finished_runs_are_not_run_again(finished):
+    ablation, data, _ = finished
+    before = {path: path.stat().st_mtime_ns for path in ablation.out.rglob("result.json")}
+    told = []
+    assert ablate(ablation, 1, told.append) == data
+    assert [event.done for event in told] == [4]
+    assert {path: path.stat().st_mtime_ns for path in ablation.out.rglob("result.json")} == before
+
+
+def test_a_run_is_what_optimize_makes(finished, tmp_path):
+    """The same configuration, run in this process: same answer, so neither processes nor --jobs matter."""
+    run = finished[0].runs[1]
+    alone = search(run.config, tmp_path / "alone")
+    result = state(run).result
+    for part in ("verdict", "best", "baselines"):
+        assert alone[part] == result[part]
+
+
+def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
+    run = plan(case.file, tmp_path, ["backend.noise=0", "search.placer=local_search"]).runs[0]
+    result = search(run.config, run.folder)
+    found = score.score(run.folder)
+    assert found.noise_free
+    assert found.latency_ms == pytest.approx(result["best"]["latency_ms"]["median"], rel=1e-9)
+    assert found.to_single == pytest.approx(score.measured(result).to_single, rel=1e-9)
+    assert score.stored(run.folder) == found
+    with closing(open_finished(run.folder).open_store()) as store:
+        quiet = [t.measurement.median_ms for t in store.trials() if not t.placement.is_uniform]
+    single_ms = found.latency_ms / found.to_single
+    assert found.found_to_single == pytest.approx(min(quiet) / single_ms, rel=1e-9)
+
+
+def test_a_part_is_run_now_and_the_rest_later(case, tmp_path):
+    ablation = plan(case.file, tmp_path / "out")
+    part = ablate(ablation, 1, only="cuts/*/3")
+    assert [(run["variant"], run["seed"]) for run in part["runs"] if run["status"] == "finished"] == [("cuts", 3)]
+    assert [run["status"] for run in part["runs"]].count("open") == 3
+    told = []
+    ablate(ablation, 1, told.append, only="full/*")
+    assert (told[-1].done, told[-1].total) == (2, 2)
+    with pytest.raises(UsageError, match=r"--only 'cut/\*' fits no run of 'quick'; the first one is 'full/small/"):
+        ablate(ablation, 1, only="cut/*")
+
+
+def test_a_failing_run_is_a_row_and_the_others_go_on(finished, case, tmp_path):
+    broken = tmp_path / "broken.xml"
+    broken.write_text("<net/>")
+    ablation = copied(
+        finished, case, tmp_path, (f'["{case.model}"]', f'["{broken}", "{case.model}"]'), ("[3, 4]", "[3]")
+    )
+    for _ in range(2):  # it is tried again, and fails again
+        data = ablate(ablation, 2)
+        status = {(run["model"], run["variant"]): run["status"] for run in data["runs"]}
+        assert status == {
+            ("broken", "full"): "failed",
+            ("broken", "cuts"): "failed",
+            ("small", "full"): "finished",
+            ("small", "cuts"): "finished",
+        }
+    error = data["runs"][0]["error"]
+    assert "broken.xml" in error
+    assert "\n" not in error
+    assert error in (ablation.out / "ablation.md").read_text()
+
+
+def test_a_run_with_other_settings_is_not_taken_for_this_one(finished, case, tmp_path):
+    ablation = copied(finished, case, tmp_path, ('"random"', '"single_device"'), ("[3, 4]", "[3]"))
+    before = table(ablation)
+    assert [run["status"] for run in before["runs"]] == ["failed", "finished"]
+    assert "other settings" in before["runs"][0]["error"]
+    after = ablate(ablation, 1)
+    assert "holds another run" in after["runs"][0]["error"]
+
+
+def test_stopping_keeps_what_is_done(case, tmp_path):
+    ablation = plan(
+        case.write(tmp_path, ("[variants]", "[variants]\nalone.search.placer = 'single_device'")), tmp_path / "out"
+    )
+
+    def stop(event):
+        if event.phase == "runs" and event.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError, match="1 of 6 runs are finished"):
+        ablate(ablation, 1, stop)
+    data = json.loads((ablation.out / "ablation.json").read_text())
+    assert sorted(run["status"] for run in data["runs"]) == ["finished"] + ["open"] * 5
+
+
+def test_an_unfinished_or_damaged_folder_is_not_finished(finished, case, tmp_path):
+    runs = copied(finished, case, tmp_path).runs
+    (runs[0].folder / score.FILE).write_text("{")
+    (runs[1].folder / score.FILE).unlink()
+    (runs[2].folder / "result.json").write_text("")
+    found = [state(run) for run in runs]
+    assert [of.score is not None for of in found] == [False, False, False, True]
+    assert "damaged" in found[0].error
+    assert found[1].error == ""
+    assert "damaged" in found[2].error
+
+
+def test_a_run_that_goes_on_is_not_finished_until_it_is_scored(finished, case, tmp_path):
+    run = copied(finished, case, tmp_path).runs[0]
+    more = replace(run, config=replace(run.config, search=replace(run.config.search, budget=5)))
+    assert state(more).score is None
+    ended(run.folder, more.config, killed=True)
+    assert state(more).score is None
+    assert state(run).score is None
+
+
+def ended(folder, config, killed):
+    """Start the process of a run, and take its standard input away at once, as a killed parent would."""
+    order = {"folder": str(folder), "config": toml.dumps(config)}
+    with subprocess.Popen([sys.executable, "-m", "ovplace.experiments.__main__"], stdin=subprocess.PIPE) as process:
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        process.stdin.flush()
+        while (folder / score.FILE).exists():
+            assert process.poll() is None
+        process.stdin.close()
+        assert (process.wait(20) != 0) is killed
+
+
+def test_how_a_process_ended():
+    assert _explained(0, "a warning") == ""
+    assert _explained(-9, "") == "the process was killed by SIGKILL; is there enough memory for so many --jobs?"
+    assert _explained(1, "a warning\nno such device\n") == "no such device"
+    assert _explained(1, "Traceback (most recent call last):\n  x\nKeyError: 'x'") == "internal error: KeyError: 'x'"
+    assert _explained(5, "") == "the process ended with exit code 5"
+
+
+def test_recipes_are_built_once(tmp_path):
+    small = model.parse({"recipe": "mobilenet-v2", "height": 32, "width": 32, "multiplier": 0.25, "classes": 10})
+    assert model.build(small, tmp_path)
+    file = small.file(tmp_path)
+    assert file.with_suffix(".bin").exists()
+    assert sorted(path.suffix for path in file.parent.iterdir()) == [".bin", ".xml"]
+    assert not model.build(small, tmp_path)
+    assert not model.build(model.parse(str(file)), tmp_path)
+
+
+def test_help_imports_nothing_heavy():
+    program = "import sys; from ovplace.cli import main\ntry: main(['ablate', '--help'])\nexcept SystemExit: pass\n"
+    program += "print([m for m in ('openvino', 'numpy', 'torch', 'rich') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path.cwd(), env=os.environ
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

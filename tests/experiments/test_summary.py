@@ -1,0 +1,121 @@
+"""The numbers of the table."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ovplace.config.schema import RunConfig
+from ovplace.experiments.markdown import HEADER, failures, markdown, tables
+from ovplace.experiments.plan import Run
+from ovplace.experiments.progress import State
+from ovplace.experiments.score import Score, measured
+from ovplace.experiments.summary import cells, mean, ratio
+
+SINGLE_MS = 10.0
+
+
+def state(variant, seed, latency_ms=None, error="", simulated=True, info=None):
+    run = Run(variant, "net", "box", seed, Path("x"), RunConfig(), simulated)
+    if latency_ms is None:
+        return State(run, error=error)
+    result = {
+        "verdict": {"status": "faster" if latency_ms < SINGLE_MS else "same"},
+        "search": {"measured": 10 + seed, **({"placer_info": info} if info else {})},
+        "devices": [{"name": "GPU", "emulated": True}, {"name": "CPU", "emulated": False}],
+    }
+    return State(run, Score(latency_ms, latency_ms / SINGLE_MS, latency_ms / 5, noise_free=simulated), result)
+
+
+def test_a_mean_is_students():
+    values = np.array([3.0, 5.0, 4.0, 8.0])
+    found, wanted = mean(values), stats.ttest_1samp(values, 0).confidence_interval()
+    assert found["value"] == values.mean()
+    assert found["ci95"] == pytest.approx([wanted.low, wanted.high])
+    assert mean([2.0]) == {"value": 2.0, "ci95": None}
+    assert mean([]) is None
+
+
+def test_a_ratio_is_that_of_pairs():
+    a, b = np.array([1.0, 2.0, 5.0]), np.array([2.0, 3.0, 11.0])
+    logs = np.log(a / b)
+    found, wanted = ratio(list(zip(a, b, strict=True))), stats.ttest_1samp(logs, 0).confidence_interval()
+    assert found["value"] == pytest.approx(np.exp(logs.mean()))
+    assert np.log(found["ci95"]) == pytest.approx([wanted.low, wanted.high])
+    assert ratio([(1.0, 2.0)]) == {"value": 0.5, "ci95": None}
+    assert ratio([]) is None
+
+
+def test_variants_are_compared_by_seed():
+    """Seeds that one side lacks do not count: with them, the ratio would be another one."""
+    full = [state("full", 0, 4.0), state("full", 1, 8.0), state("full", 2)]
+    other = [state("other", 0), state("other", 1, 9.0), state("other", 2, 100.0)]
+    first, second = cells([*full, *other])
+    assert first["to_full"] is None
+    assert second["to_full"] == {"value": pytest.approx(9 / 8), "ci95": None}
+    assert second["to_single"]["value"] == pytest.approx(np.sqrt(0.9 * 10.0))
+    assert first["latency_ms"]["value"] == 6.0
+    assert (first["finished"], first["runs"], first["faster"], second["faster"]) == (2, 3, 2, 1)
+    assert first["measured"] == 10.5
+
+
+def test_constant_ratios_have_no_width():
+    states = [
+        state(name, seed, ms * factor)
+        for name, factor in (("full", 1), ("half", 0.5))
+        for seed, ms in enumerate((4, 7, 9))
+    ]
+    found = cells(states)[1]["to_full"]
+    assert found["value"] == pytest.approx(0.5)
+    assert found["ci95"] == [found["value"]] * 2
+
+
+def test_what_the_placer_says_is_averaged():
+    with_info = [state("full", 0, 4.0, info={"groups": 10, "updates": 3}), state("full", 1, 4.0, info={"groups": 13})]
+    (cell,) = cells(with_info)
+    assert cell["info"] == {"groups": 11.5, "updates": 3.0}
+    assert row(cell)["groups"] == "11.5"
+    (without,) = cells([state("full", 0, 4.0)])
+    assert row(without)["groups"] == "-"
+
+
+def row(cell):
+    ((_, rows),) = tables([cell])
+    return dict(zip(HEADER, rows[0], strict=True))
+
+
+def test_simulated_and_emulated_are_called_that():
+    ((title, _),) = tables(cells([state("full", 0, 4.0)]))
+    assert title == "net on box (simulated)"
+    ((title, _),) = tables(cells([state("full", 0, 4.0, simulated=False)]))
+    assert title == "net on box: GPU (emulated), CPU"
+
+
+def test_the_page_shows_failures_and_what_is_open():
+    states = [state("full", 0, 4.0), state("full", 1), state("other", 0, error="no | memory"), state("other", 1)]
+    runs = [
+        {"variant": s.run.variant, "model": "net", "machine": "box", "seed": s.run.seed, "error": s.error}
+        | {"status": "finished" if s.score else "failed" if s.error else "open"}
+        for s in states
+    ]
+    data = {"name": "x", "cells": cells(states), "runs": runs}
+    assert list(failures(data)) == ["other, net, box, seed 0: no | memory"]
+    page = markdown(data)
+    assert "| full | 1/2 | 4.000 | - | 0.400 | 0.800 | 1/1 | 10 | - |" in page
+    assert "| other | 0/2, 1 failed | - | - | - | - | - | - | - |" in page
+    assert "2 of 4 runs are not finished" in page
+    assert "without noise" in page
+
+
+def test_measured_ratios_go_through_the_best_baseline():
+    result = {
+        "best": {"latency_ms": {"median": 3.0}},
+        "verdict": {"status": "faster", "ratio": 0.5, "against": "HETERO:GPU,CPU (automatic)"},
+        "baselines": [{"name": "CPU", "ratio": 1.0}, {"name": "HETERO:GPU,CPU (automatic)", "ratio": 0.8}],
+    }
+    assert measured(result) == Score(3.0, 0.4, 0.4, noise_free=False)
+    kept = result | {"verdict": result["verdict"] | {"status": "same", "ratio": 1.5}}
+    assert measured(kept) == Score(3.0, 0.8, pytest.approx(1.2), noise_free=False)
+    alone = result | {"verdict": {"status": "baseline", "ratio": None, "against": "CPU"}}
+    assert measured(alone) == Score(3.0, 1.0, None, noise_free=False)

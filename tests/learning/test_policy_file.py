@@ -1,0 +1,146 @@
+"""Policy files: what goes in comes out, and everything else is one clear line."""
+
+import errno
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ovplace.errors import StoreError, UsageError
+from ovplace.learning import policy_file
+from ovplace.learning.policy_file import SHIPPED, PolicyFile
+
+
+def made(features=("op_type", "depth"), n_features=208):
+    network = nn.Linear(3, 4)
+    return network, PolicyFile.from_network(network, "hsdag", {"hidden": 3}, features, n_features, {"seed": 1})
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "policy.npz"
+    made()[1].write(path)
+    return path
+
+
+def test_what_is_written_is_read(tmp_path):
+    network, policy = made()
+    policy.write(tmp_path / "deep" / "policy.npz")
+    found = PolicyFile.read(tmp_path / "deep" / "policy.npz", "hsdag")
+    assert (found.placer, found.settings, found.provenance) == ("hsdag", {"hidden": 3}, {"seed": 1})
+    assert (found.features, found.n_features) == (("op_type", "depth"), 208)
+    other = nn.Linear(3, 4)
+    found.into(other)
+    assert torch.equal(other.weight, network.weight) and torch.equal(other.bias, network.bias)
+
+
+def test_the_same_policy_is_the_same_bytes(file, tmp_path):
+    PolicyFile.read(file).write(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == file.read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] != [], "no temporary file is left"
+    assert {path.name for path in tmp_path.iterdir()} == {"policy.npz", "again.npz"}
+
+
+def test_it_holds_nothing_that_runs_when_it_is_read(file):
+    with np.load(file, allow_pickle=False) as archive:
+        assert all(archive[name].dtype.kind in "fU" for name in archive.files)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:300])
+
+
+def flipped(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 0xFF
+    path.write_bytes(data)
+
+
+def other_archive(path):
+    np.savez(path, a=np.ones(2))
+
+
+def other_schema(path):
+    np.savez(path, about=np.array('{"schema": 99}'))
+
+
+def no_placer(path):
+    np.savez(path, about=np.array('{"schema": 1}'))
+
+
+def pickled(path):
+    np.savez(path, about=np.array([{"schema": 1}], dtype=object))
+
+
+def lone_array(path):
+    with path.open("wb") as target:
+        np.save(target, np.ones(3))
+
+
+BROKEN = [
+    cut,
+    flipped,
+    other_archive,
+    other_schema,
+    no_placer,
+    pickled,
+    lambda path: path.write_text("hello"),
+    lambda path: path.write_bytes(b""),
+    lone_array,
+]
+
+
+@pytest.mark.parametrize("breaking", BROKEN)
+def test_what_is_no_policy_is_said_to_be_none(breaking, file):
+    breaking(file)
+    with pytest.raises(UsageError, match=r"not a policy file") as said:
+        PolicyFile.read(file)
+    assert "\n" not in str(said.value)
+
+
+def test_wrong_paths_and_wrong_placers_are_named(file, tmp_path):
+    with pytest.raises(UsageError, match=r"nowhere\.npz.*No such file"):
+        PolicyFile.read(tmp_path / "nowhere.npz")
+    with pytest.raises(UsageError, match=r"directory"):
+        PolicyFile.read(tmp_path)
+    with pytest.raises(UsageError, match=r"of the placer 'hsdag', not of 'placeto'"):
+        PolicyFile.read(file, "placeto")
+    with pytest.raises(UsageError, match=r"no trained policy of the placer 'random' comes"):
+        PolicyFile.read(SHIPPED, "random")
+
+
+def test_other_features_and_vocabularies_are_refused(file, monkeypatch):
+    policy = PolicyFile.read(file)
+    policy.check_features(208)
+    with pytest.raises(UsageError, match=r"208 feature columns, and the problem has 7.*op_type,depth"):
+        policy.check_features(7)
+    made(features=())[1].check_features(7)  # a policy without features takes any problem
+    monkeypatch.setattr("ovplace.features.op_type.VOCABULARY", ("Add", "Relu"))
+    with pytest.raises(UsageError, match=r"do not mean what they did"):
+        PolicyFile.read(file)
+
+
+def test_weights_of_another_network_are_refused(file):
+    for network in (nn.Linear(2, 4), nn.Sequential(nn.Linear(3, 4))):
+        with pytest.raises(UsageError, match=r"do not fit the network") as said:
+            PolicyFile.read(file).into(network)
+        assert "\n" not in str(said.value)
+
+
+def test_a_full_disk_leaves_the_old_file(file, monkeypatch):
+    before = file.read_bytes()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(policy_file.np.lib.format, "write_array", full)
+    with pytest.raises(StoreError, match=r"No space left on device"):
+        made()[1].write(file)
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == ["policy.npz"]
+
+
+def test_a_path_that_cannot_be_written_is_named(file):
+    with pytest.raises(StoreError, match=r"cannot write the policy"):
+        made()[1].write(file / "below.npz")

@@ -1,0 +1,234 @@
+"""REINFORCE: signal, baseline and the late rule by hand-computed numbers, and which way it learns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from math import inf, log, sqrt
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ovplace.learning import reinforce
+from ovplace.learning.reinforce import Progress, Reinforce, ReinforceSettings, SampledPolicy, advantages
+from ovplace.learning.surrogate import surrogate
+from ovplace.placers._base.policy_search import SearchSettings
+
+PLAIN = {
+    "signal": "sqrt", "failing": 100.0, "baseline": "failure", "decay": 0.9, "normalised": False, "epochs": 1,
+    "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0, "max_grad_norm": 0.0,
+}  # fmt: skip
+
+
+class Table(SampledPolicy):
+    """One decision between three options; as simple as a policy can be."""
+
+    def __init__(self, logits=(0.0, 0.0, 0.0)):
+        super().__init__()
+        self.logits = nn.Parameter(torch.tensor(logits))
+
+    def log_p(self, actions):
+        log_p = torch.log_softmax(self.logits, dim=0)
+        return log_p[torch.from_numpy(actions[:, 0])], -(log_p.exp() * log_p).sum()
+
+    @property
+    def p(self):
+        return torch.softmax(self.logits.detach(), dim=0).tolist()
+
+
+def settings(**more):
+    return ReinforceSettings(**(PLAIN | more))
+
+
+def actions(*numbers):
+    return np.array(numbers)[:, None]
+
+
+def test_the_baseline_starts_at_the_failing_signal_and_moves():
+    progress = Progress()
+    advantage, counts = advantages(settings(), progress, np.array([4.0, inf, 1.0]))
+    assert advantage == pytest.approx([10 - 2, 0, 10 - 1])
+    assert counts.all()
+    assert progress.baseline == pytest.approx(10 + 0.1 * ((2 + 10 + 1) / 3 - 10))
+    before = progress.baseline
+    advantage, _ = advantages(settings(), progress, np.array([9.0]))
+    assert advantage == pytest.approx([before - 3])
+    assert progress.baseline == pytest.approx(0.9 * before + 0.1 * 3)
+
+
+def test_the_baseline_starts_at_the_first_mean():
+    progress = Progress()
+    advantage, _ = advantages(settings(baseline="first"), progress, np.array([4.0, 16.0]))
+    assert advantage == pytest.approx([1.0, -1.0])
+    assert progress.baseline == pytest.approx(3.0)
+
+
+def test_late_failures_do_not_count():
+    early, late = Progress(updates=6, baseline=5.0, variance=1.0), Progress(updates=7, baseline=5.0, variance=1.0)
+    ratios = np.array([4.0, inf])
+    _, counts = advantages(settings(late=7), early, ratios)
+    assert counts.all()
+    assert early.baseline == pytest.approx(5 + 0.1 * ((2 + 10) / 2 - 5))
+    advantage, counts = advantages(settings(late=7), late, ratios)
+    assert counts.tolist() == [True, False]
+    assert advantage[0] == pytest.approx(3.0)
+    assert late.baseline == pytest.approx(5 + 0.1 * (2 - 5))
+
+
+def test_late_updates_of_failures_alone_change_nothing():
+    policy = Table()
+    learner = Reinforce(policy, settings(late=0))
+    learner.learn(actions(0, 1), np.array([inf, inf]))
+    assert policy.p == pytest.approx([1 / 3] * 3)
+    assert (learner.progress.updates, learner.progress.baseline) == (1, None)
+    learner.learn(actions(0, 1), np.array([1.0, inf]))
+    assert policy.p[0] > 1 / 3
+
+
+def test_a_failure_is_twice_the_worst_where_no_constant_is_given():
+    progress = Progress()
+    advantage, _ = advantages(settings(failing=0.0, baseline="first"), progress, np.array([8.0, inf]))
+    assert advantage == pytest.approx([(4 - sqrt(8)) / 2, (sqrt(8) - 4) / 2])
+    assert progress.worst == 8.0
+    advantages(settings(failing=0.0, baseline="first"), progress, np.array([2.0]))
+    assert progress.worst == 8.0
+
+
+@pytest.mark.parametrize(("signal", "of_three"), [("sqrt", sqrt(3)), ("identity", 3.0), ("log1p", log(4))])
+def test_signals(signal, of_three):
+    progress = Progress(baseline=0.0, variance=0.0)
+    advantage, _ = advantages(settings(signal=signal), progress, np.array([3.0]))
+    assert advantage == pytest.approx([-of_three])
+
+
+def test_normalised_advantages_are_in_moving_deviations():
+    progress = Progress()
+    chosen = settings(normalised=True, baseline="first", signal="identity")
+    advantage, _ = advantages(chosen, progress, np.array([1.0, 5.0]))
+    assert advantage == pytest.approx([2 / 2.001, -2 / 2.001])
+    advantage, _ = advantages(chosen, progress, np.array([3.0, 3.0]))
+    assert advantage == pytest.approx([0.0, 0.0])
+    assert progress.variance == pytest.approx(0.9 * 4)
+
+
+@pytest.mark.parametrize("more", [{}, {"clip": 0.2, "epochs": 4}, {"normalised": True, "baseline": "first"}], ids=str)
+def test_fast_becomes_likely_and_slow_unlikely(more):
+    policy = Table()
+    learner = Reinforce(policy, settings(learning_rate=0.05, **more))
+    for _ in range(30):
+        learner.learn(actions(0, 1, 2), np.array([1.0, 4.0, inf]))
+    assert policy.p[0] > policy.p[1] > policy.p[2]
+    assert policy.p[0] > 0.4 > 0.2 > policy.p[2]
+
+
+def test_the_wrong_sign_would_be_seen(monkeypatch):
+    right = reinforce.advantages
+
+    def wrong(*arguments):
+        advantage, counts = right(*arguments)
+        return -advantage, counts
+
+    monkeypatch.setattr(reinforce, "advantages", wrong)
+    policy = Table()
+    learner = Reinforce(policy, settings(learning_rate=0.05, baseline="first"))
+    for _ in range(30):
+        learner.learn(actions(0, 1, 2), np.array([1.0, 4.0, inf]))
+    assert policy.p[0] < 1 / 3 < policy.p[2]
+
+
+def test_the_gradient_is_that_of_the_formula():
+    """1/K sum (R - B) grad log p, with grad log p of a softmax: one-hot minus p."""
+    policy = Table((0.3, -0.2, 0.1))
+    p = np.array(policy.p)
+    learner = Reinforce(policy, settings())
+    learner.learn(actions(0, 2, 2), np.array([4.0, 9.0, inf]))
+    expected = sum(w * (np.eye(3)[a] - p) for a, w in ((0, 2 - 10), (2, 3 - 10), (2, 0.0))) / 3
+    assert policy.logits.grad is not None
+    assert policy.logits.grad.numpy() == pytest.approx(expected, abs=1e-5)
+
+
+def test_long_gradients_are_shortened():
+    policy = Table()
+    Reinforce(policy, settings(max_grad_norm=0.01)).learn(actions(0), np.array([1.0]))
+    assert policy.logits.grad is not None
+    assert policy.logits.grad.norm().item() == pytest.approx(0.01, rel=1e-3)
+
+
+def test_beyond_the_clip_nothing_is_gained():
+    old = torch.zeros(4)
+    log_p = torch.log(torch.tensor([1.3, 0.7, 1.1, 0.7])).requires_grad_()
+    surrogate(log_p, old, torch.tensor([1.0, -1.0, 1.0, 1.0]), 0.2).sum().backward()
+    assert log_p.grad is not None
+    assert log_p.grad.tolist() == pytest.approx([0.0, 0.0, 1.1, 0.7])
+
+
+def test_entropy_keeps_options_open():
+    kept = []
+    for weight in (0.0, 1.0):
+        policy = Table()
+        learner = Reinforce(policy, settings(learning_rate=0.05, entropy=weight, entropy_end=weight))
+        for _ in range(40):
+            learner.learn(actions(0, 1), np.array([1.0, 1.5]))
+        kept.append(min(policy.p))
+    assert kept[1] > kept[0]
+
+
+def test_the_entropy_weight_and_the_learning_rate_follow_their_schedules():
+    chosen = settings(
+        learning_rate=0.1,
+        rate_decay=0.5,
+        rate_decay_every=2,
+        rate_decay_after=3,
+        entropy=1.0,
+        entropy_end=0.0,
+        anneal=4,
+    )
+    learner, rates = Reinforce(Table(), chosen), []
+    for _ in range(8):
+        learner.learn(actions(0), np.array([1.0]))
+        rates.append(learner.optimiser.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.1] * 5 + [0.05] * 2 + [0.025])
+    weights = [reinforce._entropy_weight(chosen, update) for update in range(6)]
+    assert weights == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0])
+
+
+def test_a_learner_goes_on_where_another_stopped():
+    one, other = (Reinforce(Table(), ReinforceSettings()) for _ in range(2))
+    ratios = np.array([1.0, 2.0, inf])
+    one.learn(actions(0, 1, 2), ratios)
+    text, progress = one.dump(), json.loads(json.dumps(asdict(one.progress)))
+    one.learn(actions(2, 1, 0), ratios)
+    other.restore(text)
+    other.progress = Progress(**progress)
+    other.learn(actions(2, 1, 0), ratios)
+    assert one.dump() == other.dump()
+    assert one.progress == other.progress
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"signal": "square"}, {"baseline": "zero"}, {"baseline": "failure", "failing": 0.0}, {"samples": 0},
+        {"epochs": 0}, {"anneal": 0}, {"rate_decay_every": 0}, {"late": -1}, {"clip": -0.1}, {"entropy": -1.0},
+        {"decay": 1.0}, {"rate_decay": 0.0}, {"rate_decay": 1.5}, {"learning_rate": 0.0}, {"max_grad_norm": -1.0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_settings_are_refused(wrong):
+    with pytest.raises(ValueError):
+        ReinforceSettings(**wrong)
+
+
+def test_bad_settings_of_a_search_are_refused():
+    with pytest.raises(ValueError):
+        SearchSettings(redraws=-1)
+    with pytest.raises(ValueError):
+        SearchSettings(samples=0)
+
+
+def test_the_clipped_gain_of_a_probability_that_soared_has_a_gradient():
+    log_p = torch.tensor([200.0], requires_grad=True)
+    surrogate(log_p, torch.zeros(1), torch.tensor([-1.0]), 0.2).sum().backward()
+    assert torch.isfinite(log_p.grad).all()

@@ -1,0 +1,63 @@
+"""A crash in another process is an error like any other."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from ovplace.errors import ModelError, UsageError
+from ovplace.ir.model_info import overview
+from ovplace.ir.shapes import parse_shapes
+from ovplace.measure.isolated_call import apart
+
+
+def test_the_value_comes_back_whatever_is_printed():
+    assert apart("printing", print, "into the answer?") is None
+    assert apart("looking", os.getpid) != os.getpid()
+    assert overview(Path("models/demo.xml")) == apart("reading", overview, Path("models/demo.xml"))
+
+
+@pytest.mark.parametrize(
+    ("act", "arguments", "how"),
+    [
+        (os.abort, (), r"killed by SIGABRT.*\); export"),
+        (os.kill, (0, 11), r"killed by SIGSEGV\); export"),
+        (os.kill, (0, 9), r"killed by SIGKILL\); is there enough memory"),
+    ],
+)
+def test_a_crash_is_one_line(act, arguments, how):
+    with pytest.raises(ModelError, match=rf"^OpenVINO crashed while reading 'x\.onnx' \({how}.*$"):
+        apart("reading 'x.onnx'", act, *arguments)
+
+
+def test_a_process_that_ends_by_itself_is_not_taken_for_a_crash_of_openvino():
+    with pytest.raises(ModelError, match=r"^the process reading 'x' ended without an answer \(exit code 0\); run"):
+        apart("reading 'x'", os._exit, 0)
+
+
+def test_errors_come_back_as_they_are():
+    with pytest.raises(UsageError, match="is not understood"):
+        apart("parsing", parse_shapes, "[1,")
+    with pytest.raises(ZeroDivisionError) as raised:
+        apart("dividing", divmod, 1, 0)
+    assert "in main" in raised.value.__notes__[0], "where it happened, for --debug"
+
+
+def test_ctrl_c_ends_the_other_process(monkeypatch):
+    import subprocess
+
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            started.append(self)
+
+        def communicate(self, *_, **__):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        apart("sleeping", time.sleep, 60)
+    assert started[0].wait(5) == -9

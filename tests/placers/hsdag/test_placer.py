@@ -1,0 +1,234 @@
+"""HSDAG's presets, what it learns, and how it goes on."""
+
+from __future__ import annotations
+
+import json
+from math import inf, log
+
+import numpy as np
+import pytest
+
+from ovplace.config import toml
+from ovplace.errors import ConfigError
+from ovplace.plugins import registry
+from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, measured, optimum_ms, play, problem
+
+HSDAG = registry.load("placers", "hsdag")
+SMALL = {"hidden": 16, "steps": 5}
+LEARNED_ALONE = {"uniform": False, "warm_start": 0, "cost_features": False, "redraws": 0}
+
+
+def built(of, **settings):
+    return HSDAG.factory(of, HSDAG.config(SMALL | settings))
+
+
+def described(of):
+    """Give a problem features: which operation it is."""
+    from dataclasses import replace
+
+    return replace(of, features=np.eye(len(of.graph)))
+
+
+def test_the_paper_preset_is_table_6():
+    paper = HSDAG.config({"preset": "paper"})
+    table = {
+        "hidden": 128, "input_layers": 2, "graph_layers": 2, "scorer_layers": 2, "encoder": "gcn", "dropout": 0.2,
+        "parsing_dropout": 0.0, "learning_rate": 1e-4, "steps": 20, "epochs": 4,
+    }  # fmt: skip
+    assert {name: getattr(paper, name) for name in table} == table
+    run = toml.effective("configs/paper/hsdag.toml", (), {})
+    assert (run.search.budget, run.search.coarsener) == (100 * 20, "none")
+    assert HSDAG.config(dict(run.placer)) == paper
+
+
+def test_what_the_user_sets_goes_before_the_preset():
+    found = HSDAG.config({"preset": "paper", "learning_rate": 1e-3, "nodes": "groups"})
+    assert (found.learning_rate, found.nodes, found.dropout) == (1e-3, "groups", 0.2)
+    assert HSDAG.config({}) == HSDAG.Config()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"preset": "best"},
+        {"encoder": "mlp"},
+        {"nodes": "layers"},
+        {"dropout": 1.0},
+        {"learning_rate": 0.0},
+        {"steps": 0},
+        {"levels": -1},
+        {"elites": 1.5},
+        {"discount": 2.0},
+    ],
+)
+def test_bad_settings_are_refused(settings):
+    with pytest.raises(ConfigError):
+        HSDAG.config(settings)
+
+
+def test_only_a_warm_start_needs_costs():
+    assert HSDAG.config({}).needs_costs
+    assert not HSDAG.config({"warm_start": 0}).needs_costs
+    assert not HSDAG.config({"preset": "paper"}).needs_costs
+
+
+@pytest.mark.parametrize("grouping", ["parsed", "drawn", "random", "fixed"])
+@pytest.mark.parametrize("levels", [0, 1, 2])
+@pytest.mark.parametrize("nodes", ["operations", "groups"])
+@pytest.mark.parametrize("state_update", [False, True])
+def test_every_combination_learns_and_goes_on_as_if_uninterrupted(grouping, levels, nodes, state_update):
+    of = described(problem(layered(30, seed=1), n_devices=3))
+    settings = {"grouping": grouping, "levels": levels, "nodes": nodes, "state_update": state_update, "dropout": 0.1}
+    one, other = (built(of, **settings, reward="log", steps=4, warm_start=2) for _ in range(2))
+    advance(one, 15)
+    saved = json.dumps(one.state())
+    rest = advance(one, 10)
+    other.restore(json.loads(saved))
+    assert advance(other, 10) == rest
+
+
+@pytest.mark.parametrize("state_update", [False, True])
+def test_dropout_while_drawing_tries_other_groups_and_goes_on_as_if_uninterrupted(state_update):
+    of = described(problem(layered(30, seed=1)))
+    settings = {"preset": "paper", "nodes": "groups", "state_update": state_update, "steps": 10}
+    dropped, plain = (built(of, **settings, sampling_dropout=on) for on in (True, False))
+    for placer in (dropped, plain):
+        advance(placer, 8)
+    assert len(dropped._buffer.encodings) == 8
+    assert len({encoding.levels[0].labels.tobytes() for encoding in dropped._buffer.encodings}) > 1
+    assert len(plain._buffer.encodings) == (8 if state_update else 1)
+    saved, other = json.dumps(dropped.state()), built(of, **settings, sampling_dropout=True)
+    rest = advance(dropped, 15)
+    other.restore(json.loads(saved))
+    assert advance(other, 15) == rest
+
+
+def advance(placer, rounds):
+    found = []
+    for number in range(rounds):
+        asked = placer.ask(1)
+        found += [placement.hash for placement in asked]
+        placer.tell([measured(number, placement, 1 + int(placement.hash[:4], 16) / 2**16) for placement in asked])
+    return found
+
+
+def separate(n):
+    """Even operations are three times as fast on one device, odd ones on the other; nothing else costs anything."""
+    times = np.where((np.arange(n)[:, None] + np.arange(2)) % 2, 3.0, 1.0)
+    return SequentialCost(times, submodel_ms=0.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("update", [{"clip": 0.2}, {"clip": 0.0}, {"elites": 0.25}], ids=str)
+def test_fixed_groups_learn_where_each_belongs(seed, update):
+    of = described(problem(chain(("Add", "Sin") * 4), seed=seed))
+    settings = {"grouping": "fixed", "hidden": 32, "steps": 20, "learning_rate": 3e-3} | LEARNED_ALONE | update
+    plugin = HSDAG.config(settings)
+    trials = play(HSDAG.factory(of, plugin), of, separate(8), 600)
+    late = np.mean([trial.measurement.median_ms for trial in trials[-100:]])
+    early = np.mean([trial.measurement.median_ms for trial in trials[:40]])
+    assert min(trial.measurement.median_ms for trial in trials) == pytest.approx(optimum_ms(of, separate(8)))
+    assert late < early - 2.0, "the policy itself gets better, beyond keeping the best it saw"
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, [0.95 / 0.5, 0.95**2 / 2.0, -(0.95**3)]),
+        ({"discount": 1.0}, [1 / 0.5, 1 / 2.0, -1.0]),
+        ({"reward": "log"}, [0.95 * log(2), -(0.95**2) * log(2), -(0.95**3) * log(4)]),
+    ],
+    ids=str,
+)
+def test_steps_count_as_equation_14_says(monkeypatch, changed, expected):
+    seen = weights_of(monkeypatch, [0.5, 2.0, inf], preset="paper", **changed)
+    np.testing.assert_allclose(seen, expected)
+
+
+def test_with_a_baseline_the_usual_teaches_nothing(monkeypatch):
+    settings = {"preset": "paper", "baseline": True, "discount": 1.0}
+    assert weights_of(monkeypatch, [1.5, 1.5, 1.5], **settings) == [0.0, 0.0, 0.0]
+    fast, slow, failed = weights_of(monkeypatch, [1.0, 2.0, inf], **settings)
+    assert failed < 0 < slow < fast
+    assert fast + slow + failed == pytest.approx(0.0)
+
+
+def weights_of(monkeypatch, ratios, **settings):
+    """Return what one buffer's steps count whose placements took that long, infinite for a failure."""
+    placer, seen = built(described(problem(chain(("Add", "Sin") * 4))), steps=len(ratios), **settings), []
+    monkeypatch.setattr(placer._learner, "learn", lambda graph, encodings, steps, weights, *_: seen.extend(weights))
+    for number, ratio in enumerate(ratios):
+        asked = placer.ask(1)[0]
+        placer.tell([measured(number, asked, ratio)])
+    return seen
+
+
+def test_a_reward_of_the_wrong_sign_learns_the_worst(monkeypatch):
+    of = described(problem(chain(("Add", "Sin") * 4)))
+    settings = HSDAG.config({"grouping": "fixed", "hidden": 32, "learning_rate": 3e-3} | LEARNED_ALONE)
+    right = HSDAG.factory._weigh
+    monkeypatch.setattr(HSDAG.factory, "_weigh", lambda self: -right(self))
+    trials = play(HSDAG.factory(of, settings), of, separate(8), 600)
+    assert np.mean([trial.measurement.median_ms for trial in trials[-100:]]) > 16.0
+
+
+def test_uniform_placements_come_first_and_then_the_optimum_of_the_model():
+    of = described(problem(diamond(), n_devices=3))
+    placer = built(of, warm_start=5)
+    first = [placer.ask(1)[0] for _ in range(4)]
+    assert [placement.used for placement in first[:3]] == [(name,) for name in of.device_names]
+    assert of.costs is not None
+    assert placer.info["groups"] == 0  # nothing was drawn yet
+
+
+def test_imitation_makes_the_imitated_likely():
+    of = described(problem(layered(20, seed=4)))
+    warm, cold = (
+        built(of, warm_start=n, uniform=False, grouping="fixed", cost_features=False, redraws=0) for n in (200, 0)
+    )
+    best = warm.ask(1)[0]
+    agreement = [
+        np.mean([np.mean(p.device_of == best.device_of) for p in (placer.ask(1)[0] for _ in range(5))])
+        for placer in (warm, cold)
+    ]
+    assert agreement[0] > 0.8 > agreement[1]
+
+
+def test_failures_make_a_placement_less_likely():
+    of = described(problem(chain(("Add", "Sin") * 3)))
+    for preset in ("paper", "tuned"):
+        placer = built(
+            of, preset=preset, uniform=False, warm_start=0, learning_rate=1e-2, grouping="fixed", steps=20, redraws=0
+        )
+        tried = []
+        for number in range(300):
+            asked = placer.ask(1)
+            failing = [bool(placement.device_of[0] == 0) for placement in asked]
+            tried += failing
+            placer.tell([measured(number, p, float("inf") if f else 1.0) for p, f in zip(asked, failing, strict=True)])
+        assert np.mean(tried[-60:]) < 0.2, preset
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_parsing_learns_to_part_what_belongs_apart(seed):
+    """Pairs belong on different devices; a group of two of them cannot be placed well."""
+    of = described(problem(chain(("Convolution", "Relu", "Sin", "MatMul") * 2), seed=seed))
+    table = {"Convolution": (1, 3), "Relu": (1, 3), "Sin": (3, 1), "MatMul": (3, 1)}
+    cost = SequentialCost.by_kind(of.graph, table)
+    trials = play(built(of, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE), of, cost, 600)
+    assert min(trial.measurement.median_ms for trial in trials) == pytest.approx(optimum_ms(of, cost))
+
+
+def test_drawn_groups_part_what_a_parse_cannot():
+    """In a parse no operation is alone; here every second one belongs elsewhere."""
+    of = described(problem(chain(("Add", "Sin") * 4)))
+    for grouping, reached in (("drawn", True), ("parsed", False)):
+        placer = built(of, grouping=grouping, levels=1, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE)
+        best = min(trial.measurement.median_ms for trial in play(placer, of, separate(8), 600))
+        assert (best == pytest.approx(optimum_ms(of, separate(8)))) == reached, (grouping, best)
+
+
+def test_what_was_measured_is_drawn_anew():
+    of = described(problem(chain(("Add", "Sin") * 4)))
+    distinct = [len(set(advance(built(of, warm_start=0, redraws=redraws), 100))) for redraws in (20, 0)]
+    assert distinct[0] > 70 > distinct[1]

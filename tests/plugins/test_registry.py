@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from ovplace.errors import ConfigError, UsageError
+from ovplace.plugins import registry
+from ovplace.testing import fake_backend
+
+
+@pytest.mark.parametrize("role", registry.ROLES)
+def test_every_file_is_a_plugin_with_the_right_parts(role):
+    found = registry.names(role)
+    folder = Path(registry.__file__).parent / role
+    assert set(found) >= {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
+    for name in found:
+        plugin = registry.load(role, name)
+        assert plugin.summary
+        assert plugin.factory
+        assert plugin.config({}) == plugin.Config()
+
+
+def test_listing_imports_none_of_them():
+    program = (
+        "import sys; from ovplace.plugins import registry; [registry.names(r) for r in registry.ROLES];"
+        "print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'scipy', 'openvino', 'torch')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_near_miss_is_suggested():
+    with pytest.raises(UsageError, match=r"unknown placer 'radnom'; did you mean 'random'\? there are: .*cut"):
+        registry.load("placers", "radnom")
+
+
+def test_a_dotted_path_is_a_name():
+    plugin = registry.load("backends", fake_backend.NAME)
+    assert plugin.module is fake_backend
+    assert fake_backend.NAME not in registry.names("backends")
+
+
+@pytest.mark.parametrize("name", ["no.such.module", "ovplace.no_such", ".relative", "a..b", ".", "", "os.path.join"])
+def test_what_is_no_module_is_unknown(name):
+    with pytest.raises(UsageError, match="unknown backend"):
+        registry.load("backends", name)
+
+
+def test_a_module_without_the_class_is_refused():
+    with pytest.raises(UsageError, match=r"ovplace\.seeds has no class 'Backend'"):
+        registry.load("backends", "ovplace.seeds")
+
+
+def test_other_packages_add_plugins(monkeypatch):
+    points = [EntryPoint("fake", fake_backend.NAME, "ovplace.backends")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "ovplace.backends" else [])
+    assert "fake" in registry.names("backends")
+    assert registry.load("backends", "fake").module is fake_backend
+
+
+@dataclass(frozen=True)
+class Sample:
+    count: int = 1
+    share: float = 0.5
+    names: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    flag: bool = False
+    limit: float | None = None
+
+
+def test_values_take_the_fields_types():
+    values = {"count": "3", "share": 1, "names": "a,b", "sizes": [1, "2"], "flag": "no", "limit": "2"}
+    found = registry.fill(Sample, values, "x")
+    assert found == Sample(3, 1.0, ("a", "b"), (1, 2), False, 2.0)
+    assert type(found.share) is float
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"count": 1.5}, {"count": True}, {"share": "x"}, {"sizes": "a"}, {"flag": 2}, {"names": 3}, {"other": 1}]
+)
+def test_the_place_of_a_bad_value_is_named(wrong):
+    with pytest.raises(ConfigError, match=rf"x\.{next(iter(wrong))}"):
+        registry.fill(Sample, wrong, "x")

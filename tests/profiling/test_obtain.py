@@ -1,0 +1,236 @@
+"""Profiles with the fake backend, whose parts take a share of the whole each."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from ovplace.config.schema import CostsConfig, RunConfig, SearchConfig
+from ovplace.core.measurement import ErrorKind, Measurement
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.ir.parts.link_model import save_link_model
+from ovplace.profiling import parts as profiler_module
+from ovplace.profiling.links import PIECES, LinkBench
+from ovplace.profiling.obtain import obtain_costs, profile_costs, stored_costs
+from ovplace.search.run import run
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.cache import VARIABLE, find_profile, keep_profile
+from ovplace.store.run_db import RunStore
+from ovplace.testing import fake_backend, models
+from ovplace.testing.graphs import layered
+from ovplace.testing.sessions import OPS, SHORT_DUEL, DirectPool, direct, session
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache" / "profiles"
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = RunStore(tmp_path / "run.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def open_links(tmp_path):
+    @contextmanager
+    def bench(of):
+        n, pieces = save_link_model(tmp_path / "links.xml", PIECES)
+        yield LinkBench(n, pieces, of.problem.device_names), direct(ops=n)
+
+    return bench
+
+
+def measurer(folder, store, pool=None, graph=None, **search):
+    of = session(folder, pool or direct(), graph, backend=fake_backend.NAME, **search)
+    return Measurer(of, store)
+
+
+def profile(of, open_links, budget_s=20.0, listener=silent):
+    baselines = measure_baselines(of, of.session.config.measure, silent)
+    return profile_costs(of, baselines, listener, budget_s, open_links)
+
+
+def failing(fails, error=ErrorKind.COMPILE):
+    """Return a pool of the fake in which parts that `fails` chooses fail."""
+    real = direct()
+
+    def measure(candidates, spec):
+        measured = real.measure(candidates, spec)
+        if error in (ErrorKind.CRASH, ErrorKind.TIMEOUT) and any(c.part and fails(c) for c in candidates):
+            return [Measurement.failed(error, "gone")] * len(candidates)
+        return [
+            Measurement.failed(error, "no") if c.part and fails(c) else m
+            for c, m in zip(candidates, measured, strict=True)
+        ]
+
+    return DirectPool(measure)
+
+
+def test_the_formula_comes_back(tmp_path, store, open_links):
+    of = measurer(tmp_path, store)
+    seen = []
+    found = profile(of, open_links, listener=lambda p: seen.append(p.phase))
+    table, report = found.table, found.report
+    np.testing.assert_allclose(table.group_ms, np.tile([10 / OPS, 11 / OPS], (OPS, 1)), rtol=0.05)
+    assert table.saving_ms.max() < 0.05
+    uniform = latency_ms(table, np.repeat([[0], [1]], OPS, axis=1))
+    np.testing.assert_allclose(uniform, [10, 11], rtol=1e-6)
+    # A cut costs CUT_MS, however its tensors and submodels share it.
+    extra = table.latency_ms[0, 1] + table.submodel_ms.sum()
+    assert extra == pytest.approx(fake_backend.CUT_MS + 2 * fake_backend.CALL_MS, rel=0.1)
+    assert report.failed == report.estimated == 0 and report.cuts == "10 of 10"
+    assert report.measured == 2 * OPS + 2 * found.layout.pairs.shape[1]
+    assert set(seen) == {"profile"}
+
+
+@pytest.mark.parametrize("error", [ErrorKind.COMPILE, ErrorKind.CRASH])
+def test_a_part_that_fails_on_a_device_costs_infinitely_much_there(tmp_path, store, open_links, error):
+    pool = failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",), error)
+    found = profile(measurer(tmp_path, store, pool), open_links)
+    assert np.argwhere(np.isinf(found.table.group_ms)).tolist() == [[5, 1]]
+    assert found.report.failed == 1
+
+
+def test_a_part_that_fails_everywhere_gets_a_share(tmp_path, store, open_links):
+    found = profile(measurer(tmp_path, store, failing(lambda c: 5 in c.part)), open_links)
+    assert np.isfinite(found.table.group_ms).all()
+    np.testing.assert_allclose(found.table.group_ms[5], [10 / OPS, 11 / OPS], rtol=0.2)
+
+
+def test_when_every_part_fails_there_still_are_costs(tmp_path, store, open_links):
+    found = profile(measurer(tmp_path, store, failing(lambda c: True)), open_links)
+    np.testing.assert_allclose(found.table.group_ms.sum(axis=0), [10, 11], rtol=0.1)
+    assert found.report.measured == 0
+
+
+def test_the_budget_holds_with_thousands_of_groups(tmp_path, store, open_links):
+    def slow(candidates, spec):
+        time.sleep(0.002 * len(candidates))
+        return direct(ops=3000).measure(candidates, spec)
+
+    of = measurer(tmp_path, store, DirectPool(slow), layered(3000, 0))
+    found = profile(of, open_links, budget_s=1.0)
+    assert found.report.units <= 4
+    assert found.table.n_groups == 3000
+    assert np.isfinite(found.table.group_ms).all()
+
+
+def test_without_time_everything_is_estimated(tmp_path, store, open_links):
+    found = profile(measurer(tmp_path, store), open_links, budget_s=1e-6)
+    assert found.report.measured == 0 and found.report.estimated > 0
+    np.testing.assert_allclose(latency_ms(found.table, np.zeros((1, OPS), int)), 10, rtol=1e-6)
+
+
+def counting():
+    real, asked = direct(), []
+
+    def measure(candidates, spec):
+        asked.extend(c for c in candidates if c.part)
+        return real.measure(candidates, spec)
+
+    return DirectPool(measure), asked
+
+
+def obtain(of, open_links):
+    return obtain_costs(of, measure_baselines(of, of.session.config.measure, silent), silent, open_links)
+
+
+def test_a_run_that_goes_on_takes_what_it_began_with(tmp_path, store, open_links, cache):
+    pool, asked = counting()
+    first = obtain(measurer(tmp_path, store, pool), open_links)
+    (next(cache.iterdir())).unlink()
+    count = len(asked)
+    second = obtain(measurer(tmp_path, store, pool), open_links)
+    assert len(asked) == count > 0
+    assert second.table.to_dict() == first.table.to_dict() == stored_costs(store).to_dict()
+    assert second.about["measured"] == first.about["measured"]
+
+
+def test_another_run_reuses_the_profile(tmp_path, store, open_links):
+    pool, asked = counting()
+    first = obtain(measurer(tmp_path, store, pool), open_links)
+    count = len(asked)
+    other = RunStore(tmp_path / "other.db")
+    second = obtain(measurer(tmp_path, other, pool), open_links)
+    other.close()
+    assert len(asked) == count
+    assert second.about["reused"] and not first.about["reused"]
+    assert second.table.to_dict() == first.table.to_dict()
+
+
+@pytest.mark.parametrize("change", ["seed", "damage", "reuse"])
+def test_another_question_is_measured_anew(tmp_path, store, open_links, cache, change):
+    pool, asked = counting()
+    obtain(measurer(tmp_path, store, pool), open_links)
+    count = len(asked)
+    of = measurer(tmp_path, other := RunStore(tmp_path / "other.db"), pool, seed=1 if change == "seed" else 0)
+    if change == "damage":
+        next(cache.iterdir()).write_text('{"format": 1, "table": {"group_ms": "?"}}')
+    if change == "reuse":
+        of.session.config = replace(of.session.config, costs=CostsConfig(reuse=False))
+    found = obtain(of, open_links)
+    other.close()
+    assert len(asked) == 2 * count and not found.about["reused"]
+
+
+def test_a_cache_that_cannot_be_written_is_none(tmp_path, store, open_links, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
+    assert not keep_profile("key", {})
+    assert find_profile("key") is None
+    assert obtain(measurer(tmp_path, store), open_links).table.n_groups == OPS
+
+
+def test_limited_time_is_shared_with_the_search(tmp_path, store, open_links, monkeypatch):
+    budgets = []
+    real = profiler_module.Profiler.__init__
+
+    def spy(self, m, whole, listener, budget_s):
+        budgets.append(budget_s)
+        real(self, m, whole, listener, budget_s)
+
+    monkeypatch.setattr(profiler_module.Profiler, "__init__", spy)
+    obtain(measurer(tmp_path, store, time_s=6.0), open_links)
+    assert budgets == [3.0]
+    assert CostsConfig().budget_s > 3
+
+
+def test_a_run_without_costs_has_none(store):
+    assert stored_costs(store) is None
+
+
+def test_a_run_on_real_devices_and_its_continuation(tmp_path, cache):
+    path = tmp_path / "model.xml"
+    ov.save_model(models.residual(), path, compress_to_fp16=False)
+    alias = {"base": "CPU", "properties": {"INFERENCE_PRECISION_HINT": "f32"}}
+    config = RunConfig(
+        search=SearchConfig(model=str(path), device="CPU_A,CPU_B", placer="min_cut", budget=2, emulate_gpu=False),
+        costs=CostsConfig(budget_s=8.0),
+        duel=SHORT_DUEL,
+        devices={"CPU_A": alias, "CPU_B": alias},
+    )
+    phases = []
+    first = run(config, tmp_path / "run", lambda p: phases.append(p.phase))["search"]
+    assert first["costs"]["source"] == "measured here"
+    assert first["costs"]["failed"] == 0 and first["costs"]["measured"] > 0
+    assert first["certificate"]["gap"] == pytest.approx(0, abs=1e-3)
+    assert first["seconds"]["total"] > first["seconds"]["profiling"] > 0
+    assert 0 <= first["outside_fraction"]["run"] < 1
+    assert phases.index("baselines") < phases.index("profile")
+    assert len(list(cache.iterdir())) == 1
+    phases.clear()
+    again = run(config, tmp_path / "run", lambda p: phases.append(p.phase))["search"]
+    assert again["certificate"]["value_ms"] == first["certificate"]["value_ms"]
+    assert again["measured"] == first["measured"]
+    assert "profile" not in phases

@@ -1,0 +1,208 @@
+"""The verdict against a world whose truth is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.config.schema import DuelConfig
+from ovplace.core.device import Device
+from ovplace.core.measurement import ErrorKind, Measurement, Trial
+from ovplace.core.placement import Placement
+from ovplace.search import final_comparison
+from ovplace.search.final_comparison import decide
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.testing.sessions import OPS, DirectPool, session
+
+NAMES = ("CPU_0", "CPU_1")
+DUEL = DuelConfig(rounds=4, blocks=10, repeats=1, min_time_ms=0.0)
+BEST = {"CPU_0": 10.0, "CPU_1": 11.0}
+
+
+class World:
+    """Latencies with log-normal noise, part of it anew with each compilation."""
+
+    def __init__(self, split, seed, between=0.03, within=0.02):
+        self.split, self.rng = split, np.random.default_rng(seed)
+        self.between, self.within = between, within
+        self.compiled, self.processes, self.failures = {}, 1, {}
+
+    def fresh(self):
+        self.compiled = {}
+        self.processes += 1
+
+    def truth(self, candidate):
+        if candidate.placement is None:
+            return 13.0
+        return BEST.get(candidate.placement.used[0], 10.0) if candidate.placement.is_uniform else 10.0 * self.split
+
+    def measure(self, candidates, spec):
+        return [self.one(candidate, spec) for candidate in candidates]
+
+    def one(self, candidate, spec):
+        if self.failures.get(candidate.hash, 0) > 0:
+            self.failures[candidate.hash] -= 1
+            return Measurement.failed(ErrorKind.CRASH, "lost")
+        if candidate.hash not in self.compiled:
+            self.compiled[candidate.hash] = self.truth(candidate) * np.exp(self.rng.normal(0, self.between))
+        noise = np.exp(self.rng.normal(0, self.within, spec.blocks))
+        return Measurement(tuple(self.compiled[candidate.hash] * noise), (1,) * spec.blocks)
+
+
+def splits(count):
+    """Return trials of different placements, each with the lucky ratio a search would have seen."""
+    placements = (Placement((np.arange(OPS) > i).astype(int), NAMES) for i in range(count))
+    return [Trial(i, p, Measurement((8.0,), (1,)), 0.8 + i / 100, "test") for i, p in enumerate(placements)]
+
+
+def fight(world, trials=None, config=DUEL, nulls=()):
+    of = session(Path(), DirectPool(world.measure, world.fresh), duel=config)
+    of.nulls = dict(nulls)
+    store = RunStore(Path(":memory:"))
+    measurer = Measurer(of, store)
+    baselines = measure_baselines(measurer, of.config.measure, silent)
+    found = decide(measurer, baselines, splits(5) if trials is None else trials, silent)
+    store.close()
+    return found
+
+
+def statuses(split, count, **noise):
+    return Counter(fight(World(split, seed, **noise)).verdict.status for seed in range(count))
+
+
+def test_what_is_not_faster_is_hardly_ever_called_so():
+    found = statuses(1.0, 150)
+    assert found["faster"] <= 0.05 * 150
+    assert found["same"] >= 0.9 * 150
+
+
+def test_nor_when_only_compilations_differ():
+    assert statuses(1.0, 100, between=0.05, within=0.0)["faster"] <= 0.05 * 100
+
+
+def test_nor_when_two_baselines_are_so_close_that_the_worse_may_look_better(monkeypatch):
+    worlds = {"between": 0.04, "within": 0.02}
+    found = statuses(1.0, 150, **worlds)
+    assert found["faster"] <= 0.05 * 150
+    monkeypatch.setattr(final_comparison, "CLOSE", 1.0)  # only the one that looked best
+    assert statuses(1.0, 150, **worlds)["faster"] > found["faster"]
+
+
+def test_what_is_faster_is_called_so():
+    assert statuses(0.8, 40) == {"faster": 40}
+
+
+def test_what_is_slower_is_never_the_answer():
+    found = statuses(1.25, 40)
+    assert found["baseline"] >= 38
+    assert found["faster"] == 0
+
+
+def test_the_answer_belongs_to_the_verdict():
+    faster, slower = fight(World(0.8, 0)).verdict, fight(World(1.25, 0)).verdict
+    assert not faster.placement.is_uniform
+    assert faster.against in BEST
+    assert slower.placement.used == ("CPU_0",)
+    assert slower.origin == slower.against == "CPU_0"
+    assert slower.ratio.low > 1
+
+
+def test_what_is_surely_lost_is_not_fought_to_the_end():
+    config = replace(DUEL, rounds=6)
+    lost, close = (fight(World(split, 0), config=config) for split in (9.0, 1.25))
+    assert (len(lost.best), len(close.best)) == (3, 6)
+    assert lost.verdict.status == "baseline"
+    assert lost.verdict.ratio.low < 9.0 < lost.verdict.ratio.high
+
+
+def test_each_round_has_a_process_of_its_own():
+    world = World(0.9, 0)
+    found = fight(world)
+    assert world.processes == 1 + DUEL.rounds
+    assert set(map(id, found.best)).isdisjoint(map(id, found.against))
+    assert len(found.best) == len(found.against) == DUEL.rounds
+    assert all(len(m.blocks) == DUEL.blocks for m in found.best)
+
+
+def test_a_lost_round_is_tried_again():
+    world, trials = World(0.8, 0), splits(1)
+    world.failures[trials[0].placement.hash] = 2  # of the three attempts
+    found = fight(world, trials)
+    assert found.verdict.status == "faster"
+    assert len(found.best) == DUEL.rounds
+
+
+def test_finalists_that_do_not_work_again_leave_the_baseline():
+    world, trials = World(0.8, 0), splits(2)
+    world.failures = {t.placement.hash: 1000 for t in trials}
+    verdict = fight(world, trials).verdict
+    assert (verdict.status, verdict.ratio) == ("baseline", None)
+    assert "no other placement worked" in verdict.notes
+
+
+def test_trials_of_nothing_but_baselines_are_not_called_failures():
+    alone = Placement.uniform(OPS, NAMES[1], NAMES)
+    for trials in ([], [Trial(0, alone, Measurement((11.0,), (1,)), 1.1, "test")]):
+        verdict = fight(World(0.8, 0), trials).verdict
+        assert (verdict.status, verdict.ratio) == ("baseline", None)
+        assert "no other placement was tried" in verdict.notes
+
+
+def test_a_finalist_that_is_lost_in_the_duel_leaves_the_baseline():
+    world, trials = World(0.8, 0), splits(1)
+    asked = []
+
+    def measure(candidates, spec):
+        asked.append(candidates)
+        duel = world.processes > 1 and any(c.name.startswith("trial") for c in candidates)
+        return (
+            [Measurement.failed(ErrorKind.CRASH, "lost")] * len(candidates) if duel else world.measure(candidates, spec)
+        )
+
+    of = session(Path(), DirectPool(measure, world.fresh), duel=DUEL)
+    store = RunStore(Path(":memory:"))
+    measurer = Measurer(of, store)
+    found = decide(measurer, measure_baselines(measurer, of.config.measure, silent), trials, silent)
+    assert found.verdict.status == "baseline"
+    assert "failed too often" in found.verdict.notes[0]
+    store.close()
+
+
+def test_no_trials_leave_the_baseline():
+    verdict = fight(World(0.8, 0), []).verdict
+    assert (verdict.status, verdict.origin) == ("baseline", "CPU_0")
+
+
+def test_a_baseline_found_by_the_search_is_no_finalist():
+    uniform = Placement.uniform(OPS, "CPU_1", NAMES)
+    verdict = fight(World(0.8, 0), [replace(splits(1)[0], placement=uniform, ratio=0.5)]).verdict
+    assert (verdict.status, verdict.ratio) == ("baseline", None)
+
+
+def test_failed_trials_are_no_finalists():
+    failed = [replace(t, measurement=Measurement.failed(ErrorKind.COMPILE, "x"), ratio=float("inf")) for t in splits(3)]
+    assert fight(World(0.8, 0), failed).verdict.ratio is None
+
+
+def test_the_null_control_shows_what_cutting_alone_does():
+    nulls = {"CPU_0": Device("CPU_0_NULL", "CPU")}
+    verdict = fight(World(0.8, 0), nulls=nulls).verdict
+    # In this world every cut costs 0.8 times the whole, whatever the devices.
+    assert verdict.null_control.high < 1
+    assert "cutting the model at the same places" in verdict.notes[0]
+    none = fight(World(0.8, 0), nulls=nulls, config=replace(DUEL, null_control=False)).verdict
+    assert none.null_control is None
+
+
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_few_rounds_do_not_make_it_rash(rounds):
+    config = replace(DUEL, rounds=rounds)
+    found = Counter(fight(World(1.0, seed), config=config).verdict.status for seed in range(80))
+    assert found["faster"] <= 0.05 * 80

@@ -1,0 +1,48 @@
+"""Which files a model consists of."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from ovplace.session.model_fingerprint import fingerprint
+
+
+def two_layers():
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(rng.random((8, 8)).astype(np.float32), f"w{i}") for i in range(2)]
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["y"]), helper.make_node("MatMul", ["y", "w1"], ["z"])]
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8])] for name in ("x", "z")]
+    return helper.make_model(helper.make_graph(nodes, "two layers", *ends, weights))
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("name", ["w.data", "a name of many characters " * 8])
+def test_external_weights_of_onnx_count(tmp_path, together, name):
+    model = tmp_path / "model.onnx"
+    external = {"save_as_external_data": True, "all_tensors_to_one_file": together, "size_threshold": 0}
+    onnx.save_model(two_layers(), model, location=name if together else None, **external)
+    before = fingerprint(model)
+    assert fingerprint(model) == before
+    (tmp_path / "something else").write_text("w.data")
+    assert fingerprint(model) == before
+    weights = tmp_path / (name if together else "w1")
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\1")
+    assert fingerprint(model) != before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x0a\x08location\x12", b"\x0a\x08location\x12\xff\xff\xff\xff\xff", b"\x0a\x08location\x12\x03\x00\xff/"],
+)
+def test_broken_files_have_a_fingerprint(tmp_path, content):
+    (tmp_path / "model.onnx").write_bytes(content)
+    assert fingerprint(tmp_path / "model.onnx")
+
+
+def test_ir_counts_with_its_weights(tmp_path):
+    (tmp_path / "model.xml").write_text("<net/>")
+    (tmp_path / "model.bin").write_bytes(b"1")
+    before = fingerprint(tmp_path / "model.xml")
+    (tmp_path / "model.bin").write_bytes(b"2")
+    assert fingerprint(tmp_path / "model.xml") != before
