@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contracts bench clean
+.PHONY: demo test lint types contracts docs bench clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,9 @@ types: $(READY)
 
 contracts: $(READY)
 	$(BIN)/lint-imports
+
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -b html -n -W --keep-going docs build/docs
 
 bench: $(READY)
 	$(BIN)/python benchmarks/command_line.py

@@ -1,0 +1,45 @@
+"""The directive `command-line`: one section for each command, from click's own help."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import click
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from tables import pipe_table
+
+from ovplace.cli import group
+
+
+class CommandLine(SphinxDirective):
+    """Describe every command of `ovplace`."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        text = "\n\n".join(_sections(group, "ovplace", None))
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+def _sections(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
+    context = click.Context(command, parent=parent, info_name=name, **command.context_settings)
+    yield f"## {context.command_path}"
+    yield inspect.cleandoc(command.help or "")
+    yield f"```text\n{command.get_usage(context)}\n```"
+    options = [record for p in command.get_params(context) if (record := p.get_help_record(context))]
+    yield pipe_table(("option", "meaning"), [(f"`{names}`", text) for names, text in options])
+    if command.epilog and parent:
+        yield f"```text\n{inspect.cleandoc(command.epilog).replace(chr(8), '').strip()}\n```"
+    if isinstance(command, click.Group):
+        for child in command.list_commands(context):
+            loaded = command.get_command(context, child)
+            assert loaded is not None
+            yield from _sections(loaded, child, context)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_directive("command-line", CommandLine)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,34 @@
+"""Lets docstrings be written plainly: single backticks are code, indented blocks of modules are shown as they are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)(?=(\w)?)")
+
+
+def plainly(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Turn the lines of a docstring into reStructuredText, in place."""
+    if what == "module":
+        lines[:] = _with_literal_blocks(lines)
+    else:
+        lines[:] = _CODE.sub(lambda m: f"``{m[1]}``" + (r"\ " if m[2] else ""), "\n".join(lines)).split("\n")
+
+
+def _with_literal_blocks(lines: list[str]) -> list[str]:
+    text, inside = [], False
+    for line in lines:
+        if line.startswith("    ") and not inside:
+            text += ["::", ""]
+        inside = line.startswith("    ") or (inside and not line)
+        text.append(line)
+    return text
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Run before napoleon, which reads the sections."""
+    app.connect("autodoc-process-docstring", plainly, priority=100)
+    return {"parallel_read_safe": True}

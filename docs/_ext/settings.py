@@ -1,0 +1,69 @@
+"""The directives `settings` and `plugins`: tables of settings, from the dataclasses that define them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from tables import pipe_table
+
+from ovplace.cli.output.settings_doc import settings
+from ovplace.config.schema import RunConfig
+from ovplace.plugins import registry
+
+
+class Settings(SphinxDirective):
+    """Describe each typed section of a run's configuration."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a section of the page for each section of the configuration."""
+        return self.parse_text_to_nodes("\n\n".join(_sections()), allow_section_headings=True)
+
+
+class Plugins(SphinxDirective):
+    """Describe every plug-in of a role that ovplace comes with: `{plugins} placers`."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return a section for each plug-in."""
+        text = "\n\n".join(_plugins(self.arguments[0]))
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+def _sections() -> Iterator[str]:
+    defaults = RunConfig()
+    for field in dataclasses.fields(RunConfig):
+        kind = type(getattr(defaults, field.name))
+        if dataclasses.is_dataclass(kind):
+            yield f"## `[{field.name}]`"
+            yield _table(kind)
+
+
+def _plugins(role: str) -> Iterator[str]:
+    for name in registry.names(role):
+        plugin = registry.load(role, name)
+        yield f"### `{name}`"
+        yield plugin.summary[0].upper() + plugin.summary[1:] + "."
+        if dataclasses.fields(plugin.Config):
+            yield _table(plugin.Config)
+
+
+def _table(kind: type) -> str:
+    rows = [(f"`{s.name}`", f"`{_value(s.default)}`", s.doc) for s in settings(kind)]
+    return pipe_table(("key", "default", "meaning"), rows)
+
+
+def _value(default: object) -> str:
+    return "none" if default is None else json.dumps(default)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives."""
+    app.add_directive("settings", Settings)
+    app.add_directive("plugins", Plugins)
+    return {"parallel_read_safe": True}
