@@ -2,7 +2,7 @@
 
     python benchmarks/recipes.py demo siren hyperbolic unet resnet-50 --budget 40 --placer min_cut local_search
 
-Source of the tables in the README and in docs/placers.md. Every run is a whole `ovplace optimize` in a fresh folder.
+Source of tables in benchmarks/results. Every run is a whole `ovplace optimize` in a fresh folder.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ SIGNALS: dict[str, Callable[[FloatArray], FloatArray]] = {"sqrt": np.sqrt, "iden
 
 @dataclass(frozen=True)
 class ReinforceSettings:
-    """How to learn; `docs/seq2seq.md` has the formulas.
+    """How to learn; `docs/explanation/systems/seq2seq.md` has the formulas.
 
     Attributes:
         samples: placements between two updates.

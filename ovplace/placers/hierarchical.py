@@ -34,7 +34,7 @@ class Config(Seq2SeqSettings, GrouperSettings, SearchSettings):
     """Settings beside those of networks and learning; those of a preset apply where nothing else is said.
 
     Of PPO's clipping there is none by default: the probability of hundreds of decisions taken together leaves its
-    bounds after one step (`docs/fc_grouper.md`).
+    bounds after one step (`docs/explanation/systems/fc_grouper.md`).
 
     Attributes:
         preset: `paper` is the published method, `tuned` what finds good placements in few measurements.
@@ -55,7 +55,7 @@ class Placer(PolicySearch):
     """Measures what the two networks draw, and teaches both.
 
     Source: Mirhoseini, Goldie et al., "A hierarchical model for device placement", ICLR 2018;
-    `docs/hierarchical.md` has the formulas, and what differs.
+    `docs/explanation/systems/hierarchical.md` has the formulas, and what differs.
     """
 
     def __init__(self, problem: Problem, config: Config) -> None:

@@ -16,7 +16,7 @@ from ovplace.testing.graphs import chain, costs, diamond, measured, problem
 BUDGET = 300
 
 NO_SEARCH = {"single_device", "cut", "dp", "partition", "etf"}
-"""What these ask is fixed beforehand, or of one form: docs/placers.md says so."""
+"""What these ask is fixed beforehand, or of one form."""
 
 
 def chain_of_8(seed):

@@ -38,7 +38,7 @@ class Config(GrouperSettings, SearchSettings):
     """Settings beside those of the grouper and of learning; those of a preset apply where nothing else is said.
 
     Of PPO's clipping there is none by default: the probability of hundreds of decisions taken together leaves its
-    bounds after one step (`docs/fc_grouper.md`).
+    bounds after one step (`docs/explanation/systems/fc_grouper.md`).
 
     Attributes:
         preset: `paper` is the published method, its gaps filled; `tuned` what finds good placements in few
@@ -68,7 +68,7 @@ class Placer(PolicySearch):
     """Measures what the two networks draw, and teaches both.
 
     Source: Liu et al., "An effective method for operations placement in TensorFlow", HP3C 2019, known by its
-    abstract alone; `docs/fc_grouper.md` says how the gaps were filled.
+    abstract alone; `docs/explanation/systems/fc_grouper.md` says how the gaps were filled.
     """
 
     def __init__(self, problem: Problem, config: Config) -> None:

@@ -70,7 +70,7 @@ class Placer:
     """Draws `steps` placements, learns from what they took, and draws again.
 
     Source: Duan et al., "A structure-aware framework for learning device placements on computation graphs", NeurIPS
-    2024, arXiv 2405.14185; `docs/hsdag.md` has the formulas, and what differs.
+    2024, arXiv 2405.14185; `docs/explanation/systems/hsdag.md` has the formulas, and what differs.
     """
 
     def __init__(self, problem: Problem, config: Config) -> None:

@@ -45,7 +45,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
         "uniform": False, "updates": 1, "proposals": 1,
     },
 }  # fmt: skip
-"""Values that differ from the defaults. `paper`: as published; docs/placeto.md says which of them are filled in."""
+"""Values that differ from the defaults. `paper`: as published, docs/explanation/systems/placeto.md has the gaps."""
 
 STARTS = ("best", "first", "fixed", "varying")
 
@@ -168,7 +168,7 @@ class Placer:
     """Plays episodes on the cost model, learns from them, and has the best placements they came by measured.
 
     Source: Addanki et al., "Learning generalizable device placement algorithms for distributed machine learning",
-    NeurIPS 2019, arXiv 1906.08879; `docs/placeto.md` has the formulas, and what differs.
+    NeurIPS 2019, arXiv 1906.08879; `docs/explanation/systems/placeto.md` has the formulas, and what differs.
     """
 
     needs_costs: ClassVar[bool] = True
