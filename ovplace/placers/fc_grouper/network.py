@@ -2,7 +2,8 @@
 
 Nodes are the groups of a problem, which are placed as one; groups are drawn here, K of them, some of them empty.
 Source: Mirhoseini, Goldie et al., "A hierarchical model for device placement", ICLR 2018, section 2; sizes as in the
-published code (TensorFlow 1.x, `grappler/hierarchical_controller.py`); `docs/explanation/systems/hierarchical.md` lists the gaps.
+published code (TensorFlow 1.x, `grappler/hierarchical_controller.py`).
+`docs/explanation/systems/hierarchical.md` says what was filled in.
 """
 
 from __future__ import annotations
