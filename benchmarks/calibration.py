@@ -99,7 +99,7 @@ def build(name: str, folder: Path) -> Model:
 def single_ms(machine: Machine, of: Model, device: str) -> float:
     """Return the latency of a model on one device."""
     table = machine.table(of.graph, of.legal, of.name)
-    return float(latency_ms(table, np.full((1, table.n_groups), machine.names.index(device)))[0])
+    return float(latency_ms(table, table.uniform(machine.names.index(device))[None])[0])
 
 
 def with_parameters(machine: Machine, device: str, efficiency: float, launch_us: float) -> Machine:

@@ -72,7 +72,7 @@ def drawn(place: Place, arm: Arm, source: Backend, seed: int, count: int) -> Boo
     problem = problem_of(place, arm, source, seed)
     table = source.costs(problem.partition)
     best = solve_milp(table, model="full", time_limit_s=20).device_of
-    alone = [latency_ms(table, np.full((1, table.n_groups), d))[0] for d in range(table.n_devices)]
+    alone = latency_ms(table, table.uniform_choices())
     elsewhere = np.flatnonzero(best != int(np.argmin(alone)))
     rng = generator(seed, "benchmark", "failing")
     chosen = rng.choice(elsewhere, min(count, len(elsewhere)), replace=False)

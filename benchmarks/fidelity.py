@@ -135,7 +135,8 @@ def trials_of(session: Session, best: Baseline, count: int) -> Data:
 
 def groups_of(session: Session, placement: Placement) -> list[int]:
     """Return the device of each group, `[G]`."""
-    return [int(placement.device_of[members[0]]) for members in session.problem.partition.members]
+    choice: list[int] = session.problem.lower(placement).tolist()
+    return choice
 
 
 def quiet_trials(session: Session, reference: Candidate, asked: Sequence[Placement]) -> list[Data]:

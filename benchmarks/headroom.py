@@ -39,7 +39,7 @@ def main() -> None:
 
 def row(machine: Machine, of: Model, time_limit_s: float) -> dict[str, object]:
     table = machine.table(of.graph, of.legal, of.name)
-    singles = latency_ms(table, np.arange(table.n_devices)[:, None] * np.ones((1, table.n_groups), dtype=np.int64))
+    singles = latency_ms(table, table.uniform_choices())
     full = solve_milp(table, model=FULL, time_limit_s=time_limit_s)
     solutions = [full]
     if table.n_devices == 2:

@@ -72,14 +72,13 @@ def cases() -> Iterator[Problem]:
 def play(of: Problem, settings: Mapping[str, object], budgets: Sequence[int], seed: int) -> tuple[list[float], float]:
     """Search once; return the best latency over the solvers' after each budget, and seconds of own computing."""
     assert of.costs is not None
-    first = np.array([members[0] for members in of.partition.members])
     known_ms = float(latency_ms(of.costs, best_known(of.costs)[None])[0])
     plugin = registry.load("placers", "placeto")
     start = time.process_time()
     placer = plugin.factory(replace(of, seed=seed), plugin.config(dict(settings)))
     found: list[float] = []
     while len(found) < max(budgets) and (asked := placer.ask(4)):
-        ms = latency_ms(of.costs, np.stack([placement.device_of[first] for placement in asked])).tolist()
+        ms = latency_ms(of.costs, np.stack([of.lower(placement) for placement in asked])).tolist()
         placer.tell([measured(len(found), placement, value) for placement, value in zip(asked, ms, strict=True)])
         found += ms
     return [min(found[:budget]) / known_ms for budget in budgets], time.process_time() - start

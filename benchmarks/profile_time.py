@@ -80,7 +80,7 @@ def compared(measurer: Measurer, table: CostTable, baselines: list[Baseline], nu
     choice[problem.group_order] = where[np.arange(problem.n_groups) * stretches // problem.n_groups]
     reference = baselines[0].candidate
     assert reference.placement is not None
-    alone = np.full(problem.n_groups, problem.device_names.index(reference.placement.used[0]))
+    alone = problem.uniform(problem.device_names.index(reference.placement.used[0]))
     predicted = latency_ms(table, np.stack([choice, alone]))
     stored = measurer.beside(
         Candidate(f"placement {number}", problem.lift(choice)), reference, measurer.session.config.measure

@@ -140,8 +140,7 @@ def optimum(place: Place, time_limit_s: float = 60) -> tuple[float, float]:
 def true_ms(place: Place, placements: Sequence[Placement]) -> FloatArray:
     """Return the latencies without noise, `[P]`."""
     _, legal, table = model_of(place)
-    first = np.array([members[0] for members in legal.members])
-    return latency_ms(table, np.stack([placement.device_of[first] for placement in placements]))
+    return latency_ms(table, legal.lower(np.stack([placement.device_of for placement in placements])))
 
 
 def play(

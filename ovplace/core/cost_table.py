@@ -124,6 +124,14 @@ class CostTable:
         """Number of devices D."""
         return int(self.group_ms.shape[1])
 
+    def uniform(self, device: int) -> IntArray:
+        """Return every group on one device, `[G]`, whether or not all can run there."""
+        return np.full(self.n_groups, device, dtype=np.int64)
+
+    def uniform_choices(self) -> IntArray:
+        """Return the placements of all groups on one device, for each device in turn, `[D, G]`."""
+        return np.repeat(np.arange(self.n_devices)[:, None], self.n_groups, axis=1)
+
     def transfer_ms(self) -> FloatArray:
         """Return the cost of passing each tensor from each device to each other one, `[T, D, D]`; 0 to itself."""
         cost = self.latency_ms + self.traffic.n_bytes[:, None, None] * self.ms_per_byte

@@ -104,11 +104,43 @@ class Partition:
         return quotient
 
     def lift(self, device_of_group: Sequence[int] | IntArray, devices: Sequence[str]) -> Placement:
-        """Return the placement that gives every operation its group's device."""
+        """Return the placement that gives every operation its group's device.
+
+        Args:
+            device_of_group: device of each group, `[G]`.
+            devices: names of the devices, `[D]`.
+
+        Raises:
+            ValueError: there is not one device for each group.
+        """
         choice = np.asarray(device_of_group, dtype=np.int64)
         if choice.shape != (self.n_groups,):
             raise ValueError(f"expected one device for each of {self.n_groups} groups, got {choice.shape}")
         return Placement(choice[self.group_of], tuple(devices))
+
+    def lower(self, device_of: IntArray) -> IntArray:
+        """Return the device of each group from the devices of the operations: the inverse of `lift`.
+
+        Args:
+            device_of: device of each operation, of one placement `[N]` or of several `[B, N]`.
+
+        Returns:
+            Device of each group, `[G]` or `[B, G]`.
+
+        Raises:
+            ValueError: the operations of a group are on several devices, or there are not N of them.
+        """
+        if device_of.shape[-1] != len(self.group_of):
+            raise ValueError(f"expected devices of {len(self.group_of)} operations, got {device_of.shape[-1]}")
+        choice = device_of[..., self._first]
+        if not np.array_equal(choice[..., self.group_of], device_of):
+            raise ValueError("the operations of a group are on several devices; `split_mixed_groups` takes them apart")
+        return np.asarray(choice)
+
+    @cached_property
+    def _first(self) -> IntArray:
+        """The first operation of each group, `[G]`."""
+        return np.unique(self.group_of, return_index=True)[1].astype(np.int64)
 
 
 def _quotient(partition: Partition, graph: OpGraph) -> Quotient:

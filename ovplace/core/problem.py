@@ -103,3 +103,15 @@ class Problem:
         rows = np.arange(self.n_groups)
         choice = np.where(self.allowed[rows, choice], choice, self.allowed.argmax(axis=1))
         return self.partition.lift(choice, self.device_names)
+
+    def lower(self, placement: Placement) -> IntArray:
+        """Return the device of each group of a placement that `lift` returned, `[G]`.
+
+        Raises:
+            ValueError: the operations of a group are on several devices.
+        """
+        return self.partition.lower(placement.device_of)
+
+    def uniform(self, device: int) -> IntArray:
+        """Return every group on one device, `[G]`; `lift` sends the groups that cannot run there elsewhere."""
+        return np.full(self.n_groups, device, dtype=np.int64)

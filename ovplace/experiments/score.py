@@ -130,8 +130,7 @@ def _found_ms(run: Finished, backend: Any) -> float | None:
     if not mixed:
         return None
     legal = legal_groups(run.graph)
-    first = [members[0] for members in legal.members]
-    latencies: FloatArray = latency_ms(backend.costs(legal), np.stack(mixed)[:, first])
+    latencies: FloatArray = latency_ms(backend.costs(legal), legal.lower(np.stack(mixed)))
     return float(latencies.min())
 
 

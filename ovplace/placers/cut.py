@@ -95,6 +95,6 @@ class Placer:
 
     def _placement(self, pair: int, position: int) -> Placement:
         first, second = self._pairs[pair]
-        choice = np.full(self._problem.n_groups, second)
+        choice = self._problem.uniform(second)
         choice[self._problem.group_order[:position]] = first
         return self._problem.lift(choice)

@@ -105,7 +105,6 @@ class Placer:
         self._rng = generator(problem.seed, "placer", "local_search")
         self._kinds = _kinds(problem)
         self._regions = [np.arange(problem.n_groups), *self._kinds[: config.kinds], *self._stretches()]
-        self._first = np.array([members[0] for members in problem.partition.members], dtype=np.int64)
         start = problem.allowed.argmax(axis=1).tolist()
         self._memory = _Memory(start, start, probes=[[0, d] for d in range(len(problem.devices))])
         self._moves: tuple[Callable[[IntArray], Move], ...] = (
@@ -138,7 +137,7 @@ class Placer:
             else:
                 self._memory.steps += 1
                 self._memory.idle += 1
-            self._learn(trial.placement.device_of[self._first].tolist(), trial.ratio, annealing=not probe)
+            self._learn(self._problem.lower(trial.placement).tolist(), trial.ratio, annealing=not probe)
 
     def state(self) -> State:
         """Return the memory and the random stream."""

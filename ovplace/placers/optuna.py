@@ -70,7 +70,6 @@ class Placer:
         self._optuna = _optuna()
         self._problem, self._config = problem, config
         self._novelty = Novelty(problem)
-        self._first = np.array([members[0] for members in problem.partition.members], dtype=np.int64)
         self._space = {
             str(group): self._optuna.distributions.CategoricalDistribution(np.flatnonzero(row).tolist())
             for group, row in sorted(enumerate(problem.allowed), key=lambda pair: str(pair[0]))  # as Optuna sorts them
@@ -86,7 +85,7 @@ class Placer:
         """Return up to `n` placements never asked before; none when the space is exhausted."""
         batch: list[Placement] = []
         while len(batch) < n and (placement := self._novelty.first_new(self._proposals())) is not None:
-            self._run(placement.device_of[self._first])
+            self._run(self._problem.lower(placement))
             batch.append(placement)
         return batch
 
@@ -115,7 +114,7 @@ class Placer:
         """Yield a device alone, or a suggestion and leaps from it."""
         number = len(self._choices)
         if self._config.uniform and number < len(self._problem.devices):
-            yield np.full(self._problem.n_groups, number, dtype=np.int64)
+            yield self._problem.uniform(number)
         rng = generator(self._problem.seed, "placer", "optuna", number)
         suggested = self._suggested(int(rng.integers(2**31)))
         yield suggested

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
@@ -25,7 +23,7 @@ class Placer:
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Prepare the placements; devices that come out equal are asked once."""
-        uniform = (problem.lift(np.full(problem.n_groups, d)) for d in range(len(problem.devices)))
+        uniform = (problem.lift(problem.uniform(d)) for d in range(len(problem.devices)))
         self._placements = list({placement.hash: placement for placement in uniform}.values())
         self._asked = 0
 

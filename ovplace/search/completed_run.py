@@ -58,8 +58,10 @@ class Finished:
             return None
         position = np.array([self.devices.index(name) if name in placement.used else -1 for name in placement.devices])
         device_of = position[placement.device_of]
-        choice: IntArray = device_of[[members[0] for members in self.partition.members]]
-        return choice if np.array_equal(choice[self.partition.group_of], device_of) else None
+        try:
+            return self.partition.lower(device_of)
+        except ValueError:
+            return None
 
     def open_store(self) -> RunStore:
         """Open its store; the caller closes it."""

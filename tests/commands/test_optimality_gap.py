@@ -42,7 +42,7 @@ def small_session(folder, table, **search):
 
     def value(placement):
         at = np.array([of.device_names.index(name) for name in placement.devices])[placement.device_of]
-        return float(latency_ms(table, at[[members[0] for members in GROUPS.members]][None])[0])
+        return float(latency_ms(table, GROUPS.lower(at)[None])[0])
 
     made = session(folder, DirectPool(measure), backend=fake_backend.NAME, placer="random", **search)
     return replace(made, problem=replace(of, costs=None))

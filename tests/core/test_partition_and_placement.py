@@ -42,6 +42,22 @@ def test_composing_and_lifting_agree(fine, data):
     np.testing.assert_array_equal(at_once.device_of, np.array(choice)[both.group_of])
 
 
+@given(GROUPS, st.data())
+def test_lowering_undoes_lifting(of, data):
+    choice = data.draw(st.lists(st.integers(0, 2), min_size=of.n_groups, max_size=of.n_groups))
+    devices = of.lift(choice, DEVICES).device_of
+    assert of.lower(devices).tolist() == choice
+    assert of.lower(np.stack([devices, 2 - devices])).tolist() == [choice, [2 - device for device in choice]]
+
+
+def test_a_group_on_several_devices_cannot_be_lowered():
+    of = Partition(np.array([0, 0, 1]))
+    with pytest.raises(ValueError, match="on several devices"):
+        of.lower(np.array([[0, 0, 1], [0, 1, 1]]))
+    with pytest.raises(ValueError, match="devices of 3 operations, got 2"):
+        of.lower(np.array([0, 0]))
+
+
 def test_the_identity_changes_nothing():
     of = Partition.from_labels([2, 2, 7, 1])
     np.testing.assert_array_equal(Partition.identity(4).then(of).group_of, of.group_of)

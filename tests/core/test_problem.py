@@ -27,9 +27,16 @@ def test_what_is_lifted_is_supported(labels, data):
     choice = data.draw(st.lists(st.integers(0, 2), min_size=groups.n_groups, max_size=groups.n_groups))
     placement = of.lift(choice)
     assert supported[np.arange(N), placement.device_of].all()
-    for group, members in enumerate(groups.members):
-        if of.allowed[group, choice[group]]:
-            assert (placement.device_of[members] == choice[group]).all()
+    runs = of.allowed[np.arange(of.n_groups), choice]
+    np.testing.assert_array_equal(of.lower(placement)[runs], np.array(choice)[runs])
+
+
+@pytest.mark.parametrize("device", range(3))
+def test_uniform_choices_are_of_one_device(device):
+    of = problem(GRAPH, 3)
+    assert of.lift(of.uniform(device)).used == (of.device_names[device],)
+    np.testing.assert_array_equal(of.uniform(device), of.costs.uniform(device))
+    np.testing.assert_array_equal(of.uniform(device), of.costs.uniform_choices()[device])
 
 
 @given(st.lists(st.integers(0, 7), min_size=N, max_size=N))

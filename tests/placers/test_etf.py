@@ -18,8 +18,7 @@ ETF = registry.load("placers", "etf")
 
 def asked(of, **settings):
     placements = ETF.factory(of, ETF.Config(**settings)).ask(10_000)
-    first = [members[0] for members in of.partition.members]
-    return np.array([placement.device_of[first] for placement in placements]).reshape(-1, of.n_groups)
+    return np.array([of.lower(placement) for placement in placements]).reshape(-1, of.n_groups)
 
 
 def random_chain(seed, n=7):

@@ -44,11 +44,10 @@ def test_the_optimum_is_reached(name, toy, seed):
     of = TOYS[toy](seed)
     plugin = registry.load("placers", name)
     placer, found, trials = plugin.factory(of, plugin.config({})), inf, 0
-    first = np.array([members[0] for members in of.partition.members])
     alone = float(latency_ms(of.costs, np.zeros((1, of.n_groups), dtype=np.int64))[0])
     optimum, _ = best_ms(of)
     while found > optimum * (1 + 1e-9) and trials < BUDGET and (asked := placer.ask(1)):
-        took = [float(latency_ms(of.costs, placement.device_of[first][None])[0]) for placement in asked]
+        took = [float(latency_ms(of.costs, of.lower(placement)[None])[0]) for placement in asked]
         placer.tell([measured(trials, p, ms, alone) for p, ms in zip(asked, took, strict=True)])
         found, trials = min(found, *took), trials + len(asked)
     assert found == pytest.approx(optimum), f"{found / optimum - 1:.1%} above it after {trials} measurements"

@@ -60,7 +60,7 @@ def test_what_the_policy_says_at_once_follows_the_uniform_placements(case, file)
     PolicyFile.read(file).into(trainer.network)
     placer, count = built(of, file), len(of.devices)
     first = [placer.ask(1)[0] for _ in range(count + 1)]
-    assert [p.hash for p in first[:count]] == [of.lift(np.full(of.n_groups, d)).hash for d in range(count)]
+    assert [p.hash for p in first[:count]] == [of.lift(of.uniform(d)).hash for d in range(count)]
     assert first[-1].hash == of.lift(trainer.place(of)).hash
     assert built(of, file, uniform=False).ask(1)[0].hash == first[-1].hash
 

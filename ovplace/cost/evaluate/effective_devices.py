@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ovplace.core.partition import Partition
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.graphs.work import constant_bytes
@@ -37,6 +35,4 @@ def refined(partition: Partition, device_of: IntArray) -> tuple[Partition, IntAr
     """Return `partition` with groups that are on several devices taken apart, and the device of each group, `[G]`."""
     labels = partition.group_of * (int(device_of.max(initial=0)) + 1) + device_of
     finer = Partition.from_labels(labels)
-    chosen = np.zeros(finer.n_groups, dtype=np.int64)
-    chosen[finer.group_of] = device_of
-    return finer, chosen
+    return finer, finer.lower(device_of)

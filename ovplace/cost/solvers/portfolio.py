@@ -56,7 +56,7 @@ def best_known(table: CostTable) -> IntArray:
 
 def or_alone(table: CostTable, choices: Sequence[IntArray]) -> IntArray:
     """Return the best of some placements and of the single devices, under the full model, `[G]`."""
-    found = [*choices, *(np.full(table.n_groups, device, dtype=np.int64) for device in range(table.n_devices))]
+    found = [*choices, *table.uniform_choices()]
     return (ranked(table, found) or found)[0]
 
 

@@ -79,7 +79,7 @@ class PolicySearch:
         left = range(memory.proposed, len(self._problem.devices) if self._settings.uniform else 0)[: max(n, 0)]
         if left or n <= 0:
             memory.proposed += len(left)
-            return [self._problem.lift(np.full(self._problem.n_groups, device)) for device in left]
+            return [self._problem.lift(self._problem.uniform(device)) for device in left]
         if not memory.actions:
             memory.actions = self._drawn().tolist()
         asked = memory.actions[len(memory.ratios) :][:n]

@@ -32,7 +32,6 @@ class ReplayedPlacer(ABC):
         """Begin with nothing asked."""
         self._problem = problem
         self._novelty = Novelty(problem)
-        self._first = np.array([members[0] for members in problem.partition.members], dtype=np.int64)
         self._answers: list[list[float]] = []
         self._open: list[Placement] = []
         self._asked = 0
@@ -84,7 +83,7 @@ class ReplayedPlacer(ABC):
     def _hear(self, ratios: list[float]) -> None:
         heard, self._open = self._open, []
         for placement, ratio in zip(heard, ratios, strict=True):
-            self._learn(placement.device_of[self._first], ratio)
+            self._learn(self._problem.lower(placement), ratio)
         self._answers.append(ratios)
 
     def _rng(self, *path: str | int) -> np.random.Generator:
@@ -93,7 +92,7 @@ class ReplayedPlacer(ABC):
     def _uniform(self, number: int) -> Iterator[IntArray]:
         """Yield the choice of the device of this number for all groups `[G]`, where there is such a device."""
         if number < len(self._problem.devices):
-            yield np.full(self._problem.n_groups, number, dtype=np.int64)
+            yield self._problem.uniform(number)
 
     def _scattered(self, rng: np.random.Generator) -> IntArray:
         """Return a random device for each group among those that can run it, `[G]`."""

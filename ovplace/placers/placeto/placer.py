@@ -176,7 +176,6 @@ class Placer:
     def __init__(self, problem: Problem, config: Config) -> None:
         """See what there is to place; the network is built when it is first needed, or taken from a state."""
         self._problem, self._world, self._config = problem, _World(problem, config), config
-        self._first = np.array([members[0] for members in problem.partition.members], dtype=np.int64)
         self._memory, self._pool = _Memory(), Pool()
         self._weights = ""  # as text, once asked for; empty where they changed since
         self._learner: Learner | None = None
@@ -200,7 +199,7 @@ class Placer:
         """Keep the best, from where later episodes start, and the answers, where they count."""
         memory = self._memory
         for trial in trials:
-            choice, ran = trial.placement.device_of[self._first], isfinite(trial.ratio)
+            choice, ran = self._problem.lower(trial.placement), isfinite(trial.ratio)
             if self._config.measured:
                 memory.answers[key(choice)] = (float(self._world.latency_ms(choice)), trial.ratio if ran else None)
             if ran and (memory.best_ratio is None or trial.ratio < memory.best_ratio):

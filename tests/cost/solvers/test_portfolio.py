@@ -20,7 +20,7 @@ def test_no_single_device_is_faster_and_no_placement_is_faster_than_the_optimum(
     every = np.array(list(product(range(2), repeat=of.n_groups)))
     found = value(of.costs, best_known(of.costs))
     assert latency_ms(of.costs, every).min() - 1e-12 <= found
-    assert found <= min(value(of.costs, np.full(of.n_groups, device)) for device in range(2)) + 1e-12
+    assert found <= min(value(of.costs, of.uniform(device)) for device in range(2)) + 1e-12
 
 
 def test_a_choice_stays_unless_a_single_device_is_faster():
@@ -29,6 +29,6 @@ def test_a_choice_stays_unless_a_single_device_is_faster():
     torn = np.arange(of.n_groups) % 2
     alone = or_alone(dear, [torn])
     assert len(set(alone.tolist())) == 1
-    assert value(dear, alone) == min(value(dear, np.full(of.n_groups, device)) for device in range(2))
+    assert value(dear, alone) == min(value(dear, of.uniform(device)) for device in range(2))
     best = best_known(of.costs)
     assert value(of.costs, or_alone(of.costs, [torn, best])) == value(of.costs, best)

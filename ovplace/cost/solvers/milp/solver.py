@@ -168,8 +168,7 @@ def _first(table: CostTable) -> IntArray:
     Raises:
         PlacementError: there is none.
     """
-    uniform = np.repeat(np.arange(table.n_devices)[:, None], table.n_groups, axis=1)
-    choices = np.concatenate([uniform, table.group_ms.argmin(axis=1)[None]])
+    choices = np.concatenate([table.uniform_choices(), table.group_ms.argmin(axis=1)[None]])
     possible = table.fits(choices) & np.isfinite(table.group_ms[np.arange(table.n_groups), choices]).all(axis=1)
     return choices[possible] if possible.any() else _fitting(table)[None]
 
