@@ -28,8 +28,9 @@ def _sections(command: click.Command, name: str, parent: click.Context | None) -
     yield f"## {context.command_path}"
     yield inspect.cleandoc(command.help or "")
     yield f"```text\n{command.get_usage(context)}\n```"
-    options = [record for p in command.get_params(context) if (record := p.get_help_record(context))]
-    yield pipe_table(("option", "meaning"), [(f"`{names}`", text) for names, text in options])
+    options = [record for p in _own(command, context) if (record := p.get_help_record(context))]
+    if options:
+        yield pipe_table(("option", "meaning"), [(f"`{names}`", text) for names, text in options])
     if command.epilog and parent:
         yield f"```text\n{inspect.cleandoc(command.epilog).replace(chr(8), '').strip()}\n```"
     if isinstance(command, click.Group):
@@ -37,6 +38,12 @@ def _sections(command: click.Command, name: str, parent: click.Context | None) -
             loaded = command.get_command(context, child)
             assert loaded is not None
             yield from _sections(loaded, child, context)
+
+
+def _own(command: click.Command, context: click.Context) -> list[click.Parameter]:
+    """Return the parameters of a command that `ovplace` itself does not have."""
+    shared = {parameter.name for parameter in group.get_params(context)} if context.parent else set()
+    return [parameter for parameter in command.get_params(context) if parameter.name not in shared]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
