@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contracts docs bench clean
+.PHONY: demo test test-slow lint types contracts docs bench wheel clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -17,8 +17,14 @@ demo: $(READY)
 	$(BIN)/ovplace optimize models/demo.xml --time 2m --output runs/demo
 
 # One thread for each process's matrix products: two processes with two threads each wait for one another.
+# Compiled modules are kept, also where Python is told not to: the tests start many processes.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(PYTEST) -m 'not slow'
+
+test-slow: $(READY)
+	$(PYTEST) -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -36,6 +42,9 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/command_line.py
 	$(BIN)/python benchmarks/read_large.py
+
+wheel: $(READY)
+	PYTHON=$(BIN)/python bash .ci/wheel
 
 clean:
 	rm -rf $(VENV) runs build dist

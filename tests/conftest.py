@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import settings
 
 # No test asserts a time: the first example also pays for imports, 0.3 s on a slow machine where the rest take 2 ms.
 settings.register_profile("ovplace", deadline=None)
 settings.load_profile("ovplace")
+
+# The programs that tests interrupt inherit this: a shell starts what runs in its background with Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -22,6 +22,7 @@ from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.seeds import generator
 from ovplace.testing.assignments import random_assignments, stretches
+from ovplace.testing.slow import slow_except
 
 # The emulated GPU must come before openvino, which the imports of this file bring.
 CHILD = """
@@ -32,8 +33,10 @@ runpy.run_path({file!r}, None, "__main__")
 """
 LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+TWO_CPUS = (Device("CPU", "CPU", F32), Device("CPU_B", "CPU", F32))
 ONCE = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0, deadline_s=60)
 CPU_LIMIT, EMULATED_LIMIT = 1e-4, 1e-3
+MODELS = [*zoo.names(), *map(str, LIGHT)]
 
 
 def prepared(name, folder):
@@ -89,10 +92,15 @@ def failures(
     return found
 
 
-@pytest.mark.parametrize("name", [*zoo.names(), *map(str, LIGHT)], ids=lambda name: Path(name).stem)
+@pytest.mark.parametrize("name", ["demo", "attention", "lstm"])
+def test_three_random_assignments_between_two_cpus(name, tmp_path):
+    assert failures(name, TWO_CPUS, 3, CPU_LIMIT, tmp_path, coarse=False) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS, ids=lambda name: Path(name).stem)
 def test_twenty_random_assignments_between_two_cpus(name, tmp_path):
-    devices = (Device("CPU", "CPU", F32), Device("CPU_B", "CPU", F32))
-    assert failures(name, devices, 20, CPU_LIMIT, tmp_path, coarse=False) == []
+    assert failures(name, TWO_CPUS, 20, CPU_LIMIT, tmp_path, coarse=False) == []
 
 
 def test_there_are_nine_light_models():
@@ -100,7 +108,7 @@ def test_there_are_nine_light_models():
 
 
 @pytest.mark.skipif(bool(emulated_gpu.why_unavailable()), reason=emulated_gpu.why_unavailable())
-@pytest.mark.parametrize("name", [*zoo.names(), *map(str, LIGHT)], ids=lambda name: Path(name).stem)
+@pytest.mark.parametrize("name", slow_except(["attention"], MODELS), ids=lambda name: Path(name).stem)
 def test_random_assignments_between_the_cpu_and_the_emulated_gpu(name, tmp_path):
     call = [sys.executable, "-c", CHILD.format(file=__file__), name, str(tmp_path)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=240, check=False)
