@@ -62,16 +62,17 @@ def command(
     it; finished ones are not run again, and a stopped ablation goes on when the same command is given again.
     """
     from ovplace.cli.output.progress import listening
-    from ovplace.experiments.plan import find, plan
-    from ovplace.experiments.run import ablate, table
+    from ovplace.experiments.ablation import ablate, table
+    from ovplace.experiments.catalogue import find
+    from ovplace.experiments.grid import read_grid
 
     file = find(config)
-    ablation = plan(file, Path(output or Path("runs") / "ablations" / file.stem), settings)
+    grid = read_grid(file, Path(output or Path("runs") / "ablations" / file.stem), settings)
     if table_only:
-        _show(table(ablation), as_json)
+        _show(table(grid), as_json)
         return
     with listening(talk) as listener:
-        data = ablate(ablation, jobs, listener, only)
+        data = ablate(grid, jobs, listener, only)
     _show(data, as_json)
     _check(data)
 

@@ -1,1 +1,1 @@
-"""Ablations: the same searches with one thing changed at a time, or all combinations of several, over seeds."""
+"""Experiments: the same search over variants, models, machines and seeds, each cell in a process and a folder."""

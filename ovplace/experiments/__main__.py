@@ -1,7 +1,7 @@
-"""The main program of the process of one run: `python -m ovplace.experiments.__main__`.
+"""The main program of the process of one cell: `python -m ovplace.experiments`.
 
-The first line of standard input says what to run. The process ends when the run is done, or when standard input closes:
-then nobody waits for it any more.
+The first line of standard input says what to do. The process ends when that is done, or when standard input closes,
+which means that the parent is gone.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 
 def main() -> int:
-    """Run, or continue, one search and score it; return the exit code. Errors are one line on standard error."""
+    """Do the task of one cell; return the exit code. Errors are one line on standard error."""
     # Not `sys.stdin`: a thread that waits in it makes the interpreter abort when it ends.
     requests = open(0, "rb", closefd=False)  # noqa: SIM115 - a descriptor, open to the end
     order = json.loads(requests.readline())
@@ -23,7 +24,7 @@ def main() -> int:
     from ovplace.errors import OvplaceError
 
     try:
-        _run(Path(order["folder"]), order["config"])
+        _work(order)
     except OvplaceError as error:
         print(" ".join(str(error).split()), file=sys.stderr)  # noqa: T201 - read by the parent
         return error.exit_code
@@ -35,17 +36,15 @@ def _end_with_parent(requests: IO[bytes]) -> None:
     os._exit(1)
 
 
-def _run(folder: Path, text: str) -> None:
+def _work(order: Mapping[str, Any]) -> None:
+    import importlib
     import tomllib
 
     from ovplace.config import toml
-    from ovplace.experiments import score
-    from ovplace.search.run import run
 
-    # A finished run that goes on with a larger budget is not finished until it is scored anew.
-    (folder / score.FILE).unlink(missing_ok=True)
-    run(toml.build(tomllib.loads(text)), folder, command="ovplace ablate")
-    score.score(folder)
+    module, _, name = order["function"].partition(":")
+    function = getattr(importlib.import_module(module), name)
+    function(toml.build(tomllib.loads(order["config"])), Path(order["folder"]), order["options"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs searches in fresh processes: simulated ones side by side, real ones one at a time."""
+"""Run cells in fresh processes: simulated ones in parallel, real ones one at a time."""
 
 from __future__ import annotations
 
@@ -13,71 +13,75 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from typing import Any
 
 from ovplace.config import toml
-from ovplace.experiments.plan import Run
+from ovplace.experiments.grid import Cell
+from ovplace.experiments.task import Task
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-"""For simulated runs: they share the processors, and what a placer computes must not depend on how many run at once."""
+"""For simulated cells, which share the processors: what a placer computes must not depend on how many run at once."""
 
-_WORDS = 400
+_LONGEST_ERROR = 400
+"""Characters."""
 
-Done = Callable[[Run, str], None]
+Done = Callable[[Cell, str], None]
 
 
-def execute(runs: Sequence[Run], jobs: int, done: Done) -> None:
-    """Run all; a failure is told to `done` and ends nothing.
+def execute(cells: Sequence[Cell], task: Task[Any], jobs: int, done: Done) -> None:
+    """Do `task` in all cells; a failure is reported and ends nothing.
 
     Args:
-        runs: what to run.
-        jobs: simulated runs at the same time.
-        done: is told each run and its error, "" where there is none, in the calling thread.
+        cells: what to run.
+        task: the work of each.
+        jobs: simulated cells at the same time.
+        done: called with each cell and its error, "" where there is none, in the calling thread.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; the processes have been killed, which a run survives.
+        KeyboardInterrupt: Ctrl-C; the processes have been killed, which a run folder survives.
     """
-    # Real runs are timed: nothing else may run beside them.
-    _side_by_side([run for run in runs if run.simulated], jobs, ONE_THREAD, done)
-    _side_by_side([run for run in runs if not run.simulated], 1, {}, done)
+    # Real runs are timed: nothing else may run at the same time.
+    _in_parallel([cell for cell in cells if cell.simulated], _Processes(task, ONE_THREAD), jobs, done)
+    _in_parallel([cell for cell in cells if not cell.simulated], _Processes(task, {}), 1, done)
 
 
-def _side_by_side(runs: Sequence[Run], jobs: int, environment: Mapping[str, str], done: Done) -> None:
-    crew = _Crew(environment)
+def _in_parallel(cells: Sequence[Cell], processes: _Processes, jobs: int, done: Done) -> None:
     executor = ThreadPoolExecutor(max_workers=jobs)
     try:
-        pending = {executor.submit(crew.work, run): run for run in runs}
+        pending = {executor.submit(processes.work, cell): cell for cell in cells}
         for future in as_completed(pending):
             done(pending[future], future.result())
     finally:
-        crew.stop()
+        processes.stop()
         executor.shutdown(cancel_futures=True)
 
 
 @dataclass
-class _Crew:
-    """The living processes."""
+class _Processes:
+    """The processes that are running."""
 
+    task: Task[Any]
     environment: Mapping[str, str]
     _processes: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
 
-    def work(self, run: Run) -> str:
-        """Run one search in a process of its own; return its error, "" where there is none."""
+    def work(self, cell: Cell) -> str:
+        """Do the task in a process of its own; return its error, "" where there is none."""
         with tempfile.TemporaryFile() as errors:
             process = self._started(errors.fileno())
             if process is None:
                 return "stopped"
             try:
-                _order(process, run)
+                _send(process, self.task, cell)
                 code = process.wait()
             finally:
                 self._ended(process)
             errors.seek(0)
-            return _explained(code, errors.read().decode(errors="replace"))
+            return error_text(code, errors.read().decode(errors="replace"))
 
     def stop(self) -> None:
-        """Kill what still runs, and start nothing any more."""
+        """Kill what still runs, and start no other."""
         with self._lock:
             self._stopped = True
             for process in self._processes:
@@ -88,7 +92,7 @@ class _Crew:
             if self._stopped:
                 return None
             process = subprocess.Popen(
-                [sys.executable, "-m", "ovplace.experiments.__main__"],
+                [sys.executable, "-m", "ovplace.experiments"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
@@ -106,22 +110,32 @@ class _Crew:
             process.stdin.close()
 
 
-def _order(process: subprocess.Popen[bytes], run: Run) -> None:
-    """Say what to run; a process that is dead already is found out by its exit code."""
+def _send(process: subprocess.Popen[bytes], task: Task[Any], cell: Cell) -> None:
+    """Send a process its order; one that is dead already is found out by its exit code."""
     assert process.stdin is not None
-    order = {"folder": str(run.folder), "config": toml.dumps(run.config)}
+    order = {
+        "function": task.function,
+        "options": dict(task.options),
+        "folder": str(cell.folder),
+        "config": toml.dumps(cell.config),
+    }
     with contextlib.suppress(OSError):
         process.stdin.write(json.dumps(order).encode() + b"\n")
         process.stdin.flush()
 
 
-def _explained(code: int, words: str) -> str:
-    """Return the error of a process: its last words, or how it ended."""
+def error_text(code: int, output: str) -> str:
+    """Return the error of a process: the last line it wrote, or how it ended; empty where there is none.
+
+    Args:
+        code: exit code, or minus the number of the signal that killed it.
+        output: what it wrote on standard error.
+    """
     if code == 0:
         return ""
-    last = next((line.strip() for line in reversed(words.splitlines()) if line.strip()), "")
+    last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
     if code < 0:
         return f"the process was killed by {signal.Signals(-code).name}; is there enough memory for so many --jobs?"
-    if "Traceback" in words:
+    if "Traceback" in output:
         last = f"internal error: {last}"
-    return last[:_WORDS] or f"the process ended with exit code {code}"
+    return last[:_LONGEST_ERROR] or f"the process ended with exit code {code}"

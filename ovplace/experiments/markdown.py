@@ -1,4 +1,4 @@
-"""The table of an ablation as text."""
+"""The table of an ablation as Markdown."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def tables(cells: Sequence[Data]) -> Iterator[tuple[str, list[tuple[str, ...]]]]
     """Yield a title and rows for each model and machine; the columns are those of `HEADER`."""
     for _, group in groupby(cells, key=lambda cell: (cell["model"], cell["machine"])):
         of = list(group)
-        where = max((cell["where"] for cell in of), key=len)  # a variant without a finished run knows no devices
+        where = max((cell["where"] for cell in of), key=len)  # a variant without a finished run has no devices
         yield f"{of[0]['model']} on {where}", [_row(cell) for cell in of]
 
 
 def notes(data: Data) -> Iterator[str]:
-    """Yield what the reader of the table must know."""
+    """Yield the notes below the tables."""
     yield (
         "Means over seeds with 95 % intervals; ratios are geometric means, those to the variant 'full' paired by seed. "
         "'best found': the best placement on several devices over the best device, answer or not. "

@@ -1,10 +1,10 @@
-"""What one finished run came to, as numbers that can be compared between runs."""
+"""The score of a finished run: numbers that can be compared between runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from math import isfinite
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import Job
 from ovplace.core.placement import Placement
 from ovplace.cost.evaluate.effective_devices import refined, settled
@@ -25,22 +26,22 @@ from ovplace.search.result import write_json
 from ovplace.session.session import PREPARED, choose_devices
 
 FILE = "score.json"
-"""In a run folder; it is written last and says that the run needs nothing more."""
+"""File in a run folder, written last: where it is, the run is finished."""
 
 FASTER = "faster"
 
 
 @dataclass(frozen=True)
-class Score:
+class RunScore:
     """How good a run's answer is.
 
     Attributes:
-        latency_ms: of the answer; without noise where the backend knows that, else the median of the final comparison.
+        latency_ms: of the answer; without noise where the backend knows it, else the median of the final comparison.
         to_single: the same over that of the best single device. Measured runs: ratios of candidates that took turns.
         found_to_single: the best placement that is no baseline, over the best single device, whether or not it became
             the answer: without noise of all that were measured, else as the final comparison measured the one it had;
             None where there is no such placement.
-        noise_free: whether the backend told the latencies; else they were measured.
+        noise_free: whether the latencies are the backend's own, without noise; else they were measured.
     """
 
     latency_ms: float
@@ -49,7 +50,21 @@ class Score:
     noise_free: bool
 
 
-def score(folder: Path) -> Score:
+def search_and_score(config: RunConfig, folder: Path, _: Mapping[str, object]) -> None:
+    """Run, or continue, one search in `folder`, and leave its score there.
+
+    Raises:
+        OvplaceError: the search failed; the text says why.
+    """
+    from ovplace.search.run import run
+
+    # A finished run that goes on with a larger budget is not finished until it is scored anew.
+    (folder / FILE).unlink(missing_ok=True)
+    run(config, folder, command="ovplace ablate")
+    score(folder)
+
+
+def score(folder: Path) -> RunScore:
     """Return the score of a finished run, and leave it in its folder.
 
     Raises:
@@ -61,7 +76,7 @@ def score(folder: Path) -> Score:
     return found
 
 
-def stored(folder: Path) -> Score | None:
+def stored(folder: Path) -> RunScore | None:
     """Return the score that a run folder holds, None if the run is not finished.
 
     Raises:
@@ -69,14 +84,14 @@ def stored(folder: Path) -> Score | None:
     """
     path = folder / FILE
     try:
-        return Score(**json.loads(path.read_text(encoding="utf-8")))
+        return RunScore(**json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
         raise StoreError(f"cannot read '{path}': {error}; delete it and give the command again") from error
 
 
-def measured(result: dict[str, Any]) -> Score:
+def measured(result: dict[str, Any]) -> RunScore:
     """Return the score by what was measured.
 
     The final comparison's ratio is to the best baseline, and that one's ratio to the best single device was measured at
@@ -86,10 +101,10 @@ def measured(result: dict[str, Any]) -> Score:
     against = next(baseline for baseline in result["baselines"] if baseline["name"] == verdict["against"])
     found = None if verdict["ratio"] is None else verdict["ratio"] * against["ratio"]
     kept = against["ratio"] if found is None or verdict["status"] != FASTER else found
-    return Score(latency, kept, found, noise_free=False)
+    return RunScore(latency, kept, found, noise_free=False)
 
 
-def _without_noise(run: Finished, score: Score) -> Score:
+def _without_noise(run: Finished, score: RunScore) -> RunScore:
     """Return `score` with the answer's latency by what the backend answers from, as it is where it measures."""
     plugin = registry.load("backends", run.config.search.backend)
     if not (getattr(plugin.factory, "simulated", False) and hasattr(plugin.factory, "costs")):
@@ -106,7 +121,7 @@ def _without_noise(run: Finished, score: Score) -> Score:
     single_ms = min(_latency_ms(run, backend, device_of) for device_of in alone)
     found_ms = _found_ms(run, backend)
     found = None if found_ms is None else found_ms / single_ms
-    return Score(best_ms, best_ms / single_ms, found, noise_free=True)
+    return RunScore(best_ms, best_ms / single_ms, found, noise_free=True)
 
 
 def _works(result: dict[str, Any], device: str) -> bool:

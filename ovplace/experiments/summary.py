@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from math import sqrt
 from numbers import Real
@@ -11,24 +12,39 @@ from typing import Any
 import numpy as np
 
 from ovplace.core.statistics import ratio_interval
-from ovplace.experiments.plan import Run
-from ovplace.experiments.progress import State
-from ovplace.experiments.score import FASTER
-from ovplace.experiments.variants import FULL
+from ovplace.experiments.cell_state import CellState
+from ovplace.experiments.grid import Cell
+from ovplace.experiments.score import FASTER, RunScore
 
 Data = dict[str, Any]
 
 
-def cells(states: Sequence[State]) -> list[Data]:
+@dataclass(frozen=True)
+class ScoredRun:
+    """A finished run.
+
+    Attributes:
+        score: what it came to.
+        result: what `result.json` holds.
+    """
+
+    score: RunScore
+    result: Data
+
+
+State = CellState[ScoredRun]
+
+
+def rows(states: Sequence[State]) -> list[Data]:
     """Return one row for each model, machine and variant, as plain data.
 
     Args:
-        states: of all runs, those of a model and machine beside each other.
+        states: of all runs, those of a model and machine next to each other, the variant that changes nothing first.
     """
     return [
-        cell
-        for _, group in groupby(states, key=lambda state: (state.run.model, state.run.machine))
-        for cell in _comparison(list(group))
+        row
+        for _, group in groupby(states, key=lambda state: (state.cell.model, state.cell.machine))
+        for row in _comparison(list(group))
     ]
 
 
@@ -36,51 +52,56 @@ def _comparison(states: Sequence[State]) -> list[Data]:
     """Return the rows of one model on one machine."""
     by_variant: dict[str, list[State]] = {}
     for state in states:
-        by_variant.setdefault(state.run.variant, []).append(state)
-    full = _by_seed(by_variant[FULL])
-    return [_cell(of, full) for of in by_variant.values()]
+        by_variant.setdefault(state.cell.variant, []).append(state)
+    full = next(iter(by_variant.values()))
+    return [_row(of, full) for of in by_variant.values()]
 
 
 def _by_seed(states: Sequence[State]) -> dict[int, float]:
-    return {state.run.seed: state.score.to_single for state in states if state.score}
+    return {state.cell.seed: state.outcome.score.to_single for state in states if state.outcome}
 
 
-def _cell(states: Sequence[State], full: Mapping[int, float]) -> Data:
-    run = states[0].run
-    done = [(state.score, state.result) for state in states if state.score and state.result]
-    scores, results = [score for score, _ in done], [result for _, result in done]
-    own = _by_seed(states)
-    paired = sorted(own.keys() & full.keys())
+def _row(states: Sequence[State], full: Sequence[State]) -> Data:
+    cell = states[0].cell
+    done = [state.outcome for state in states if state.outcome]
+    scores, results = [run.score for run in done], [run.result for run in done]
+    own, base = _by_seed(states), _by_seed(full)
+    paired = sorted(own.keys() & base.keys())
     return {
-        "model": run.model,
-        "machine": run.machine,
-        "where": where(run, results),
-        "variant": run.variant,
+        "model": cell.model,
+        "machine": cell.machine,
+        "where": machine_title(cell, results),
+        "variant": cell.variant,
         "runs": len(states),
         "finished": len(done),
         "failed": sum(bool(state.error) for state in states),
         "faster": sum(result["verdict"]["status"] == FASTER for result in results),
         "noise_free": all(score.noise_free for score in scores) if scores else None,
         "latency_ms": mean([score.latency_ms for score in scores]),
-        "to_full": None if run.variant == FULL else ratio([(own[seed], full[seed]) for seed in paired]),
+        "to_full": None if states is full else ratio([(own[seed], base[seed]) for seed in paired]),
         "to_single": ratio([(score.to_single, 1.0) for score in scores]),
         "found_to_single": ratio([(s.found_to_single, 1.0) for s in scores if s.found_to_single is not None]),
         "measured": _average([result["search"]["measured"] for result in results]),
-        "info": info(results),
+        "info": placer_info(results),
     }
 
 
-def where(run: Run, results: Sequence[Data]) -> str:
-    """Return the machine as people must see it: what is simulated or emulated is called that."""
-    if run.simulated:
-        return f"{run.machine} (simulated)"
+def machine_title(cell: Cell, results: Sequence[Data]) -> str:
+    """Return the machine's name with what is simulated or emulated called that.
+
+    Args:
+        cell: a run on the machine.
+        results: of its runs that are finished; they name real devices.
+    """
+    if cell.simulated:
+        return f"{cell.machine} (simulated)"
     devices = results[0]["devices"] if results else []
     listed = ", ".join(f"{device['name']} (emulated)" if device["emulated"] else device["name"] for device in devices)
-    return f"{run.machine}: {listed}" if listed else run.machine
+    return f"{cell.machine}: {listed}" if listed else cell.machine
 
 
-def info(results: Sequence[Data]) -> dict[str, float]:
-    """Return the mean of each number that the placer tells of itself."""
+def placer_info(results: Sequence[Data]) -> dict[str, float]:
+    """Return the mean of each number that the placer reports of itself."""
     found: dict[str, list[float]] = {}
     for result in results:
         for key, value in (result["search"].get("placer_info") or {}).items():
@@ -101,7 +122,7 @@ def mean(values: Sequence[float]) -> Data | None:
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> Data | None:
-    """Return the geometric mean of the pairs' ratios with Student's 95 % interval; of few pairs as `mean`."""
+    """Return the geometric mean of the pairs' ratios with Student's 95 % interval; of fewer than two as `mean`."""
     if len(pairs) < 2:
         return mean([a / b for a, b in pairs])
     found = ratio_interval([np.array([a]) for a, _ in pairs], [np.array([b]) for _, b in pairs])

@@ -1,4 +1,4 @@
-"""The variants of an ablation: named changes of a base, and all combinations of a grid."""
+"""Variants: named changes of a base, and all combinations of several settings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ovplace.config.toml import Tables, merge, value_text
 from ovplace.errors import ConfigError
 
 FULL = "full"
-"""The variant that changes nothing."""
+"""Name of the variant that changes nothing, where the file gives no other."""
 
 GIVEN = ("search.model", "search.seed", "backend.machine")
-"""What `[ablation]` sets, and no variant."""
+"""Settings that `[ablation]` gives, and no variant may."""
 
 _PLUGINS = ("placer", "coarsener", "backend")
 
@@ -25,38 +25,45 @@ class Variant:
     """A variant.
 
     Attributes:
-        name: what tables call it.
-        settings: what it changes of the base, as the sections of a run's configuration.
+        name: name in tables.
+        settings: changes of the base, as sections of a run's configuration.
     """
 
     name: str
     settings: Tables
 
 
-def variants(named: Mapping[str, Any], grid: Mapping[str, Any]) -> tuple[list[Variant], list[Variant]]:
-    """Return the named variants, `full` first, and those of the grid.
+def variants(
+    named: Mapping[str, Any], grid: Mapping[str, Any], base: str = FULL
+) -> tuple[list[Variant], list[Variant]]:
+    """Return the named variants, the base itself first, and those of the grid.
 
     Args:
         named: `[variants]`, name -> section -> key -> value.
         grid: `[grid]`, section -> key -> list of values.
+        base: name of the variant that changes nothing.
 
     Raises:
         ConfigError: a table is not of that form; the text names the place.
     """
-    if FULL in named:
-        raise ConfigError(f"'variants.{FULL}' is the base itself; give the variant another name")
+    if base in named:
+        raise ConfigError(f"'variants.{base}' is the base itself; give the variant another name")
     found = [Variant(name, settings(table, f"variants.{name}")) for name, table in named.items()]
     empty = next((variant.name for variant in found if not variant.settings), None)
     if empty is not None:
         raise ConfigError(f"'variants.{empty}' sets nothing; write section.key = value, such as search.budget = 20")
-    return [Variant(FULL, {}), *found], list(_combinations(settings(grid, "grid")))
+    return [Variant(base, {}), *found], list(_combinations(settings(grid, "grid")))
 
 
 def settings(table: object, place: str) -> Tables:
     """Return a table of `section.key = value`, checked.
 
+    Args:
+        table: what the file holds.
+        place: its place in the file, for error texts.
+
     Raises:
-        ConfigError: it is something else, or sets what `[ablation]` sets.
+        ConfigError: it is something else, or has a setting of `[ablation]`.
     """
     if not isinstance(table, Mapping):
         raise ConfigError(f"'{place}' must be a table of section.key = value, got '{table}'")
@@ -70,7 +77,12 @@ def settings(table: object, place: str) -> Tables:
 
 
 def over(base: Tables, changed: Tables) -> Tables:
-    """Return `changed` put over `base`; where it names another plug-in, the settings of the base's are left out."""
+    """Return `changed` put over `base`.
+
+    Args:
+        base: sections of a run's configuration.
+        changed: sections put over them; where they name another plug-in, the settings of the base's are left out.
+    """
     old, new = base.get("search", {}), changed.get("search", {})
     others = [role for role in _PLUGINS if role in new and new[role] != old.get(role)]
     return merge({section: keys for section, keys in base.items() if section not in others}, changed)
@@ -88,11 +100,11 @@ def _combinations(grid: Tables) -> Iterator[Variant]:
         named = []
         for (section, key, _), value in zip(axes, choice, strict=True):
             changed.setdefault(section, {})[key] = value
-            named.append(f"{key if shared[key] == 1 else f'{section}.{key}'}={_said(value)}")
+            named.append(f"{key if shared[key] == 1 else f'{section}.{key}'}={_value_name(value)}")
         yield Variant(" ".join(named), changed)
 
 
-def _said(value: object) -> str:
+def _value_name(value: object) -> str:
     if isinstance(value, list):
-        return "+".join(map(_said, value))
+        return "+".join(map(_value_name, value))
     return value if isinstance(value, str) else value_text(value)

@@ -7,8 +7,8 @@ import openvino as ov
 import pytest
 
 from ovplace import zoo
-from ovplace.experiments.plan import plan
-from ovplace.experiments.run import ablate
+from ovplace.experiments.ablation import ablate
+from ovplace.experiments.grid import read_grid
 
 CONFIG = """
 [ablation]
@@ -56,7 +56,7 @@ def case(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def finished(case, tmp_path_factory):
-    """Return the plan of the quick ablation, run, its data, and what was told."""
+    """Return the grid of the quick ablation, run, its data, and the events."""
     told = []
-    ablation = plan(case.file, tmp_path_factory.mktemp("out"))
+    ablation = read_grid(case.file, tmp_path_factory.mktemp("out"))
     return ablation, ablate(ablation, 2, told.append), told

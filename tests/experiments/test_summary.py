@@ -7,25 +7,26 @@ import pytest
 from scipy import stats
 
 from ovplace.config.schema import RunConfig
+from ovplace.experiments.cell_state import CellState
+from ovplace.experiments.grid import Cell
 from ovplace.experiments.markdown import HEADER, failures, markdown, tables
-from ovplace.experiments.plan import Run
-from ovplace.experiments.progress import State
-from ovplace.experiments.score import Score, measured
-from ovplace.experiments.summary import cells, mean, ratio
+from ovplace.experiments.score import RunScore, measured
+from ovplace.experiments.summary import ScoredRun, mean, ratio, rows
 
 SINGLE_MS = 10.0
 
 
 def state(variant, seed, latency_ms=None, error="", simulated=True, info=None):
-    run = Run(variant, "net", "box", seed, Path("x"), RunConfig(), simulated)
+    cell = Cell(variant, "net", "box", seed, Path("x"), RunConfig(), simulated)
     if latency_ms is None:
-        return State(run, error=error)
+        return CellState(cell, error=error)
     result = {
         "verdict": {"status": "faster" if latency_ms < SINGLE_MS else "same"},
         "search": {"measured": 10 + seed, **({"placer_info": info} if info else {})},
         "devices": [{"name": "GPU", "emulated": True}, {"name": "CPU", "emulated": False}],
     }
-    return State(run, Score(latency_ms, latency_ms / SINGLE_MS, latency_ms / 5, noise_free=simulated), result)
+    score = RunScore(latency_ms, latency_ms / SINGLE_MS, latency_ms / 5, noise_free=simulated)
+    return CellState(cell, ScoredRun(score, result))
 
 
 def test_a_mean_is_students():
@@ -51,7 +52,7 @@ def test_variants_are_compared_by_seed():
     """Seeds that one side lacks do not count: with them, the ratio would be another one."""
     full = [state("full", 0, 4.0), state("full", 1, 8.0), state("full", 2)]
     other = [state("other", 0), state("other", 1, 9.0), state("other", 2, 100.0)]
-    first, second = cells([*full, *other])
+    first, second = rows([*full, *other])
     assert first["to_full"] is None
     assert second["to_full"] == {"value": pytest.approx(9 / 8), "ci95": None}
     assert second["to_single"]["value"] == pytest.approx(np.sqrt(0.9 * 10.0))
@@ -66,40 +67,40 @@ def test_constant_ratios_have_no_width():
         for name, factor in (("full", 1), ("half", 0.5))
         for seed, ms in enumerate((4, 7, 9))
     ]
-    found = cells(states)[1]["to_full"]
+    found = rows(states)[1]["to_full"]
     assert found["value"] == pytest.approx(0.5)
     assert found["ci95"] == [found["value"]] * 2
 
 
 def test_what_the_placer_says_is_averaged():
     with_info = [state("full", 0, 4.0, info={"groups": 10, "updates": 3}), state("full", 1, 4.0, info={"groups": 13})]
-    (cell,) = cells(with_info)
+    (cell,) = rows(with_info)
     assert cell["info"] == {"groups": 11.5, "updates": 3.0}
     assert row(cell)["groups"] == "11.5"
-    (without,) = cells([state("full", 0, 4.0)])
+    (without,) = rows([state("full", 0, 4.0)])
     assert row(without)["groups"] == "-"
 
 
 def row(cell):
-    ((_, rows),) = tables([cell])
-    return dict(zip(HEADER, rows[0], strict=True))
+    ((_, lines),) = tables([cell])
+    return dict(zip(HEADER, lines[0], strict=True))
 
 
 def test_simulated_and_emulated_are_called_that():
-    ((title, _),) = tables(cells([state("full", 0, 4.0)]))
+    ((title, _),) = tables(rows([state("full", 0, 4.0)]))
     assert title == "net on box (simulated)"
-    ((title, _),) = tables(cells([state("full", 0, 4.0, simulated=False)]))
+    ((title, _),) = tables(rows([state("full", 0, 4.0, simulated=False)]))
     assert title == "net on box: GPU (emulated), CPU"
 
 
 def test_the_page_shows_failures_and_what_is_open():
     states = [state("full", 0, 4.0), state("full", 1), state("other", 0, error="no | memory"), state("other", 1)]
     runs = [
-        {"variant": s.run.variant, "model": "net", "machine": "box", "seed": s.run.seed, "error": s.error}
-        | {"status": "finished" if s.score else "failed" if s.error else "open"}
+        {"variant": s.cell.variant, "model": "net", "machine": "box", "seed": s.cell.seed, "error": s.error}
+        | {"status": "finished" if s.outcome else "failed" if s.error else "open"}
         for s in states
     ]
-    data = {"name": "x", "cells": cells(states), "runs": runs}
+    data = {"name": "x", "cells": rows(states), "runs": runs}
     assert list(failures(data)) == ["other, net, box, seed 0: no | memory"]
     page = markdown(data)
     assert "| full | 1/2 | 4.000 | - | 0.400 | 0.800 | 1/1 | 10 | - |" in page
@@ -114,8 +115,8 @@ def test_measured_ratios_go_through_the_best_baseline():
         "verdict": {"status": "faster", "ratio": 0.5, "against": "HETERO:GPU,CPU (automatic)"},
         "baselines": [{"name": "CPU", "ratio": 1.0}, {"name": "HETERO:GPU,CPU (automatic)", "ratio": 0.8}],
     }
-    assert measured(result) == Score(3.0, 0.4, 0.4, noise_free=False)
+    assert measured(result) == RunScore(3.0, 0.4, 0.4, noise_free=False)
     kept = result | {"verdict": result["verdict"] | {"status": "same", "ratio": 1.5}}
-    assert measured(kept) == Score(3.0, 0.8, pytest.approx(1.2), noise_free=False)
+    assert measured(kept) == RunScore(3.0, 0.8, pytest.approx(1.2), noise_free=False)
     alone = result | {"verdict": {"status": "baseline", "ratio": None, "against": "CPU"}}
-    assert measured(alone) == Score(3.0, 1.0, None, noise_free=False)
+    assert measured(alone) == RunScore(3.0, 1.0, None, noise_free=False)

@@ -12,11 +12,11 @@ import pytest
 
 from ovplace.config import toml
 from ovplace.errors import InterruptedRunError, UsageError
-from ovplace.experiments import model, score
-from ovplace.experiments.execute import _explained
-from ovplace.experiments.plan import plan
-from ovplace.experiments.progress import state
-from ovplace.experiments.run import ablate, table
+from ovplace.experiments import models, score
+from ovplace.experiments.ablation import SEARCH, ablate, table
+from ovplace.experiments.cell_state import read_state
+from ovplace.experiments.execute import error_text
+from ovplace.experiments.grid import read_grid
 from ovplace.search.completed_run import open_finished
 from ovplace.search.run import run as search
 
@@ -26,7 +26,7 @@ def copied(finished, case, tmp_path, *changes):
     import shutil
 
     shutil.copytree(finished[0].out, tmp_path / "out")
-    return plan(case.write(tmp_path, *changes), tmp_path / "out")
+    return read_grid(case.write(tmp_path, *changes), tmp_path / "out")
 
 
 def test_all_runs_are_made_and_compared(finished):
@@ -54,15 +54,15 @@ def test_finished_runs_are_not_run_again(finished):
 
 def test_a_run_is_what_optimize_makes(finished, tmp_path):
     """The same configuration, run in this process: same answer, so neither processes nor --jobs matter."""
-    run = finished[0].runs[1]
+    run = finished[0].cells[1]
     alone = search(run.config, tmp_path / "alone")
-    result = state(run).result
+    result = read_state(run, SEARCH).outcome.result
     for part in ("verdict", "best", "baselines"):
         assert alone[part] == result[part]
 
 
 def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
-    run = plan(case.file, tmp_path, ["backend.noise=0", "search.placer=local_search"]).runs[0]
+    run = read_grid(case.file, tmp_path, ["backend.noise=0", "search.placer=local_search"]).cells[0]
     result = search(run.config, run.folder)
     found = score.score(run.folder)
     assert found.noise_free
@@ -76,7 +76,7 @@ def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
 
 
 def test_a_part_is_run_now_and_the_rest_later(case, tmp_path):
-    ablation = plan(case.file, tmp_path / "out")
+    ablation = read_grid(case.file, tmp_path / "out")
     part = ablate(ablation, 1, only="cuts/*/3")
     assert [(run["variant"], run["seed"]) for run in part["runs"] if run["status"] == "finished"] == [("cuts", 3)]
     assert [run["status"] for run in part["runs"]].count("open") == 3
@@ -118,7 +118,7 @@ def test_a_run_with_other_settings_is_not_taken_for_this_one(finished, case, tmp
 
 
 def test_stopping_keeps_what_is_done(case, tmp_path):
-    ablation = plan(
+    ablation = read_grid(
         case.write(tmp_path, ("[variants]", "[variants]\nalone.search.placer = 'single_device'")), tmp_path / "out"
     )
 
@@ -133,30 +133,30 @@ def test_stopping_keeps_what_is_done(case, tmp_path):
 
 
 def test_an_unfinished_or_damaged_folder_is_not_finished(finished, case, tmp_path):
-    runs = copied(finished, case, tmp_path).runs
+    runs = copied(finished, case, tmp_path).cells
     (runs[0].folder / score.FILE).write_text("{")
     (runs[1].folder / score.FILE).unlink()
     (runs[2].folder / "result.json").write_text("")
-    found = [state(run) for run in runs]
-    assert [of.score is not None for of in found] == [False, False, False, True]
+    found = [read_state(run, SEARCH) for run in runs]
+    assert [of.outcome is not None for of in found] == [False, False, False, True]
     assert "damaged" in found[0].error
     assert found[1].error == ""
     assert "damaged" in found[2].error
 
 
 def test_a_run_that_goes_on_is_not_finished_until_it_is_scored(finished, case, tmp_path):
-    run = copied(finished, case, tmp_path).runs[0]
+    run = copied(finished, case, tmp_path).cells[0]
     more = replace(run, config=replace(run.config, search=replace(run.config.search, budget=5)))
-    assert state(more).score is None
+    assert read_state(more, SEARCH).outcome is None
     ended(run.folder, more.config, killed=True)
-    assert state(more).score is None
-    assert state(run).score is None
+    assert read_state(more, SEARCH).outcome is None
+    assert read_state(run, SEARCH).outcome is None
 
 
 def ended(folder, config, killed):
     """Start the process of a run, and take its standard input away at once, as a killed parent would."""
-    order = {"folder": str(folder), "config": toml.dumps(config)}
-    with subprocess.Popen([sys.executable, "-m", "ovplace.experiments.__main__"], stdin=subprocess.PIPE) as process:
+    order = {"function": SEARCH.function, "options": {}, "folder": str(folder), "config": toml.dumps(config)}
+    with subprocess.Popen([sys.executable, "-m", "ovplace.experiments"], stdin=subprocess.PIPE) as process:
         process.stdin.write(json.dumps(order).encode() + b"\n")
         process.stdin.flush()
         while (folder / score.FILE).exists():
@@ -166,21 +166,21 @@ def ended(folder, config, killed):
 
 
 def test_how_a_process_ended():
-    assert _explained(0, "a warning") == ""
-    assert _explained(-9, "") == "the process was killed by SIGKILL; is there enough memory for so many --jobs?"
-    assert _explained(1, "a warning\nno such device\n") == "no such device"
-    assert _explained(1, "Traceback (most recent call last):\n  x\nKeyError: 'x'") == "internal error: KeyError: 'x'"
-    assert _explained(5, "") == "the process ended with exit code 5"
+    assert error_text(0, "a warning") == ""
+    assert error_text(-9, "") == "the process was killed by SIGKILL; is there enough memory for so many --jobs?"
+    assert error_text(1, "a warning\nno such device\n") == "no such device"
+    assert error_text(1, "Traceback (most recent call last):\n  x\nKeyError: 'x'") == "internal error: KeyError: 'x'"
+    assert error_text(5, "") == "the process ended with exit code 5"
 
 
 def test_recipes_are_built_once(tmp_path):
-    small = model.parse({"recipe": "mobilenet-v2", "height": 32, "width": 32, "multiplier": 0.25, "classes": 10})
-    assert model.build(small, tmp_path)
+    small = models.parse_model({"recipe": "mobilenet-v2", "height": 32, "width": 32, "multiplier": 0.25, "classes": 10})
+    assert models.build_model(small, tmp_path)
     file = small.file(tmp_path)
     assert file.with_suffix(".bin").exists()
     assert sorted(path.suffix for path in file.parent.iterdir()) == [".bin", ".xml"]
-    assert not model.build(small, tmp_path)
-    assert not model.build(model.parse(str(file)), tmp_path)
+    assert not models.build_model(small, tmp_path)
+    assert not models.build_model(models.parse_model(str(file)), tmp_path)
 
 
 def test_help_imports_nothing_heavy():

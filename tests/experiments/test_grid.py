@@ -7,19 +7,20 @@ from pathlib import Path
 import pytest
 
 from ovplace.errors import ConfigError, ModelError, UsageError
-from ovplace.experiments.labels import check_distinct, folder_name
-from ovplace.experiments.plan import CONFIGS, find, names, plan
+from ovplace.experiments.catalogue import CONFIGS, find, names
+from ovplace.experiments.folder_names import check_distinct, folder_name
+from ovplace.experiments.grid import read_grid
 from ovplace.experiments.variants import over, settings, variants
 from ovplace.plugins import registry
 from ovplace.shipped import shipped
 
 
 def test_each_variant_model_machine_and_seed_is_a_run(case, tmp_path):
-    ablation = plan(case.file, tmp_path)
+    ablation = read_grid(case.file, tmp_path)
     assert [variant.name for variant in ablation.variants] == ["full", "cuts"]
     wanted = {tmp_path / v / "small" / "i9-12900k+flex170" / s for v in ("full", "cuts") for s in "34"}
-    assert {run.folder for run in ablation.runs} == wanted
-    for run in ablation.runs:
+    assert {run.folder for run in ablation.cells} == wanted
+    for run in ablation.cells:
         assert run.config.search.seed == run.seed
         assert run.config.search.placer == {"full": "random", "cuts": "cut"}[run.variant]
         assert run.config.search.model == str(case.model)
@@ -30,30 +31,30 @@ def test_each_variant_model_machine_and_seed_is_a_run(case, tmp_path):
 
 def test_a_stopped_ablation_has_fewer_seeds_of_everything(case, tmp_path):
     file = case.write(tmp_path, ("i9-12900k+flex170", 'i9-12900k+flex170", "core-ultra'))
-    runs = plan(file, tmp_path).runs
+    runs = read_grid(file, tmp_path).cells
     assert [run.seed for run in runs] == [3] * 4 + [4] * 4
     assert [run.machine for run in runs[:4]] == ["i9-12900k+flex170"] * 2 + ["core-ultra"] * 2
 
 
 def test_here_is_real(case, tmp_path):
     file = case.write(tmp_path, ("i9-12900k+flex170", "here"), ("[base]", "[base]\nsearch.device = 'CPU'"))
-    ablation = plan(file, tmp_path)
-    assert {run.config.search.backend for run in ablation.runs} == {"openvino"}
-    assert not any(run.simulated for run in ablation.runs)
+    ablation = read_grid(file, tmp_path)
+    assert {run.config.search.backend for run in ablation.cells} == {"openvino"}
+    assert not any(run.simulated for run in ablation.cells)
 
 
 def test_recipes_and_shapes(case, tmp_path):
     models = f'"demo", {{recipe = "bert-base", tokens = 8}}, {{path = "{case.model}", shape = "[1,3,8,8]"}}'
-    ablation = plan(case.write(tmp_path, (f'"{case.model}"', models)), tmp_path)
+    ablation = read_grid(case.write(tmp_path, (f'"{case.model}"', models)), tmp_path)
     assert [model.label for model in ablation.models] == ["demo", "bert-base tokens=8", "small"]
-    files = {run.model: (run.config.search.model, run.config.search.shape) for run in ablation.runs}
+    files = {run.model: (run.config.search.model, run.config.search.shape) for run in ablation.cells}
     assert files["bert-base tokens=8"] == (str(tmp_path / "models/bert-base-tokens=8.xml"), "")
     assert files["small"] == (str(case.model), "[1,3,8,8]")
 
 
 def test_a_grid_is_all_combinations_but_its_base(case, tmp_path):
     grid = "[grid]\ncoarsener.target = [32, 64]\nsearch.budget = [4, 5]\n"  # 64 and 4 are the base, said or not
-    ablation = plan(case.write(tmp_path, ("[variants]", f"{grid}[variants]")), tmp_path)
+    ablation = read_grid(case.write(tmp_path, ("[variants]", f"{grid}[variants]")), tmp_path)
     assert [variant.name for variant in ablation.variants] == [
         "full",
         "cuts",
@@ -61,7 +62,7 @@ def test_a_grid_is_all_combinations_but_its_base(case, tmp_path):
         "target=32 budget=5",
         "target=64 budget=5",
     ]
-    run = next(run for run in ablation.runs if run.variant == "target=32 budget=5")
+    run = next(run for run in ablation.cells if run.variant == "target=32 budget=5")
     assert (run.config.coarsener["target"], run.config.search.budget) == (32, 5)
     assert run.folder.parts[-4] == "target=32-budget=5"
 
@@ -84,8 +85,8 @@ def test_another_plugin_starts_from_its_defaults():
 
 
 def test_set_changes_the_base_and_variants_win(case, tmp_path):
-    ablation = plan(case.file, tmp_path, ["search.budget=7", "search.placer=local_search"])
-    assert {(run.variant, run.config.search.placer, run.config.search.budget) for run in ablation.runs} == {
+    ablation = read_grid(case.file, tmp_path, ["search.budget=7", "search.placer=local_search"])
+    assert {(run.variant, run.config.search.placer, run.config.search.budget) for run in ablation.cells} == {
         ("full", "local_search", 7),
         ("cuts", "cut", 7),
     }
@@ -127,7 +128,7 @@ def test_set_changes_the_base_and_variants_win(case, tmp_path):
 )
 def test_what_is_refused(case, tmp_path, changes, error, said):
     with pytest.raises(error) as found:
-        plan(case.write(tmp_path, *changes), tmp_path / "out")
+        read_grid(case.write(tmp_path, *changes), tmp_path / "out")
     assert said in str(found.value)
     assert "\n" not in str(found.value)
     assert not (tmp_path / "out").exists()
@@ -145,7 +146,7 @@ def test_what_is_refused(case, tmp_path, changes, error, said):
 )
 def test_models_that_are_refused(case, tmp_path, model, error, said):
     with pytest.raises(error, match=said.replace("[", r"\[")):
-        plan(case.write(tmp_path, (f'"{case.model}"', model)), tmp_path / "out")
+        read_grid(case.write(tmp_path, (f'"{case.model}"', model)), tmp_path / "out")
 
 
 GRID = ("models", "machines", "seeds")
@@ -160,10 +161,10 @@ def test_ablations_that_come_with_ovplace_are_accepted(name, tmp_path, monkeypat
     wanted = {of["search"]["placer"] for of in tables_of if "placer" in of.get("search", {})}
     if not wanted <= set(registry.names("placers")):
         pytest.skip(f"needs {', '.join(wanted)}")
-    ablation = plan(find(name), tmp_path)
+    ablation = read_grid(find(name), tmp_path)
     assert ablation.variants[0].name == "full"
     assert len(ablation.variants) == 1 + len(tables["variants"])
-    assert len(ablation.runs) == len(ablation.variants) * prod(len(tables["ablation"][key]) for key in GRID)
+    assert len(ablation.cells) == len(ablation.variants) * prod(len(tables["ablation"][key]) for key in GRID)
 
 
 def test_files_are_found(case, tmp_path):
@@ -183,3 +184,19 @@ def test_folders_are_told_apart():
     for labels in (["a", "A"], ["a b", "a-b"], ["..."]):
         with pytest.raises(ConfigError):
             check_distinct("variant", labels)
+
+
+def test_pairs_of_model_and_machine_and_the_name_of_the_base(case, tmp_path):
+    changes = ("seeds = [3, 4]", 'seeds = [3]\nbase = "drawn"\nplaces = ["demo/core-*", "small/*"]')
+    models = (f'"{case.model}"', f'"demo", "{case.model}"')
+    machines = ('["i9-12900k+flex170"]', '["i9-12900k+flex170", "core-ultra"]')
+    grid = read_grid(case.write(tmp_path, changes, models, machines), tmp_path)
+    assert {(cell.model, cell.machine) for cell in grid.cells} == {
+        ("demo", "core-ultra"),
+        ("small", "i9-12900k+flex170"),
+        ("small", "core-ultra"),
+    }
+    assert [variant.name for variant in grid.variants] == ["drawn", "cuts"]
+    nothing = ("seeds = [3, 4]", 'seeds = [3]\nplaces = ["demo/*"]')
+    with pytest.raises(ConfigError, match=r"'demo/\*', which fits no model/machine; there are small/i9"):
+        read_grid(case.write(tmp_path, nothing), tmp_path)

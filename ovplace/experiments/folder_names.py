@@ -1,4 +1,4 @@
-"""Names that people give, as names of folders."""
+"""Names that users give, as names of folders."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections.abc import Iterable
 
 from ovplace.errors import ConfigError
 
-_STRANGE = re.compile(r"[^A-Za-z0-9._=+-]+")
+_NOT_PORTABLE = re.compile(r"[^A-Za-z0-9._=+-]+")
 
 
 def folder_name(label: str) -> str:
-    """Return `label` as a name that every file system takes; empty if nothing of it can be kept."""
-    return _STRANGE.sub("-", label).strip("-.")
+    """Return `label` as a name that every file system accepts; empty if nothing of it can be kept."""
+    return _NOT_PORTABLE.sub("-", label).strip("-.")
 
 
 def check_distinct(kind: str, labels: Iterable[str], reserved: Iterable[str] = ()) -> None:
-    """Check that each label has a folder of its own, also where file systems do not tell capitals.
+    """Check that each label has a folder of its own, also on file systems that ignore case.
+
+    Args:
+        kind: what the labels name, for the error text.
+        labels: names that users give.
+        reserved: folder names that are taken already.
 
     Raises:
         ConfigError: two share one, or a label gives none.

@@ -1,4 +1,4 @@
-"""The models of an ablation: files, or recipes that are built once."""
+"""The models of a grid: files, or recipes that are built once."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from ovplace import zoo
 from ovplace.config.toml import value_text
 from ovplace.errors import ConfigError, ModelError
-from ovplace.experiments.labels import folder_name
+from ovplace.experiments.folder_names import folder_name
 from ovplace.plugins.registry import fill
 
 FOLDER = "models"
-"""Where the recipes' models lie, beside the runs."""
+"""Folder of the models built from recipes, in the folder of the grid."""
 
 
 @dataclass(frozen=True)
-class Model:
-    """A model of an ablation.
+class GridModel:
+    """A model of a grid.
 
     Attributes:
-        label: what tables call it.
+        label: name in tables.
         path: its file; empty for a recipe.
         shape: static shapes in benchmark_app's syntax.
         recipe: name of a recipe of `ovplace models`; empty for a file.
@@ -36,12 +36,12 @@ class Model:
     options: Mapping[str, object] = field(default_factory=dict)
 
     def file(self, out: Path) -> Path:
-        """Return its file, which for a recipe is in the ablation's folder."""
+        """Return its file, which for a recipe is in `out`, the folder of the grid."""
         return out / FOLDER / f"{folder_name(self.label)}.xml" if self.recipe else Path(self.path)
 
 
-def parse(value: object) -> Model:
-    """Return the model that an item of `ablation.models` describes.
+def parse_model(value: object) -> GridModel:
+    """Return the model that an item of `models` describes.
 
     Args:
         value: a recipe's name, a path, `{recipe = "bert-base", tokens = 8}` or `{path = "x.onnx", shape = "[1,8]"}`.
@@ -63,27 +63,34 @@ def parse(value: object) -> Model:
     )
 
 
-def _recipe(name: str, options: Mapping[str, object]) -> Model:
+def _recipe(name: str, options: Mapping[str, object]) -> GridModel:
     fill(zoo.recipe(name).Config, dict(options), f"ablation.models: {name}")
-    said = [f"{key}={value if isinstance(value, str) else value_text(value)}" for key, value in options.items()]
-    return Model(" ".join([name, *said]), recipe=name, options=options)
+    options_text = [f"{key}={value if isinstance(value, str) else value_text(value)}" for key, value in options.items()]
+    return GridModel(" ".join([name, *options_text]), recipe=name, options=options)
 
 
 @dataclass(frozen=True)
-class _Opened:
+class _FileOptions:
     shape: str = ""
 
 
-def _file(path: str, table: dict[str, object]) -> Model:
+def _file(path: str, table: dict[str, object]) -> GridModel:
     if not Path(path).exists():
         raise ModelError(
             f"the model '{path}' does not exist; check the path, or name a recipe: {', '.join(zoo.names())}"
         )
-    return Model(Path(path).stem, path, shape=fill(_Opened, table, f"ablation.models: {path}").shape)
+    return GridModel(Path(path).stem, path, shape=fill(_FileOptions, table, f"ablation.models: {path}").shape)
 
 
-def build(model: Model, out: Path) -> bool:
-    """Build the model of a recipe as IR, unless it is there; return whether it had to be.
+def build_model(model: GridModel, out: Path) -> bool:
+    """Build the model of a recipe as IR, unless it is there.
+
+    Args:
+        model: what to build.
+        out: folder of the grid.
+
+    Returns:
+        Whether it had to be built.
 
     Raises:
         ModelError: it cannot be written.

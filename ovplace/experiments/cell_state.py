@@ -1,0 +1,67 @@
+"""The state of each cell of a grid, by what its folder holds."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic
+
+from ovplace.config import toml
+from ovplace.errors import ConfigError, StoreError
+from ovplace.experiments.grid import Cell
+from ovplace.experiments.task import Outcome, Task
+from ovplace.session.session import CONFIG
+
+ERROR = "error.txt"
+
+
+@dataclass(frozen=True)
+class CellState(Generic[Outcome]):
+    """A cell as its folder has it.
+
+    Attributes:
+        cell: the cell.
+        outcome: None if it is not finished.
+        error: why it failed the last time; empty if it did not.
+    """
+
+    cell: Cell
+    outcome: Outcome | None = None
+    error: str = ""
+
+
+def read_state(cell: Cell, task: Task[Outcome]) -> CellState[Outcome]:
+    """Return the state of a cell of a grid with this task."""
+    error = ""
+    with contextlib.suppress(OSError):
+        error = (cell.folder / ERROR).read_text(encoding="utf-8").strip()
+    try:
+        outcome = task.read(cell.folder)
+        if outcome is None:
+            return CellState(cell, error=error)
+        if toml.build(toml.read(cell.folder / CONFIG)) != cell.config:
+            return CellState(cell, error=error or "the folder holds a run with other settings")
+        return CellState(cell, outcome)
+    except (OSError, ValueError, ConfigError, StoreError) as damage:
+        return CellState(cell, error=error or f"the run folder is damaged: {damage}")
+
+
+def write_error(folder: Path, error: str) -> None:
+    """Leave the error of a failed cell in its folder, or remove that of an earlier attempt.
+
+    Args:
+        folder: of the cell.
+        error: why it failed; empty if it did not.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    try:
+        if error:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / ERROR).write_text(error + "\n", encoding="utf-8")
+        else:
+            (folder / ERROR).unlink(missing_ok=True)
+    except OSError as problem:
+        raise StoreError(f"cannot write '{folder}': {problem.strerror}; choose another folder with -o") from problem
