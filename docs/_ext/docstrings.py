@@ -1,4 +1,4 @@
-"""Lets docstrings be written plainly: single backticks are code, indented blocks of modules are shown as they are."""
+"""Docstrings written plainly: single backticks are code, and modules may hold indented blocks and tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)(?=(\w)?)")
 def plainly(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Turn the lines of a docstring into reStructuredText, in place."""
     if what == "module":
-        lines[:] = _with_literal_blocks(lines)
+        lines[:] = _with_tables(_with_literal_blocks(lines))
     else:
         lines[:] = _CODE.sub(lambda m: f"``{m[1]}``" + (r"\ " if m[2] else ""), "\n".join(lines)).split("\n")
 
@@ -25,6 +25,19 @@ def _with_literal_blocks(lines: list[str]) -> list[str]:
             text += ["::", ""]
         inside = line.startswith("    ") or (inside and not line)
         text.append(line)
+    return text
+
+
+def _with_tables(lines: list[str]) -> list[str]:
+    text: list[str] = []
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")] if line.startswith("|") else []
+        if cells and not set("".join(cells)) <= set("-"):
+            if not text or not text[-1].startswith("     "):
+                text += [".. list-table::", "   :header-rows: 1", ""]
+            text += [f"   {'*' if number == 0 else ' '} - {cell}" for number, cell in enumerate(cells)]
+        elif not cells:
+            text.append(line)
     return text
 
 
