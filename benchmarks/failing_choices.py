@@ -23,7 +23,7 @@ from ovplace.backends.simulate import Backend
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.milp.solver import solve_milp
+from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.graphs.op_graph import BoolArray, FloatArray
 from ovplace.seeds import generator
 
@@ -71,7 +71,7 @@ def drawn(place: Place, arm: Arm, source: Backend, seed: int, count: int) -> Boo
     """Return which operation fails on which device, `[N, D]`: whole groups of the search."""
     problem = problem_of(place, arm, source, seed)
     table = source.costs(problem.partition)
-    best = solve_milp(table, model="full", time_limit_s=20).device_of
+    best = best_certified(table, 20).device_of
     alone = latency_ms(table, table.uniform_choices())
     elsewhere = np.flatnonzero(best != int(np.argmin(alone)))
     rng = generator(seed, "benchmark", "failing")
@@ -87,8 +87,7 @@ def optimum_without(place: Place, fails: BoolArray) -> float:
     _, legal, table = model_of(place)
     forbidden = np.stack([fails[members].any(axis=0) for members in legal.members])
     allowed: CostTable = replace(table, group_ms=np.where(forbidden, np.inf, table.group_ms))
-    found = solve_milp(allowed, model="full", time_limit_s=60).device_of
-    return float(latency_ms(allowed, found[None])[0])
+    return best_certified(allowed, 60).value_ms
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ import numpy as np
 from calibration import MACHINE, Model, built
 
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import FULL, PAIRWISE, Certificate
+from ovplace.cost.solvers.certificate import PAIRWISE, Certificate
 from ovplace.cost.solvers.milp.solver import solve_milp
-from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.simulation.machine import Machine
 from ovplace.simulation.machine_file import load
 
@@ -40,15 +40,8 @@ def main() -> None:
 def row(machine: Machine, of: Model, time_limit_s: float) -> dict[str, object]:
     table = machine.table(of.graph, of.legal, of.name)
     singles = latency_ms(table, table.uniform_choices())
-    full = solve_milp(table, model=FULL, time_limit_s=time_limit_s)
-    solutions = [full]
-    if table.n_devices == 2:
-        solutions.append(solve_min_cut(table))
-    # What the solvers say is checked: each placement is evaluated anew, under the full model.
-    found = min(solutions, key=lambda solution: latency_ms(table, solution.device_of[None])[0])
-    nothing = np.zeros_like(table.latency_ms)
-    best_ms, alone_ms = float(latency_ms(table, found.device_of[None])[0]), float(singles.min())
-    bound_ms = max(solution.certificate.lower_bound_ms for solution in solutions)
+    found = best_certified(table, time_limit_s)
+    nothing, alone_ms = np.zeros_like(table.latency_ms), float(singles.min())
     free = solve_milp(
         replace(table, latency_ms=nothing, ms_per_byte=nothing), model=PAIRWISE, time_limit_s=time_limit_s
     )
@@ -61,15 +54,15 @@ def row(machine: Machine, of: Model, time_limit_s: float) -> dict[str, object]:
             name: round(ms, 4) if np.isfinite(ms) else None
             for name, ms in zip(machine.names, singles.tolist(), strict=True)
         },
-        "optimum_ms": round(best_ms, 4),
-        "no_placement_below_ms": round(bound_ms, 4),
-        "headroom": round(max(0.0, 1 - best_ms / alone_ms), 4),
+        "optimum_ms": round(found.value_ms, 4),
+        "no_placement_below_ms": round(found.lower_bound_ms, 4),
+        "headroom": round(max(0.0, 1 - found.value_ms / alone_ms), 4),
         "optimum_if_borders_were_free_ms": round(free.certificate.value_ms, 4),
         "groups_per_device": np.bincount(found.device_of, minlength=table.n_devices).tolist(),
         "submodels": len(of.legal.lift(found.device_of, machine.names).submodels(of.graph)),
         "hsdag_published_ms": published,
         "hsdag_published_gain": published and round(1 - published / alone_ms, 4),
-        "certificates": [described(solution.certificate) for solution in solutions],
+        "certificates": [described(solution.certificate) for solution in found.solutions],
     }
 
 

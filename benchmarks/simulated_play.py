@@ -24,8 +24,7 @@ from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.milp.solver import solve_milp
-from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.experiments.execute import ONE_THREAD
 from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.ir.legal.groups import legal_groups
@@ -130,11 +129,8 @@ def model_of(place: Place) -> tuple[OpGraph, Partition, CostTable]:
 def optimum(place: Place, time_limit_s: float = 60) -> tuple[float, float]:
     """Return the latency of the best placement of legal groups that the solvers find, and what none goes below."""
     _, _, table = model_of(place)
-    solutions = [solve_milp(table, model="full", time_limit_s=time_limit_s)]
-    if table.n_devices == 2:
-        solutions.append(solve_min_cut(table))
-    values = [float(latency_ms(table, solution.device_of[None])[0]) for solution in solutions]
-    return min(values), max(solution.certificate.lower_bound_ms for solution in solutions)
+    best = best_certified(table, time_limit_s)
+    return best.value_ms, best.lower_bound_ms
 
 
 def true_ms(place: Place, placements: Sequence[Placement]) -> FloatArray:

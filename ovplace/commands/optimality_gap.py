@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-
-import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.fit import Agreement, fit
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
-from ovplace.cost.solvers.local_descent import improved
-from ovplace.cost.solvers.milp.solver import solve_milp
-from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.cost.solvers.certificate import Certificate
+from ovplace.cost.solvers.portfolio import CertifiedBest, best_certified
 from ovplace.errors import DeviceError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.profiling.obtain import costs_of_run, stored_costs
@@ -27,29 +22,6 @@ from ovplace.session.session import open_session
 from ovplace.store.run_db import RunStore
 
 SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class Optimum:
-    """The best placement that is known under the full model, and what none can go below.
-
-    Attributes:
-        device_of: device of each group, `[G]`.
-        value_ms: its latency under the full model.
-        lower_bound_ms: the highest bound that a solver proved; minus infinity if none came so far.
-        found_by: the solver, or `the run`.
-        solutions: of each solver.
-    """
-
-    device_of: IntArray
-    value_ms: float
-    lower_bound_ms: float
-    found_by: str
-    solutions: tuple[Solution, ...]
-
-    def above_bound(self, value_ms: float) -> float:
-        """Return how far a value may be above the true optimum, as a fraction of it."""
-        return Certificate("", FULL, value_ms, self.lower_bound_ms, 0.0).gap
 
 
 def bound(folder: Path, time_limit_s: float, listener: Listener) -> Data:
@@ -82,7 +54,7 @@ def bound_of(run: Finished, time_limit_s: float, listener: Listener) -> Data:
     table = profiled if run.simulated else fitted.table
     listener(Progress("bound", 2, 3, f"solving, for at most {time_limit_s:.0f} s"))
     answer = run.device_of_groups(run.answer)
-    optimum = solve(table, time_limit_s, [*([] if answer is None else [answer]), *choices])
+    optimum = best_certified(table, time_limit_s, [*([] if answer is None else [answer]), *choices])
     listener(Progress("bound", 3, 3, "done"))
     return {
         "schema": SCHEMA,
@@ -102,31 +74,6 @@ def bound_of(run: Finished, time_limit_s: float, listener: Listener) -> Data:
     }
 
 
-def solve(table: CostTable, time_limit_s: float, known: Sequence[IntArray]) -> Optimum:
-    """Return the optimum of the full model, as near as the solvers come to it.
-
-    Args:
-        table: the costs.
-        time_limit_s: of the solver of the full model.
-        known: placements `[G]` that are there already; the optimum is no worse than the best of them.
-
-    Raises:
-        PlacementError: no placement fits into the devices' memory.
-    """
-    solutions = [solve_milp(table, model=FULL, time_limit_s=time_limit_s)]
-    if table.n_devices == 2:  # where memory is short, its bound holds all the same
-        solutions.append(solve_min_cut(table))
-    named = [
-        (s.certificate.solver, choice) for s in solutions for choice in (s.device_of, improved(table, s.device_of))
-    ]
-    named += [("the run", choice) for choice in known]
-    choices = np.stack([choice for _, choice in named])
-    values = np.where(table.fits(choices), latency_ms(table, choices), np.inf)
-    at = int(values.argmin())
-    bounds = [s.certificate.lower_bound_ms for s in solutions]
-    return Optimum(named[at][1], float(values[at]), max(bounds), named[at][0], tuple(solutions))
-
-
 def _costs(run: Finished, store: RunStore, listener: Listener) -> tuple[CostTable, bool]:
     """Return the costs of a run's groups, and whether they had to be found out now; then they are kept for later."""
     stored = stored_costs(store)
@@ -144,7 +91,7 @@ def _costs(run: Finished, store: RunStore, listener: Listener) -> tuple[CostTabl
         session.pool.close()
 
 
-def _best(run: Finished, table: CostTable, answer: IntArray | None, optimum: Optimum) -> Data:
+def _best(run: Finished, table: CostTable, answer: IntArray | None, optimum: CertifiedBest) -> Data:
     best = run.result["best"]
     value = None if answer is None else float(latency_ms(table, answer[None])[0])
     return {
@@ -153,17 +100,17 @@ def _best(run: Finished, table: CostTable, answer: IntArray | None, optimum: Opt
         "latency_ms": best["latency_ms"],
         "model_ms": value,
         "above_optimum": None if value is None else value / optimum.value_ms - 1,
-        "above_bound": None if value is None else _finite(optimum.above_bound(value)),
+        "above_bound": None if value is None else _finite(optimum.gap_of(value)),
     }
 
 
-def _optimum(run: Finished, optimum: Optimum) -> Data:
+def _optimum(run: Finished, optimum: CertifiedBest) -> Data:
     placement = run.partition.lift(optimum.device_of, run.devices)
     return {
         "model_ms": optimum.value_ms,
         "lower_bound_ms": _finite(optimum.lower_bound_ms),
-        "gap": _finite(optimum.above_bound(optimum.value_ms)),
-        "found_by": optimum.found_by,
+        "gap": _finite(optimum.gap_of(optimum.value_ms)),
+        "found_by": optimum.found_by or "the run",
         "ops_per_device": placement.ops_per_device(),
         "submodels": placement.submodels(run.graph),
         "placement": placement.to_names(run.graph),

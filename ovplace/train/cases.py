@@ -7,16 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from ovplace import zoo
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import FULL
-from ovplace.cost.solvers.milp.solver import solve_milp
-from ovplace.cost.solvers.portfolio import best_known
+from ovplace.cost.solvers.portfolio import best_certified, best_known
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.ir.prepare.prepare import prepare
@@ -101,10 +97,10 @@ def cases(
 
 def _known_ms(costs: CostTable, solver_s: float) -> tuple[float, float]:
     """Return the latencies of the best placement that solvers find, and of the best single device."""
-    known = [best_known(costs)]
+    best = best_known(costs)
     if solver_s:
-        known.append(solve_milp(costs, model=FULL, time_limit_s=solver_s).device_of)
-    return float(latency_ms(costs, np.stack(known)).min()), float(latency_ms(costs, costs.uniform_choices()).min())
+        best = best_certified(costs, solver_s, [best]).device_of
+    return float(latency_ms(costs, best[None])[0]), float(latency_ms(costs, costs.uniform_choices()).min())
 
 
 def _read(graph: Graph) -> OpGraph:

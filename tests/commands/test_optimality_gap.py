@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from ovplace.commands import optimality_gap as module
-from ovplace.commands.optimality_gap import bound_of, solve
+from ovplace.commands.optimality_gap import bound_of
 from ovplace.core.measurement import Measurement
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers import portfolio
 from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
 from ovplace.errors import DeviceError, PlacementError, StoreError
 from ovplace.search.completed_run import Finished, observed, open_finished
@@ -26,7 +27,7 @@ from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.testing import fake_backend
 from ovplace.testing.graphs import costs, layered, problem
-from ovplace.testing.optimum import every_choice, optimum
+from ovplace.testing.optimum import optimum
 from ovplace.testing.sessions import OPS, DirectPool, session
 
 GROUPS = Partition(np.arange(OPS) // 2)
@@ -106,31 +107,12 @@ def test_without_measurements_the_model_stands_as_it_was_profiled(tmp_path):
     assert data["optimum"]["model_ms"] == pytest.approx(optimum(table(), latency_ms))
 
 
-def test_a_solver_that_finds_nothing_good_is_seen(monkeypatch):
-    """The best placement that is known stands, and the gap tells that nothing is proven."""
-
-    def lazy(of, **_):
-        certificate = Certificate("lazy", FULL, 1e6, 0.01, 0.0)
-        return Solution(np.zeros(of.n_groups, dtype=np.int64), certificate)
-
-    truth = table()
-    monkeypatch.setattr(module, "solve_milp", lazy)
-    monkeypatch.setattr(module, "solve_min_cut", lazy)
-    monkeypatch.setattr(module, "improved", lambda _, choice: choice)
-    choices = every_choice(truth)
-    best = choices[latency_ms(truth, choices).argmin()]
-    found = solve(truth, 1.0, [best])
-    assert found.found_by == "the run"
-    assert found.value_ms == pytest.approx(optimum(truth, latency_ms))
-    assert found.value_ms / found.lower_bound_ms > 10
-
-
 def test_a_solver_without_time_proves_nothing(tmp_path, monkeypatch):
     def hasty(of, **_):
         return Solution(np.zeros(of.n_groups, dtype=np.int64), Certificate("hasty", FULL, 9.0, -np.inf, 0.0))
 
-    monkeypatch.setattr(module, "solve_milp", hasty)
-    monkeypatch.setattr(module, "solve_min_cut", hasty)
+    monkeypatch.setattr(portfolio, "solve_milp", hasty)
+    monkeypatch.setattr(portfolio, "solve_min_cut", hasty)
     data = bound_of(finished(tmp_path, table(), table(), budget=4), 5.0, silent)
     assert data["optimum"]["gap"] is data["optimum"]["lower_bound_ms"] is data["best"]["above_bound"] is None
     json.dumps(data, allow_nan=False)
@@ -189,11 +171,3 @@ def test_a_damaged_run_is_one_line(tmp_path):
 def test_there_is_no_folder(tmp_path):
     with pytest.raises(PlacementError, match="there is no run folder"):
         open_finished(tmp_path / "nothing")
-
-
-def test_what_does_not_fit_into_memory_is_no_optimum():
-    truth = replace(table(), group_bytes=np.ones(OPS // 2), memory_bytes=np.array([2.0, 4.0]))
-    everywhere = [np.zeros(OPS // 2, dtype=np.int64), np.ones(OPS // 2, dtype=np.int64)]
-    found = solve(truth, 10.0, everywhere)
-    assert found.value_ms == pytest.approx(optimum(truth, latency_ms))
-    assert truth.fits(found.device_of[None]).all()

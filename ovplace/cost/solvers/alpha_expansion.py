@@ -22,7 +22,7 @@ _Terms = tuple[IntArray, IntArray, FloatArray]
 """First group, second group, and costs where neither moves, the second, the first, both, `[4, K]`."""
 
 
-def expanded(table: CostTable) -> IntArray:
+def alpha_expansion(table: CostTable) -> IntArray:
     """Return a placement `[G]` that moving any set of groups to one device does not improve, as far as cuts can tell.
 
     Tensors with several readers count once for each reader within a cut, and moves that would share less than they

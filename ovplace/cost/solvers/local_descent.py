@@ -12,7 +12,7 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 _LEAST_GAIN = 1e-9
 
 
-def improved(table: CostTable, device_of: IntArray, steps: int = 100) -> IntArray:
+def local_descent(table: CostTable, device_of: IntArray, steps: int = 100) -> IntArray:
     """Return the placement `[G]` after moving single groups or whole submodels for as long as the full model falls.
 
     Args:

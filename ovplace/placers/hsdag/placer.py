@@ -13,7 +13,7 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.portfolio import best_known, candidates, or_alone
+from ovplace.cost.solvers.portfolio import best_known, best_of_with_uniform, candidates
 from ovplace.errors import UsageError
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.learning.checkpoint import seeded
@@ -263,7 +263,7 @@ class Trainer(Apprentice):
 
     def place(self, problem: Problem) -> IntArray:
         """Return the likeliest device of each group, one forward pass; or the best single device, if it costs less."""
-        return or_alone(costs_of(problem), [likeliest(self.network, *_seen(problem, self._config))])
+        return best_of_with_uniform(costs_of(problem), [likeliest(self.network, *_seen(problem, self._config))])
 
     def _lesson(self, problem: Problem) -> Lesson:
         if problem not in self._lessons:

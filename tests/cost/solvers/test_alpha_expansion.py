@@ -9,8 +9,8 @@ import pytest
 
 import ovplace.cost.solvers.alpha_expansion as module
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.solvers.alpha_expansion import expanded
-from ovplace.cost.solvers.local_descent import improved
+from ovplace.cost.solvers.alpha_expansion import alpha_expansion
+from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.min_cut import solve_min_cut
 from ovplace.seeds import generator
 from ovplace.testing.graphs import costs, layered, problem
@@ -34,7 +34,7 @@ def value(table, choice):
 def excess():
     """How far above the optimum each instance ends."""
     tables = [instance(seed) for seed in SEEDS]
-    return np.array([value(table, expanded(table)) / optimum(table, pairwise_ms) - 1 for table in tables])
+    return np.array([value(table, alpha_expansion(table)) / optimum(table, pairwise_ms) - 1 for table in tables])
 
 
 def test_most_optima_are_found_and_none_is_missed_by_much():
@@ -59,7 +59,7 @@ def test_two_devices_are_solved_exactly_where_tensors_have_one_reader():
     for seed in SEEDS:
         table = instance(seed, n_devices=2)
         if len(table.traffic.readers) == len(table.traffic.source):
-            assert value(table, expanded(table)) == pytest.approx(solve_min_cut(table).certificate.value_ms)
+            assert value(table, alpha_expansion(table)) == pytest.approx(solve_min_cut(table).certificate.value_ms)
 
 
 def test_memory_is_kept():
@@ -67,11 +67,11 @@ def test_memory_is_kept():
         table = instance(seed)
         half = replace(table, memory_bytes=np.array([0.5, np.inf, np.inf]) * table.group_bytes.sum())
         if np.isfinite(table.group_ms[:, 1:]).any(axis=1).all():
-            choice = improved(half, expanded(half))
+            choice = local_descent(half, alpha_expansion(half))
             assert half.fits(choice[None])[0]
             assert np.isfinite(latency_ms(half, choice[None])[0])
 
 
 def test_one_device_and_one_group():
-    assert expanded(costs(problem(layered(6, 1), 1), 1)).tolist() == [0] * 6
-    assert len(expanded(costs(problem(layered(1, 1), 3), 1))) == 1
+    assert alpha_expansion(costs(problem(layered(6, 1), 1), 1)).tolist() == [0] * 6
+    assert len(alpha_expansion(costs(problem(layered(1, 1), 3), 1))) == 1

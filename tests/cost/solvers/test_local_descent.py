@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.local_descent import improved, moves
+from ovplace.cost.solvers.local_descent import local_descent, moves
 from ovplace.seeds import generator
 from ovplace.testing.graphs import costs, layered, problem
 
@@ -28,4 +28,4 @@ def test_a_descent_that_passes_over_hopeless_moves_ends_where_one_that_looks_at_
     table = costs(problem(layered(n, seed), devices, seed), seed)
     table = replace(table, submodel_ms=table.submodel_ms * rng.choice([0.0, 1.0, 10.0]))
     start = rng.integers(devices, size=n)
-    np.testing.assert_array_equal(improved(table, start), descent(table, start))
+    np.testing.assert_array_equal(local_descent(table, start), descent(table, start))

@@ -1,34 +1,76 @@
 from __future__ import annotations
 
-from itertools import product
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.portfolio import best_known, or_alone
+from ovplace.cost.solvers import portfolio
+from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
+from ovplace.cost.solvers.portfolio import best_certified, best_known, best_of_with_uniform
+from ovplace.errors import PlacementError
 from ovplace.testing.graphs import costs, layered, problem
+from ovplace.testing.optimum import every_choice, optimum
 
 
 def value(table, choice):
     return float(latency_ms(table, choice[None])[0])
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_no_single_device_is_faster_and_no_placement_is_faster_than_the_optimum(seed):
-    of = problem(layered(7, seed=seed), n_devices=2)
-    every = np.array(list(product(range(2), repeat=of.n_groups)))
-    found = value(of.costs, best_known(of.costs))
-    assert latency_ms(of.costs, every).min() - 1e-12 <= found
-    assert found <= min(value(of.costs, of.uniform(device)) for device in range(2)) + 1e-12
+def test_no_single_device_is_faster_and_no_placement_is_faster_than_the_optimum():
+    for seed in range(5):
+        of = problem(layered(7, seed=seed), n_devices=2)
+        found = value(of.costs, best_known(of.costs))
+        assert optimum(of.costs, latency_ms) - 1e-12 <= found
+        assert found <= min(value(of.costs, of.uniform(device)) for device in range(2)) + 1e-12
 
 
 def test_a_choice_stays_unless_a_single_device_is_faster():
     of = problem(layered(8, seed=3), n_devices=2)
     dear = costs(of, submodel_ms=50.0)
     torn = np.arange(of.n_groups) % 2
-    alone = or_alone(dear, [torn])
+    alone = best_of_with_uniform(dear, [torn])
     assert len(set(alone.tolist())) == 1
     assert value(dear, alone) == min(value(dear, of.uniform(device)) for device in range(2))
     best = best_known(of.costs)
-    assert value(of.costs, or_alone(of.costs, [torn, best])) == value(of.costs, best)
+    assert value(of.costs, best_of_with_uniform(of.costs, [torn, best])) == value(of.costs, best)
+
+
+@pytest.mark.parametrize("n_devices", [2, 3])
+def test_what_is_certified_is_the_optimum_and_its_proof(n_devices):
+    table = problem(layered(8, seed=n_devices), n_devices).costs
+    found = best_certified(table, 20.0)
+    assert found.value_ms == value(table, found.device_of) == pytest.approx(optimum(table, latency_ms))
+    assert found.lower_bound_ms <= found.value_ms * (1 + 1e-9)
+    assert found.gap_of(found.value_ms) < 1e-6
+    assert [solution.certificate.solver for solution in found.solutions] == ["milp", "min_cut"][: 4 - n_devices]
+
+
+def test_a_given_placement_stands_where_the_solvers_find_nothing_better(monkeypatch):
+    def poor(table, **_):
+        return Solution(table.uniform(0), Certificate("poor", FULL, 1e6, 0.01, 0.0))
+
+    for name in ("solve_milp", "solve_min_cut"):
+        monkeypatch.setattr(portfolio, name, poor)
+    monkeypatch.setattr(portfolio, "local_descent", lambda _, choice: choice)
+    table = problem(layered(7, seed=3), n_devices=2).costs
+    choices = every_choice(table)
+    found = best_certified(table, 1.0, [choices[latency_ms(table, choices).argmin()]])
+    assert found.found_by == ""
+    assert found.value_ms == pytest.approx(optimum(table, latency_ms))
+    assert found.gap_of(found.value_ms) > 10
+
+
+def test_a_placement_that_does_not_fit_into_memory_is_never_best():
+    table = problem(layered(6, seed=3), n_devices=2).costs
+    table = replace(table, group_bytes=np.ones(6), memory_bytes=np.array([2.0, 4.0]))
+    found = best_certified(table, 10.0, table.uniform_choices())
+    assert found.value_ms == pytest.approx(optimum(table, latency_ms))
+    assert table.fits(found.device_of[None]).all()
+
+
+def test_a_model_too_large_for_memory_is_refused():
+    table = problem(layered(6, seed=1), n_devices=2).costs
+    with pytest.raises(PlacementError, match="memory"):
+        best_certified(replace(table, memory_bytes=0.1 * table.group_bytes.sum() * np.ones(2)), 1.0)

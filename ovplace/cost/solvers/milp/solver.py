@@ -17,7 +17,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers.certificate import FULL, PAIRWISE, Certificate, Solution
-from ovplace.cost.solvers.local_descent import improved
+from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.milp.forest_relaxation import Forest
 from ovplace.cost.solvers.milp.lazy_cuts import settle
 from ovplace.cost.solvers.milp.program import Answer, Program
@@ -111,7 +111,7 @@ def _minimise(search: _Search, deadline: float) -> None:
             break
         if relaxed and forest is not None:
             if not (relaxed := forest.cut(answer.values, _WORTH)):
-                search.offer(improved(table, answer.values[on].argmax(axis=1))[None])
+                search.offer(local_descent(table, answer.values[on].argmax(axis=1))[None])
         elif not _strengthened(search, program, forest, on, answer.values):
             break
 
@@ -123,7 +123,7 @@ def _strengthened(search: _Search, program: Program, forest: Forest | None, on: 
     before = program.n_rows
     _fit(program, search.table, on, device_of)
     if forest is not None:
-        search.offer(improved(search.table, device_of)[None])
+        search.offer(local_descent(search.table, device_of)[None])
         if not search.done and not forest.cut(values):
             settle(forest, values, device_of)
     return program.n_rows > before
