@@ -115,7 +115,15 @@ class Backend:
         return table
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
-        """Compile the candidates, check the outputs of those that are whole models, and time them in turns."""
+        """Compile the candidates, check the outputs of those that are whole models, and time them in turns.
+
+        Args:
+            candidates: placements on parts or on the whole model.
+            spec: warm-up, repeats, blocks.
+
+        Returns:
+            One measurement for each candidate, in their order.
+        """
         self._extract(candidates)
         ready = [self._ready(candidate) for candidate in candidates]
         samples: list[list[list[float]]] = [[] for _ in ready]

@@ -56,7 +56,13 @@ _alive: list[object] = []  # what the patched driver uses; not empty once enable
 
 
 def device(name: str = "GPU", base: str = "GPU", properties: Mapping[str, str] | None = None) -> Device:
-    """Return the emulated GPU, in f32 unless `properties` ask for another INFERENCE_PRECISION_HINT."""
+    """Return the emulated GPU, in f32 unless `properties` ask for another INFERENCE_PRECISION_HINT.
+
+    Args:
+        name: name in affinities.
+        base: the plugin's device name, such as `GPU` or `GPU.0`.
+        properties: device properties, which win over the precision.
+    """
     return Device(
         name,
         base,

@@ -31,6 +31,10 @@ _GET_INFO = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_uint, c.c_size_t, c.c_void_p, c
 def patch(loader: c.CDLL, name: bytes) -> list[object]:
     """Make the device of the loader's only platform a GPU called `name`.
 
+    Args:
+        loader: the OpenCL ICD loader, loaded into this process.
+        name: the device name that the plugin will see.
+
     Returns:
         What must stay alive as long as the process.
 

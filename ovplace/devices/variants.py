@@ -34,6 +34,10 @@ def register(core: ov.Core, devices: Sequence[Device]) -> None:
 
     May be called again with the same devices. Properties cannot be unset: a name means one thing in a Core.
 
+    Args:
+        core: the core that compiles the run's models.
+        devices: devices and variants of the run.
+
     Raises:
         DeviceError: the device is not on this machine, is not what it says it is (emulated or real), or its plugin
             refuses a property.
@@ -52,7 +56,12 @@ def register(core: ov.Core, devices: Sequence[Device]) -> None:
 
 
 def alias_name(name: str, suffix: str) -> str:
-    """Return the name of an alias of `name`; OpenVINO allows no dot in one, `GPU.1` becomes `GPU1_<suffix>`."""
+    """Return the name of an alias of `name`; OpenVINO allows no dot in one, `GPU.1` becomes `GPU1_<suffix>`.
+
+    Args:
+        name: a device name such as `CPU` or `GPU.1`.
+        suffix: text that tells the alias from others, such as `BF16`.
+    """
     return f"{name.replace('.', '')}_{suffix}"
 
 
@@ -87,6 +96,10 @@ def library(core: ov.Core, plugin: str) -> str:
     """Return the plugin's library, which OpenVINO completes to the platform's file name.
 
     Most plugins call their version by it: `openvino_intel_cpu_plugin`, or `openvino_arm_cpu_plugin` on ARM.
+
+    Args:
+        core: a core that knows the plugin.
+        plugin: a base device name such as `CPU`.
 
     Raises:
         RuntimeError: OpenVINO has no such plugin.

@@ -23,6 +23,10 @@ def apply(model: ov.Model, table: Mapping[str, str]) -> None:
 
     HETERO takes the map literally as soon as one operation has an affinity, and then insists on all of them.
 
+    Args:
+        model: the model, whose operations get the attribute `affinity` in their rt_info.
+        table: device name of every operation, by friendly name.
+
     Raises:
         PlacementError: an operation is not in the table.
     """
@@ -41,6 +45,17 @@ def compile_placed(core: ov.Core, model: ov.Model, table: Mapping[str, str]) -> 
     """Compile `model` with each operation on its device of the table.
 
     A placement on one device is compiled for that device alone: that is what a user would do without HETERO.
+
+    Args:
+        core: the OpenVINO core that compiles.
+        model: the prepared model; it stays unchanged.
+        table: device name of every operation, by friendly name.
+
+    Returns:
+        The compiled model.
+
+    Raises:
+        PlacementError: an operation is not in the table.
     """
     used = sorted(set(table.values()))
     if len(used) == 1:
@@ -51,7 +66,19 @@ def compile_placed(core: ov.Core, model: ov.Model, table: Mapping[str, str]) -> 
 
 
 def compile_placement(core: ov.Core, model: ov.Model, placement: Placement) -> ov.CompiledModel:
-    """Compile `model`, read as `op_names` numbers it, with `placement`."""
+    """Compile `model`, read as `op_names` numbers it, with `placement`.
+
+    Args:
+        core: the OpenVINO core that compiles.
+        model: the prepared model with N operations.
+        placement: the device of each operation, `[N]`.
+
+    Returns:
+        The compiled model.
+
+    Raises:
+        PlacementError: model and placement have different numbers of operations.
+    """
     names = op_names(model)
     if len(names) != len(placement.device_of):
         raise PlacementError(f"the placement has {len(placement.device_of)} operations, the model {len(names)}")
@@ -64,6 +91,9 @@ def submodel_chain(compiled: ov.CompiledModel) -> tuple[str, ...]:
 
     Read from the header of the exported blob: the property HETERO_NUMBER_OF_SUBMODELS can be wrong (a counter leaks
     from earlier compilations in the same process). The weights behind the header are not written.
+
+    Raises:
+        RuntimeError: a plugin cannot export, and the header was not written before it failed.
     """
     blob = _Header()
     try:
@@ -93,6 +123,10 @@ class _EnoughError(Exception):
 
 def check_chain(placement: Placement, chain: tuple[str, ...]) -> None:
     """Check that exactly the devices that were asked for run something.
+
+    Args:
+        placement: the placement that was asked for.
+        chain: the device of each submodel, from `submodel_chain`.
 
     Raises:
         PlacementError: the compiled model runs on other devices.

@@ -25,6 +25,13 @@ def random_inputs(model: ov.Model, seed: int) -> list[Array]:
 
     Floats are N(0, 1): the time of sin and its kin depends on the values. Integers feed embeddings, gathers and masks,
     so they are 0 or 1, which every table and every mask has; booleans are true, so that nothing is masked away.
+
+    Args:
+        model: a model with static inputs.
+        seed: root seed; each input has its own generator.
+
+    Returns:
+        One array for each input, in the model's order.
     """
     return [_random(port, generator(seed, "input", i)) for i, port in enumerate(model.inputs)]
 
@@ -48,6 +55,13 @@ def _random(port: ov.Output, rng: np.random.Generator) -> Array:
 
 def read_inputs(model: ov.Model, path: Path) -> list[Array]:
     """Return the arrays of an `.npz`, one an input, matched by tensor or operation name.
+
+    Args:
+        model: a model with static inputs.
+        path: the `.npz` file.
+
+    Returns:
+        One array for each input, in the model's order, of the input's element type.
 
     Raises:
         ModelError: the file cannot be read, or an array is missing or does not fit.
@@ -82,7 +96,12 @@ def _matching(port: ov.Output, arrays: dict[str, Array], path: Path) -> Array:
 
 
 def as_tensor(port: ov.Output, array: Array) -> ov.Tensor:
-    """Return `array` as a tensor of the port's element type."""
+    """Return `array` as a tensor of the port's element type.
+
+    Args:
+        port: the input that takes the tensor.
+        array: its values, bf16 as the upper 16 bits of f32.
+    """
     kind, shape = port.get_element_type(), tuple(port.get_shape())
     if kind == ov.Type.bf16:
         return ov.Tensor(np.atleast_1d(array), shape, kind)

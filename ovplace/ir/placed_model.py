@@ -80,6 +80,13 @@ def write(
 def read(core: ov.Core, folder: Path) -> Placed:
     """Read a folder that `write` has filled.
 
+    Args:
+        core: the OpenVINO core that reads the model.
+        folder: a run folder, or an exported one.
+
+    Returns:
+        The model with its placement and devices.
+
     Raises:
         ModelError: the model cannot be read.
         PlacementError: there is no placement, it is of another version, or it does not belong to the model.

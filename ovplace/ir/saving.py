@@ -17,6 +17,10 @@ GIVEN = "given.xml"
 def save(model: ov.Model, path: Path) -> None:
     """Save beside the final names first: `model` may be mapped from the very file that is replaced.
 
+    Args:
+        model: the model.
+        path: the `.xml`; the weights go beside it as `.bin`.
+
     Raises:
         OSError: it cannot be written; likewise RuntimeError.
     """

@@ -44,6 +44,10 @@ def parse_shapes(text: str) -> dict[str, Shape]:
 def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
     """Give the inputs of `model` the shapes of `parse_shapes`, in place.
 
+    Args:
+        model: the model to reshape.
+        shapes: a shape for each input name; the name "" stands for the only input.
+
     Raises:
         UsageError: a name is no input of the model, or a shape has another rank than its input.
         ModelError: the model can't take these shapes, or inputs without a shape are dynamic.

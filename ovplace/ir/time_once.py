@@ -25,6 +25,13 @@ class Impression:
 def probe(path: Path, seed: int = 0) -> Impression:
     """Compile a prepared model for the CPU and run it twice; the second inference counts.
 
+    Args:
+        path: a prepared model.
+        seed: seed of the random inputs.
+
+    Returns:
+        Seconds of compiling and of the second inference.
+
     Raises:
         ModelError: the model cannot be read, or does not run.
     """

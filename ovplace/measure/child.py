@@ -80,6 +80,10 @@ class Child:
     def build(self, backend: str, job: Job) -> None:
         """Let the process build the backend `backend` for `job`; the first request.
 
+        Args:
+            backend: name of the backend plug-in.
+            job: the model and the devices to measure.
+
         Raises:
             OvplaceError: what the backend itself raised while it was built.
             ChildTimeoutError, ChildDiedError: the process did not come up.
@@ -88,6 +92,11 @@ class Child:
 
     def call(self, method: str, *arguments: Any, deadline_s: float) -> Any:
         """Return what the backend's `method` returns.
+
+        Args:
+            method: name of a method of the backend.
+            *arguments: its arguments, which must be picklable.
+            deadline_s: time limit of the call, in seconds.
 
         Raises:
             ChildTimeoutError: no answer within `deadline_s`; the child has been killed.
@@ -161,7 +170,12 @@ class Child:
 
 
 def ending(code: int, said: bytes) -> str:
-    """Return how a process ended, by its exit code and what it last wrote to standard error."""
+    """Return how a process ended, by its exit code and what it last wrote to standard error.
+
+    Args:
+        code: exit code, negative for a signal.
+        said: the end of its standard error.
+    """
     words = " ".join(said[-400:].decode(errors="replace").split())
     how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     return f"{how}: {words}" if words else how

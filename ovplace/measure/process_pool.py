@@ -66,6 +66,15 @@ _lock = threading.RLock()
 def run_request(place: Workplace, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
     """Have the workplace's child run a method of its backend. This is the task that executors run.
 
+    Args:
+        place: the backend, the job and when the process is replaced.
+        method: name of a method of the backend.
+        arguments: its arguments.
+        deadline_s: time limit of the request, in seconds.
+
+    Returns:
+        The method's result.
+
     Raises:
         OvplaceError: the backend cannot work at all, or its process does not come up.
         ChildTimeoutError, ChildDiedError: the child hung or died, and is gone.
@@ -147,6 +156,10 @@ class Pool:
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
         """Return one measurement for each candidate, timed in turns; a hang or a crash fails all of them.
+
+        Args:
+            candidates: placements on parts or on the whole model.
+            spec: warm-up, repeats, blocks and deadline.
 
         Raises:
             OvplaceError: the backend cannot work at all.

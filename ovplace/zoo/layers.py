@@ -97,15 +97,31 @@ class Builder:
         return f"{self.scope}/{name}" if self.scope else name
 
     def normal(self, name: str, shape: Sequence[int], std: float) -> ov.Node:
-        """Returns a constant of the given shape, drawn from N(0, std^2)."""
+        """Returns a constant of the given shape, drawn from N(0, std^2).
+
+        Args:
+            name: name of the operation.
+            shape: its shape.
+            std: standard deviation.
+        """
         return self.floats(name, self.rng.standard_normal(shape, dtype=np.float32) * np.float32(std))
 
     def floats(self, name: str, values: npt.ArrayLike) -> ov.Node:
-        """Returns the values as an f32 constant."""
+        """Returns the values as an f32 constant.
+
+        Args:
+            name: name of the operation.
+            values: its values.
+        """
         return opset.constant(np.asarray(values, np.float32), name=self.path(name))
 
     def ints(self, name: str, values: npt.ArrayLike) -> ov.Node:
-        """Returns the values as an i64 constant: an axis, axes, sizes, a target shape."""
+        """Returns the values as an i64 constant: an axis, axes, sizes, a target shape.
+
+        Args:
+            name: name of the operation.
+            values: its values.
+        """
         return opset.constant(np.asarray(values, np.int64), name=self.path(name))
 
     def conv(
@@ -116,7 +132,15 @@ class Builder:
         window: Window,
         gain: float = LINEAR_GAIN,
     ) -> ov.Node:
-        """Convolution and bias, `[N, I, H, W]` to `[N, O, H', W']`, O being `channels` scaled."""
+        """Convolution and bias, `[N, I, H, W]` to `[N, O, H', W']`, O being `channels` scaled.
+
+        Args:
+            name: name of the layer.
+            data: input `[N, I, H, W]`.
+            channels: output channels before scaling.
+            window: kernel, stride and padding.
+            gain: gain of the initialisation.
+        """
         shape = (scale_channels(channels, self.multiplier), channels_of(data), *window.shape)
         weight = self._weight(name, shape, gain)
         product = opset.convolution(data, weight, **window.attributes(), name=self.path(name))
@@ -130,41 +154,90 @@ class Builder:
         window: Window,
         gain: float = RELU_GAIN,
     ) -> ov.Node:
-        """`conv` and a ReLU, with the weights scaled for it."""
+        """`conv` and a ReLU, with the weights scaled for it.
+
+        Args:
+            name: name of the layer.
+            data: input `[N, I, H, W]`.
+            channels: output channels before scaling.
+            window: kernel, stride and padding.
+            gain: gain of the initialisation.
+        """
         return self.relu(f"{name}/relu", self.conv(name, data, channels, window, gain))
 
     def depthwise(self, name: str, data: Tensor, window: Window) -> ov.Node:
-        """One filter a channel and bias, for a ReLU: `[N, C, H, W]` to `[N, C, H', W']`."""
+        """One filter a channel and bias, for a ReLU: `[N, C, H, W]` to `[N, C, H', W']`.
+
+        Args:
+            name: name of the layer.
+            data: input `[N, C, H, W]`.
+            window: kernel, stride and padding.
+        """
         weight = self._weight(name, (channels_of(data), 1, 1, *window.shape), RELU_GAIN)
         product = opset.group_convolution(data, weight, **window.attributes(), name=self.path(name))
         return self._biased(name, product)
 
     def dense(self, name: str, data: Tensor, units: int) -> ov.Node:
-        """Fully connected layer and bias, `[N, C]` to `[N, units]`; the weight is `[units, C]`."""
+        """Fully connected layer and bias, `[N, C]` to `[N, units]`; the weight is `[units, C]`.
+
+        Args:
+            name: name of the layer.
+            data: input `[N, C]`.
+            units: output features.
+        """
         weight = self._weight(name, (units, channels_of(data)), LINEAR_GAIN)
         product = opset.matmul(data, weight, transpose_a=False, transpose_b=True, name=self.path(name))
         return self._biased(name, product)
 
     def relu(self, name: str, data: Tensor) -> ov.Node:
-        """ReLU of any shape."""
+        """ReLU of any shape.
+
+        Args:
+            name: name of the operation.
+            data: its input.
+        """
         return opset.relu(data, name=self.path(name))
 
     def add(self, name: str, left: Tensor, right: Tensor) -> ov.Node:
-        """Elementwise sum of two nodes of one shape, as at the end of a residual block."""
+        """Elementwise sum of two nodes of one shape, as at the end of a residual block.
+
+        Args:
+            name: name of the operation.
+            left: first summand.
+            right: second summand, of the same shape.
+        """
         return opset.add(left, right, name=self.path(name))
 
     def concat(self, name: str, parts: Sequence[Tensor]) -> ov.Node:
-        """Joins `[N, C_i, ...]` along axis 1."""
+        """Joins `[N, C_i, ...]` along axis 1.
+
+        Args:
+            name: name of the operation.
+            parts: tensors `[N, C_i, ...]`.
+        """
         return opset.concat(list(parts), axis=1, name=self.path(name))
 
     def max_pool(self, name: str, data: Tensor, window: Window) -> ov.Output:
-        """Max pooling, `[N, C, H, W]` to `[N, C, H', W']`; the indices, its second output, stay unused."""
+        """Max pooling, `[N, C, H, W]` to `[N, C, H', W']`; the indices, its second output, stay unused.
+
+        Args:
+            name: name of the operation.
+            data: input `[N, C, H, W]`.
+            window: kernel, stride and padding.
+        """
         shape = list(window.shape)
         pool = opset.max_pool(data, **window.attributes(), kernel_shape=shape, name=self.path(name))
         return pool.output(0)
 
     def upsample(self, name: str, data: Tensor, size: Sequence[int], mode: str) -> ov.Node:
-        """Resizes `[N, C, H, W]` to `[N, C, *size]`; mode is 'linear_onnx' (bilinear) or 'nearest'."""
+        """Resizes `[N, C, H, W]` to `[N, C, *size]`; mode is 'linear_onnx' (bilinear) or 'nearest'.
+
+        Args:
+            name: name of the operation.
+            data: input `[N, C, H, W]`.
+            size: height and width of the output.
+            mode: interpolation mode of Interpolate.
+        """
         return opset.interpolate(
             data,
             self.ints(f"{name}/size", size),
@@ -176,14 +249,25 @@ class Builder:
         )
 
     def classifier(self, data: Tensor, classes: int) -> ov.Node:
-        """Global average pooling and a fully connected layer, `[N, C, H, W]` to `[N, classes]`."""
+        """Global average pooling and a fully connected layer, `[N, C, H, W]` to `[N, classes]`.
+
+        Args:
+            data: features `[N, C, H, W]`.
+            classes: number of classes.
+        """
         axes = self.ints("avgpool/axes", (2, 3))
         pooled = opset.reduce_mean(data, axes, keep_dims=True, name=self.path("avgpool"))
         flat = self.reshape("flatten", pooled, (0, -1))
         return self.dense("fc", flat, classes)
 
     def reshape(self, name: str, data: Tensor, shape: Sequence[int]) -> ov.Node:
-        """Reshape where 0 keeps an axis and -1 is what remains."""
+        """Reshape where 0 keeps an axis and -1 is what remains.
+
+        Args:
+            name: name of the operation.
+            data: its input.
+            shape: the target shape.
+        """
         target = self.ints(f"{name}/shape", shape)
         return opset.reshape(data, target, special_zero=True, name=self.path(name))
 
@@ -198,14 +282,26 @@ class Builder:
 
 
 def image(batch: int, height: int, width: int) -> ov.Node:
-    """Returns the input of an image model, `data` of f32 `[N, 3, H, W]`."""
+    """Returns the input of an image model, `data` of f32 `[N, 3, H, W]`.
+
+    Args:
+        batch: N.
+        height: H in pixels.
+        width: W in pixels.
+    """
     data = opset.parameter([batch, 3, height, width], np.float32, name="data")
     data.output(0).set_names({"data"})
     return data
 
 
 def finish(name: str, data: ov.Node, outputs: Mapping[str, ov.Node]) -> ov.Model:
-    """Returns the model from `data` to the named outputs."""
+    """Returns the model from `data` to the named outputs.
+
+    Args:
+        name: name of the model.
+        data: its Parameter.
+        outputs: what becomes a Result, by name.
+    """
     results = [opset.result(node, name=output) for output, node in outputs.items()]
     for output, node in outputs.items():
         node.output(0).set_names({output})
@@ -213,7 +309,12 @@ def finish(name: str, data: ov.Node, outputs: Mapping[str, ov.Node]) -> ov.Model
 
 
 def scale_channels(channels: int, multiplier: float) -> int:
-    """Scales a channel count, to a multiple of 8 where the multiplier is not 1 (Sandler et al., 2018)."""
+    """Scales a channel count, to a multiple of 8 where the multiplier is not 1 (Sandler et al., 2018).
+
+    Args:
+        channels: channels at multiplier 1.
+        multiplier: width multiplier.
+    """
     if multiplier == 1.0:
         return channels
     return max(8, round(channels * multiplier / 8) * 8)

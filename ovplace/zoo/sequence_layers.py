@@ -21,7 +21,13 @@ _SWAP_HEADS_AND_TOKENS = (0, 2, 1, 3)
 
 
 def parameter(name: str, shape: Sequence[int], dtype: type[np.generic] = np.float32) -> ov.Node:
-    """Returns a model input whose tensor has the name of the operation."""
+    """Returns a model input whose tensor has the name of the operation.
+
+    Args:
+        name: name of the operation and of its tensor.
+        shape: static shape.
+        dtype: element type.
+    """
     node = opset.parameter(list(shape), dtype, name=name)
     node.output(0).set_names({name})
     return node
@@ -35,36 +41,84 @@ def results(outputs: Mapping[str, ov.Node]) -> list[ov.Node]:
 
 
 def named(node: ov.Node, name: str) -> ov.Node:
-    """Names an operation whose factory takes the argument `name` and forgets it."""
+    """Names an operation whose factory takes the argument `name` and forgets it.
+
+    Args:
+        node: the operation.
+        name: its friendly name.
+    """
     node.set_friendly_name(name)
     return node
 
 
 def gather(net: Builder, name: str, table: ov.Node, indices: ov.Node, axis: int) -> ov.Node:
-    """Picks the entries of `table` along an axis; scalar indices drop the axis."""
+    """Picks the entries of `table` along an axis; scalar indices drop the axis.
+
+    Args:
+        net: the builder.
+        name: name of the operation.
+        table: the tensor to pick from.
+        indices: i32 or i64 indices.
+        axis: axis of `table`.
+    """
     return opset.gather(table, indices, net.ints(f"{name}/axis", axis), name=net.path(name))
 
 
 def scales(net: Builder, name: str, shape: Sequence[int]) -> ov.Node:
-    """Returns the factors of a normalisation, close to 1."""
+    """Returns the factors of a normalisation, close to 1.
+
+    Args:
+        net: the builder, which draws them.
+        name: name of the constant.
+        shape: its shape.
+    """
     return net.floats(name, 1 + SCALE_NOISE * net.rng.standard_normal(shape))
 
 
 def project(net: Builder, name: str, x: ov.Node, units: int, std: float | None = None) -> ov.Node:
-    """Matrix product over the last axis; the weight `[units, channels]` has std 1/sqrt(channels) or `std`."""
+    """Matrix product over the last axis; the weight `[units, channels]` has std 1/sqrt(channels) or `std`.
+
+    Args:
+        net: the builder.
+        name: name of the layer.
+        x: input `[..., channels]`.
+        units: output features.
+        std: standard deviation of the weight.
+
+    Returns:
+        The product `[..., units]`.
+    """
     channels = x.shape[-1]
     weight = net.normal(f"{name}/weight", (units, channels), channels**-0.5 if std is None else std)
     return opset.matmul(x, weight, transpose_a=False, transpose_b=True, name=net.path(name))
 
 
 def linear(net: Builder, name: str, x: ov.Node, units: int, std: float | None = None) -> ov.Node:
-    """`project` and a bias."""
+    """`project` and a bias.
+
+    Args:
+        net: the builder.
+        name: name of the layer.
+        x: input `[..., channels]`.
+        units: output features.
+        std: standard deviation of the weight, 1/sqrt(channels) by default.
+
+    Returns:
+        The layer's output `[..., units]`.
+    """
     product = project(net, name, x, units, std)
     return net.add(f"{name}/add", product, net.normal(f"{name}/bias", _last_axis(x, units), BIAS_STD))
 
 
 def layer_norm(net: Builder, name: str, x: ov.Node, eps: float = 1e-12) -> ov.Node:
-    """Layer normalisation over the last axis (Ba et al., 2016), as OpenVINO writes it: MVN, Multiply, Add."""
+    """Layer normalisation over the last axis (Ba et al., 2016), as OpenVINO writes it: MVN, Multiply, Add.
+
+    Args:
+        net: the builder.
+        name: name of the layer.
+        x: input `[..., channels]`.
+        eps: added to the variance.
+    """
     shape = _last_axis(x, x.shape[-1])
     axes = net.ints(f"{name}/axes", (-1,))
     normal = opset.mvn(x, axes, True, eps, "INSIDE_SQRT", name=net.path(name))
@@ -75,7 +129,15 @@ def layer_norm(net: Builder, name: str, x: ov.Node, eps: float = 1e-12) -> ov.No
 def self_attention(
     net: Builder, x: ov.Node, heads: int, *, mask: ov.Node | None = None, std: float | None = None
 ) -> ov.Node:
-    """Multi-head self-attention with its output projection, `[batch, tokens, channels]` to the same shape."""
+    """Multi-head self-attention with its output projection, `[batch, tokens, channels]` to the same shape.
+
+    Args:
+        net: the builder.
+        x: input `[batch, tokens, channels]`.
+        heads: number of heads.
+        mask: summand of the scores; see `attend`.
+        std: standard deviation of the projections' weights.
+    """
     query, key, value = (
         split_heads(net, role, linear(net, role, x, x.shape[-1], std), heads)
         for role in ("query", "key", "value")  # the order of the calls fixes the weights
@@ -88,6 +150,13 @@ def attend(net: Builder, query: ov.Node, key: ov.Node, value: ov.Node, mask: ov.
     """Scaled dot-product attention (Vaswani et al., 2017) of `[batch, heads, tokens, head_dim]` tensors.
 
     `mask` is added to the scores; it broadcasts to `[batch, heads, query tokens, key tokens]`.
+
+    Args:
+        net: the builder.
+        query: `[batch, heads, query tokens, head_dim]`.
+        key: `[batch, heads, key tokens, head_dim]`.
+        value: `[batch, heads, key tokens, head_dim]`.
+        mask: summand of the scores, or None.
     """
     scores = opset.matmul(query, key, transpose_a=False, transpose_b=True, name=net.path("scores"))
     scores = multiply(net, "scaled_scores", scores, net.floats("scale", query.shape[-1] ** -0.5))
@@ -98,13 +167,26 @@ def attend(net: Builder, query: ov.Node, key: ov.Node, value: ov.Node, mask: ov.
 
 
 def split_heads(net: Builder, name: str, x: ov.Node, heads: int) -> ov.Node:
-    """`[batch, tokens, channels]` to `[batch, heads, tokens, channels / heads]`."""
+    """`[batch, tokens, channels]` to `[batch, heads, tokens, channels / heads]`.
+
+    Args:
+        net: the builder.
+        name: name of the operations.
+        x: input `[batch, tokens, channels]`.
+        heads: number of heads.
+    """
     parts = net.reshape(f"{name}/split", x, (0, 0, heads, x.shape[-1] // heads))
     return transpose(net, f"{name}/transpose", parts, _SWAP_HEADS_AND_TOKENS)
 
 
 def merge_heads(net: Builder, name: str, x: ov.Node) -> ov.Node:
-    """`[batch, heads, tokens, head_dim]` to `[batch, tokens, heads * head_dim]`."""
+    """`[batch, heads, tokens, head_dim]` to `[batch, tokens, heads * head_dim]`.
+
+    Args:
+        net: the builder.
+        name: name of the operations.
+        x: input `[batch, heads, tokens, head_dim]`.
+    """
     parts = transpose(net, f"{name}/transpose", x, _SWAP_HEADS_AND_TOKENS)
     return net.reshape(f"{name}/merge", parts, (0, 0, -1))
 
@@ -113,6 +195,10 @@ def additive_mask(net: Builder, attention_mask: ov.Node) -> ov.Node:
     """`[batch, tokens]` of 1 (attend) and 0 (ignore) to the summands 0 and -10000 `[batch, 1, 1, tokens]`.
 
     The finite -10000 is that of the published BERT code: a row where everything is masked stays free of NaN.
+
+    Args:
+        net: the builder.
+        attention_mask: `[batch, tokens]` of 1 and 0.
     """
     wide = unsqueeze(net, "unsqueeze", attention_mask, (1, 2))
     kept = opset.convert(wide, "f32", name=net.path("convert"))
@@ -121,17 +207,38 @@ def additive_mask(net: Builder, attention_mask: ov.Node) -> ov.Node:
 
 
 def unsqueeze(net: Builder, name: str, x: ov.Node, axes: Sequence[int]) -> ov.Node:
-    """Inserts axes of size 1."""
+    """Inserts axes of size 1.
+
+    Args:
+        net: the builder.
+        name: name of the operation.
+        x: its input.
+        axes: where they go in the output.
+    """
     return named(opset.unsqueeze(x, net.ints(f"{name}/axes", axes)), net.path(name))
 
 
 def transpose(net: Builder, name: str, x: ov.Node, order: Sequence[int]) -> ov.Node:
-    """Permutes the axes."""
+    """Permutes the axes.
+
+    Args:
+        net: the builder.
+        name: name of the operation.
+        x: its input.
+        order: axes of `x` in their new order.
+    """
     return opset.transpose(x, net.ints(f"{name}/order", order), name=net.path(name))
 
 
 def multiply(net: Builder, name: str, left: ov.Node, right: ov.Node) -> ov.Node:
-    """Elementwise product with broadcasting."""
+    """Elementwise product with broadcasting.
+
+    Args:
+        net: the builder.
+        name: name of the operation.
+        left: first factor.
+        right: second factor.
+    """
     return opset.multiply(left, right, name=net.path(name))
 
 

@@ -44,7 +44,12 @@ class Feeds:
         self._run(missing)
 
     def tensors(self, part: Part, seed: int) -> list[ov.Tensor]:
-        """Return the value of each input of a part, `[I]`; a random one where there was no room for the true one."""
+        """Return the value of each input of a part, `[I]`; a random one where there was no room for the true one.
+
+        Args:
+            part: the part to be run, with I inputs.
+            seed: root seed of the random values.
+        """
         known = self._own | self._recorded
         if all(feed in known for feed in part.feeds):
             return [known[feed] for feed in part.feeds]

@@ -24,7 +24,15 @@ _WIDTH = 64
 
 
 def save_link_model(path: Path, wanted: Sequence[tuple[int, int]]) -> tuple[int, tuple[Piece, ...]]:
-    """Write the model with a piece for each wanted (tensor bytes, branches); return its operations and pieces."""
+    """Write the model with a piece for each wanted (tensor bytes, branches); return its operations and pieces.
+
+    Args:
+        path: the `.xml` to write.
+        wanted: tensor size in bytes and number of branches of each piece.
+
+    Returns:
+        The number of operations, and the pieces in the order of `wanted`.
+    """
     outputs, inputs = zip(*(_piece(i, size, k) for i, (size, k) in enumerate(wanted)), strict=True)
     ov.save_model(ov.Model(list(outputs), list(inputs)), path, compress_to_fp16=False)
     graph = read_graph(path)

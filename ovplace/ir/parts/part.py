@@ -80,7 +80,12 @@ def devices_of(part: ov.Model, known: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorder(model: ov.Model, feeds: Sequence[Feed]) -> ov.Model:
-    """Return `model` with an output more for each of `feeds`, in their order, behind its own outputs."""
+    """Return `model` with an output more for each of `feeds`, in their order, behind its own outputs.
+
+    Args:
+        model: the whole model.
+        feeds: outputs of operations inside it.
+    """
     copy = model.clone()
     by_name = {op.get_friendly_name(): op for op in copy.get_ops()}
     copy.add_results([opset.result(by_name[feed.op].output(feed.port)) for feed in feeds])

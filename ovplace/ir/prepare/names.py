@@ -25,7 +25,12 @@ def counted(model: ov.Model, again: ov.Model) -> set[int]:
 
 
 def stabilise(model: ov.Model, positions: Collection[int]) -> None:
-    """Name the operations at `positions` of `get_ordered_ops()` by type and position, in place."""
+    """Name the operations at `positions` of `get_ordered_ops()` by type and position, in place.
+
+    Args:
+        model: the model to rename in.
+        positions: positions in `get_ordered_ops()`, from `counted`.
+    """
     for i, op in enumerate(model.get_ordered_ops()):
         if i in positions:
             op.set_friendly_name(f"{op.get_type_name()}_{i}")

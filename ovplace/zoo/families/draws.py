@@ -41,10 +41,21 @@ class Draws:
         return bool(self.rng.random() < probability)
 
     def count(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, both among them."""
+        """Return a whole number from `low` to `high`, both among them.
+
+        Args:
+            low: the smallest.
+            high: the largest.
+        """
         return int(self.rng.integers(low, high + 1))
 
     def size(self, low: int, high: int, step: int = 1) -> int:
-        """Return a multiple of `step` between two others, uniform in its logarithm: sizes differ by factors."""
+        """Return a multiple of `step` between two others, uniform in its logarithm: sizes differ by factors.
+
+        Args:
+            low: the smallest.
+            high: the largest.
+            step: the size is a multiple of it.
+        """
         drawn = np.exp(self.rng.uniform(np.log(low), np.log(high)))
         return int(np.clip(round(drawn / step) * step, low, high))

@@ -35,7 +35,15 @@ class Front:
         return int(2**self.halvings)
 
     def build(self, net: Builder, data: ov.Node) -> Tensor:
-        """`[1, I, H, W]` to `[1, C, H / factor, W / factor]`."""
+        """`[1, I, H, W]` to `[1, C, H / factor, W / factor]`.
+
+        Args:
+            net: the builder.
+            data: the image or spectrogram `[1, I, H, W]`.
+
+        Returns:
+            The features `[1, C, H / factor, W / factor]`.
+        """
         x: Tensor = data
         for i in range(self.halvings):
             scope, channels = net.within(f"front{i}"), scale_channels(self.channels, min(2**i, 4))
