@@ -95,12 +95,12 @@ def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) 
     """Return the model file and the run folder."""
     if isinstance(model, str | Path):
         return str(model), Path(folder) if folder else Path("runs") / Path(model).stem
-    from ovplace.ir.saving import save_given
+    from ovplace.ir.saving import save_in_memory_model
 
     if not folder:
         raise UsageError("a model in memory needs a run folder; give one: optimize(model, 'runs/mine')")
     target = Path(folder)
-    return str(save_given(model, target, begun=(target / CONFIG).exists())), target
+    return str(save_in_memory_model(model, target, begun=(target / CONFIG).exists())), target
 
 
 def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener = silent) -> dict[str, Any]:

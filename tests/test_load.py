@@ -64,7 +64,7 @@ def write(folder, devices, model=None):
     ov.save_model(model or models.residual(), folder / "source.xml", compress_to_fp16=False)
     prepare(folder / "source.xml", folder / "placed.xml")
     table = {name: devices[i].name for name, i in half(read_graph(folder / "placed.xml")).items()}
-    placed_model.write(folder / "placed.xml", folder, table, devices, {"by": "test"})
+    placed_model.write_placed(folder / "placed.xml", folder, table, devices, {"by": "test"})
     return table
 
 
@@ -141,7 +141,7 @@ def test_the_tables_are_everywhere(tmp_path):
 
 def test_a_placement_on_one_device_is_that_device(tmp_path):
     table = dict.fromkeys(write(tmp_path, VARIANTS), "CPU_F32")
-    placed_model.write(tmp_path / "placed.xml", tmp_path, table, VARIANTS, {})
+    placed_model.write_placed(tmp_path / "placed.xml", tmp_path, table, VARIANTS, {})
     assert ovplace.load(tmp_path).get_property("EXECUTION_DEVICES") == ["CPU_F32"]
 
 

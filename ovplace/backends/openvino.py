@@ -24,7 +24,7 @@ from ovplace.ir.exceptions import without_positions
 if TYPE_CHECKING:
     import openvino as ov
 
-    from ovplace.ir.parts.intermediate_tensors import Feeds
+    from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
     from ovplace.ir.parts.part import Part
 
 SUMMARY = "real inferences with OpenVINO on this machine"
@@ -82,7 +82,7 @@ class Backend:
         self._inputs = self._read_inputs()
         self._kept: OrderedDict[str, _Ready] = OrderedDict()
         self._parts: dict[tuple[int, ...], Part | Exception] = {}  # of the present request
-        self._feeds: Feeds | None = None
+        self._feeds: IntermediateTensors | None = None
         self._spent_ms = {"compiling_ms": 0.0, "inferring_ms": 0.0}  # in the runtime, since the last answer
         self._reference = self._whole_model_outputs()
 
@@ -187,7 +187,7 @@ class Backend:
 
     def _extract(self, candidates: Sequence[Candidate]) -> None:
         """Cut out the parts that are asked for, and record what goes into them."""
-        from ovplace.ir.parts.intermediate_tensors import Feeds
+        from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
         from ovplace.ir.parts.part import extract
 
         self._parts = {}
@@ -198,7 +198,7 @@ class Backend:
                 self._parts[part] = error
         found = [part for part in self._parts.values() if not isinstance(part, Exception)]
         if found:
-            self._feeds = self._feeds or Feeds(self._core, self._model, self._inputs)
+            self._feeds = self._feeds or IntermediateTensors(self._core, self._model, self._inputs)
             with self._spending("compiling_ms"):
                 self._feeds.record(found)
 

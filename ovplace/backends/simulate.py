@@ -1,4 +1,4 @@
-"""Answers for a machine that is not there: the sequential cost model on a simulated machine, with noise."""
+"""Simulates a machine: the sequential cost model with measuring noise."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class Backend:
 
     @cached_property
     def _compiles(self) -> BoolArray:
-        """Which operation compiles on which device, `[N, D]`: less than what devices say they support."""
+        """Operations that compile on each device, `[N, D]`: fewer than the devices claim to support."""
         kinds = self._graph.types
         failing = [[kind in device.failing for device in self._machine.devices] for kind in kinds]
         return np.asarray(self.supported() & ~np.array(failing, dtype=bool))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from ovplace.config.schema import RunConfig
 from ovplace.devices.select import references
-from ovplace.measure.isolated_call import apart
+from ovplace.measure.isolated_call import isolated_call
 from ovplace.session.session import PREPARED, check_settings, choose_devices, groups, prepare_model
 
 if TYPE_CHECKING:
-    from ovplace.ir.time_once import Impression
+    from ovplace.ir.time_once import FirstTiming
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def plan(config: RunConfig) -> Plan:
     Raises:
         OvplaceError: what `run` would raise about the configuration, the model or the devices.
     """
-    from ovplace.ir.time_once import probe
+    from ovplace.ir.time_once import time_once
 
     check_settings(config)
     with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +65,7 @@ def plan(config: RunConfig) -> Plan:
         partition = groups(config, graph)
         prepared, seen = Path(folder) / PREPARED, None
         if not selection.simulated:
-            seen = apart("running the model on the CPU", probe, prepared, config.search.seed)
+            seen = isolated_call("running the model on the CPU", time_once, prepared, config.search.seed)
     n, alone = len(selection.devices), len(references(selection.devices))
     several = n > 1
     counts = {
@@ -92,14 +92,14 @@ _SIMULATED = (
 )
 
 
-def _formed(seen: Impression) -> str:
+def _formed(seen: FirstTiming) -> str:
     return (
         f"from one compilation ({seen.compiling_s:.2f} s) and one inference ({seen.inferring_s * 1e3:.1f} ms) on "
         "the CPU here, as if every placement took that; a GPU compiles several times as long"
     )
 
 
-def _seconds(config: RunConfig, counts: dict[str, int], seen: Impression) -> float:
+def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> float:
     """Return the time of all compilations and inferences; each placement is timed in turns with the reference."""
     compiling_s, inferring_s = seen.compiling_s, seen.inferring_s
 

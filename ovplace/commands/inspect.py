@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ovplace.config.schema import RunConfig
-from ovplace.ir.model_info import InputFacts, overview
-from ovplace.measure.isolated_call import apart
+from ovplace.ir.model_info import InputFacts, model_info
+from ovplace.measure.isolated_call import isolated_call
 from ovplace.session.session import PREPARED, check_settings, groups, prepare_model
 
 
@@ -55,7 +55,7 @@ def inspect(config: RunConfig) -> Inspection:
 
     check_settings(config)
     model = Path(config.search.model)
-    before = apart(f"reading '{model}'", overview, model, config.search.shape)
+    before = isolated_call(f"reading '{model}'", model_info, model, config.search.shape)
     with tempfile.TemporaryDirectory() as folder:
         graph = prepare_model(config, Path(folder))
         weight_bytes = (Path(folder) / PREPARED).with_suffix(".bin").stat().st_size

@@ -1,4 +1,4 @@
-"""Which devices this machine has, and what would bring in the ones it lacks."""
+"""The devices of this machine, and hints on how to make missing ones available."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NPU_RELEASES = "https://github.com/intel/linux-npu-driver/releases"
 
 @dataclass(frozen=True)
 class Hint:
-    """What is not there and how to get it.
+    """A missing device and how to make it available.
 
     Attributes:
         device: what is missing, such as `GPU`.

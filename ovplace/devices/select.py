@@ -1,4 +1,4 @@
-"""Which devices a run is about: what the user names, or else what the machine offers."""
+"""The devices of a run: those that the user names, or else those of the machine."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ _EMULATED = """
 
 def text(folder: Path) -> str:
     """Return the program for the run in `folder`."""
-    found = placed_model.read(ov.Core(), folder)
+    found = placed_model.read_placed(ov.Core(), folder)
     lines = [f"    {line}\n" for step in steps(found.devices) for line in _registered(step)]
     return _PROGRAM.format(
         emulated=_EMULATED if any(device.emulated for device in found.devices) else "",

@@ -10,15 +10,15 @@ import openvino as ov
 
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.ir import placed_model
-from ovplace.ir.read import read
+from ovplace.ir.read import op_graph
 
 _COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fc9272", "#d9d9d9")
 
 
 def text(folder: Path) -> str:
     """Return the graph of `folder` in Graphviz's language; Constants are left out, HETERO copies them anyway."""
-    found = placed_model.read(ov.Core(), folder)
-    return "\n".join(_lines(read(found.model), found.table)) + "\n"
+    found = placed_model.read_placed(ov.Core(), folder)
+    return "\n".join(_lines(op_graph(found.model), found.table)) + "\n"
 
 
 def _lines(graph: OpGraph, table: Mapping[str, str]) -> Iterator[str]:

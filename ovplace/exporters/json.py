@@ -12,5 +12,5 @@ from ovplace.ir import placed_model
 
 def text(folder: Path) -> str:
     """Return the placement of `folder`."""
-    table = placed_model.read(ov.Core(), folder).table
+    table = placed_model.read_placed(ov.Core(), folder).table
     return json.dumps(table, indent=0, ensure_ascii=False) + "\n"

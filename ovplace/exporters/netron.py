@@ -25,7 +25,7 @@ def write(folder: Path, target: Path) -> list[Path]:
     source = folder / placed_model.MODEL
     if target.resolve() == source.resolve():
         raise UsageError(f"'{target}' is the placed model itself; choose another file with -o")
-    table = placed_model.read(ov.Core(), folder).table
+    table = placed_model.read_placed(ov.Core(), folder).table
     document = ElementTree.parse(source)
     for layer in document.iterfind("./layers/layer"):
         data = layer.find("data")

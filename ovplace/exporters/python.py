@@ -31,7 +31,7 @@ print("outputs:", [str(port) for port in compiled.outputs])
 
 def text(folder: Path) -> str:
     """Return the program for the run in `folder`."""
-    found = placed_model.read(ov.Core(), folder)
+    found = placed_model.read_placed(ov.Core(), folder)
     parts = [
         '"""Loads a model placed by ovplace: each operation on its device."""\n',
         "import json\nfrom pathlib import Path\n",

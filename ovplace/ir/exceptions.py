@@ -1,4 +1,4 @@
-"""What OpenVINO's exceptions say, without where in its source they come from."""
+"""Texts of OpenVINO's exceptions without positions in its source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _POSITION = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:\s*")
 def last_line(error: Exception | str) -> str:
     """Return the last line of an exception that is no source position."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not re.match(r"Exception from|Check |FrontEnd API failed|\[ ?ERROR ?\]", line)]
-    return (told or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
+    texts = [line for line in lines if not re.match(r"Exception from|Check |FrontEnd API failed|\[ ?ERROR ?\]", line)]
+    return (texts or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
 
 
 def without_positions(error: Exception) -> str:

@@ -36,7 +36,7 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
     from ovplace.ir import affinity, placed_model
 
     core = core or ov.Core()
-    found = placed_model.read(core, path)
+    found = placed_model.read_placed(core, path)
     _check_present(core, found.devices, path)
     register(core, found.devices)
     try:

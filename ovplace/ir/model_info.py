@@ -23,14 +23,14 @@ class InputFacts:
 
 
 @dataclass(frozen=True)
-class Overview:
+class ModelInfo:
     """The number of operations, and the inputs."""
 
     operations: int
     inputs: tuple[InputFacts, ...]
 
 
-def overview(path: Path, shape: str = "") -> Overview:
+def model_info(path: Path, shape: str = "") -> ModelInfo:
     """Return what there is to say of a model file without changing it.
 
     Args:
@@ -42,7 +42,7 @@ def overview(path: Path, shape: str = "") -> Overview:
         UsageError: `shape` is not understood.
     """
     model = open_model(ov.Core(), path, parse_shapes(shape))
-    return Overview(len(model.get_ops()), tuple(_input(port) for port in model.inputs))
+    return ModelInfo(len(model.get_ops()), tuple(_input(port) for port in model.inputs))
 
 
 def _input(port: ov.Output) -> InputFacts:

@@ -22,7 +22,7 @@ _ROOT = "ovplace"
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedModel:
     """A placement read back from its folder.
 
     Attributes:
@@ -36,7 +36,7 @@ class Placed:
     devices: tuple[Device, ...]
 
 
-def write(
+def write_placed(
     prepared: Path,
     folder: Path,
     table: Mapping[str, str],
@@ -77,8 +77,8 @@ def write(
         raise PlacementError(f"cannot write the placed model into '{folder}': {error}; check the disk") from error
 
 
-def read(core: ov.Core, folder: Path) -> Placed:
-    """Read a folder that `write` has filled.
+def read_placed(core: ov.Core, folder: Path) -> PlacedModel:
+    """Read a folder that `write_placed` has filled.
 
     Args:
         core: the OpenVINO core that reads the model.
@@ -107,7 +107,7 @@ def read(core: ov.Core, folder: Path) -> Placed:
             f"the placement in '{folder}' names device '{min(strange)}', the model was placed on "
             f"{', '.join(device.name for device in devices)}; export the run again"
         )
-    return Placed(model, table, devices)
+    return PlacedModel(model, table, devices)
 
 
 def _read_devices(text: str, folder: Path) -> tuple[Device, ...]:

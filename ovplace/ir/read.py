@@ -13,7 +13,7 @@ from ovplace.graphs.op_graph import OpGraph
 from ovplace.ir.bodies import bodies
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.opening import open_model
-from ovplace.ir.tensors import shape_of, tensor_bytes
+from ovplace.ir.tensors import output_bytes, shape_of
 
 
 def read_graph(path: Path) -> OpGraph:
@@ -22,10 +22,10 @@ def read_graph(path: Path) -> OpGraph:
     Raises:
         ModelError: the file cannot be read.
     """
-    return read(open_model(ov.Core(), path))
+    return op_graph(open_model(ov.Core(), path))
 
 
-def read(model: ov.Model) -> OpGraph:
+def op_graph(model: ov.Model) -> OpGraph:
     """Return the operations of `model` in `get_ordered_ops()` order; control dependencies are left out.
 
     Raises:
@@ -44,7 +44,7 @@ def read(model: ov.Model) -> OpGraph:
         ports=np.array([(port.get_index(), slot) for port, _, slot in wires], dtype=np.int64).reshape(-1, 2).T,
         shapes=tuple(tuple(shape_of(port) for port in op.outputs()) for op in ops),
         element_types=tuple(tuple(port.get_element_type().get_type_name() for port in op.outputs()) for op in ops),
-        out_bytes=np.array([tensor_bytes(port) for port, _, _ in wires], dtype=np.int64),
+        out_bytes=np.array([output_bytes(port) for port, _, _ in wires], dtype=np.int64),
         content_hash=content_hash(model),
     )
 

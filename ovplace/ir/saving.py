@@ -27,7 +27,7 @@ def save(model: ov.Model, path: Path) -> None:
     _replace(_save_beside(model, path), path)
 
 
-def save_given(model: object, folder: Path, begun: bool) -> Path:
+def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:
     """Save a model that is no file into a run folder; return its path.
 
     Args:

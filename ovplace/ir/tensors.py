@@ -15,12 +15,12 @@ def shape_of(port: ov.Output) -> tuple[int, ...]:
     return tuple(d.get_length() if d.is_static else -1 for d in shape)
 
 
-def elements(port: ov.Output) -> int:
+def element_count(port: ov.Output) -> int:
     """Return the number of elements of an output; dynamic dimensions count as 1."""
     return math.prod(abs(d) for d in shape_of(port))
 
 
-def tensor_bytes(port: ov.Output) -> int:
+def output_bytes(port: ov.Output) -> int:
     """Return the size of an output in bytes, rounded up for types of less than a byte."""
     bits = int(port.get_element_type().bitwidth)
-    return (elements(port) * bits + 7) // 8
+    return (element_count(port) * bits + 7) // 8

@@ -1,4 +1,4 @@
-"""A first impression of a model's speed."""
+"""One compilation and one inference, timed: the basis of estimates."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ovplace.ir.opening import open_model
 
 
 @dataclass(frozen=True)
-class Impression:
+class FirstTiming:
     """Seconds of one compilation and of one inference on the CPU."""
 
     compiling_s: float
     inferring_s: float
 
 
-def probe(path: Path, seed: int = 0) -> Impression:
+def time_once(path: Path, seed: int = 0) -> FirstTiming:
     """Compile a prepared model for the CPU and run it twice; the second inference counts.
 
     Args:
@@ -48,4 +48,4 @@ def probe(path: Path, seed: int = 0) -> Impression:
         request.infer()
     except RuntimeError as error:
         raise ModelError(f"the model does not run on the CPU: {last_line(error)}") from error
-    return Impression(compiled - start, perf_counter() - warm)
+    return FirstTiming(compiled - start, perf_counter() - warm)

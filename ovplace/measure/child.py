@@ -44,7 +44,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """The reply: a value, or an error; and the child's peak memory in MiB."""
 
     value: Any = None
@@ -66,7 +66,7 @@ class Child:
             stderr=self._errors,
             start_new_session=True,
         )
-        self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self._closed = False
@@ -181,12 +181,12 @@ def ending(code: int, said: bytes) -> str:
     return f"{how}: {words}" if words else how
 
 
-def guarded(act: Callable[[], Any]) -> Answer:
+def guarded(act: Callable[[], Any]) -> Reply:
     """Run `act` in the child and return its value or its error as an answer."""
     try:
-        return Answer(act())
+        return Reply(act())
     except OvplaceError as error:
-        return Answer(error=error)
+        return Reply(error=error)
     except Exception as error:
         words = " ".join(str(error).split())
-        return Answer(error=ChildDiedError(f"{type(error).__name__} in the measuring process: {words}"))
+        return Reply(error=ChildDiedError(f"{type(error).__name__} in the measuring process: {words}"))

@@ -20,7 +20,7 @@ _EXPORT = "export the model anew, with another version of the exporter if need b
 _MEMORY = "is there enough memory?"  # the kernel kills what takes the last of it
 
 
-def apart(doing: str, act: Callable[..., T], *arguments: object) -> T:
+def isolated_call(doing: str, act: Callable[..., T], *arguments: object) -> T:
     """Return what a function returns in a fresh interpreter; starting that takes about 0.3 s.
 
     OpenVINO's readers have been seen to end with a segmentation fault: 2026.4 does for some ONNX files.

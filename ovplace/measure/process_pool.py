@@ -31,8 +31,8 @@ CLOSE_PATIENCE_S = 0.5
 
 
 @dataclass(frozen=True)
-class Workplace:
-    """Which backend measures which job, and when its process is replaced.
+class WorkerSpec:
+    """A backend with the job it measures, and when its process is replaced.
 
     Attributes:
         backend: name of the backend plug-in.
@@ -48,26 +48,26 @@ class Workplace:
 
     @property
     def key(self) -> bytes:
-        """Equal for equal workplaces."""
+        """Bytes that are equal for equal backends and jobs."""
         return pickle.dumps((self.backend, self.job))
 
 
 @dataclass
-class _Seat:
+class _Worker:
     child: Child
     served: int = 0
 
 
-# The children of this process, one a workplace. Tasks find theirs here, wherever the executor runs them.
-_seats: dict[bytes, _Seat] = {}
+# The children of this process, one for each backend and job: tasks find theirs here, wherever the executor runs them.
+_workers: dict[bytes, _Worker] = {}
 _lock = threading.RLock()
 
 
-def run_request(place: Workplace, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
-    """Have the workplace's child run a method of its backend. This is the task that executors run.
+def run_request(worker: WorkerSpec, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
+    """Run a method of a backend in its child process. This is the task that executors run.
 
     Args:
-        place: the backend, the job and when the process is replaced.
+        worker: the backend, the job and when the process is replaced.
         method: name of a method of the backend.
         arguments: its arguments.
         deadline_s: time limit of the request, in seconds.
@@ -80,44 +80,44 @@ def run_request(place: Workplace, method: str, arguments: tuple[Any, ...], deadl
         ChildTimeoutError, ChildDiedError: the child hung or died, and is gone.
     """
     with _lock:
-        seat = _seats.get(place.key) or _started(place)
+        seat = _workers.get(worker.key) or _started(worker)
         try:
             value = seat.child.call(method, *arguments, deadline_s=deadline_s)
         except (ChildTimeoutError, ChildDiedError):
-            recycle(place)
+            recycle(worker)
             raise
         seat.served += 1
-        if seat.served >= place.recycle_after or seat.child.peak_mib > place.memory_fraction * _memory_mib():
-            recycle(place)
+        if seat.served >= worker.recycle_after or seat.child.peak_mib > worker.memory_fraction * _memory_mib():
+            recycle(worker)
         return value
 
 
-def _started(place: Workplace, attempts: int = START_ATTEMPTS) -> _Seat:
-    seat = _seats[place.key] = _Seat(Child())
+def _started(worker: WorkerSpec, attempts: int = START_ATTEMPTS) -> _Worker:
+    seat = _workers[worker.key] = _Worker(Child())
     try:
-        seat.child.build(place.backend, place.job)
+        seat.child.build(worker.backend, worker.job)
     except (ChildTimeoutError, ChildDiedError) as error:
-        recycle(place)
+        recycle(worker)
         if attempts > 1 and isinstance(error, ChildDiedError):
-            return _started(place, attempts - 1)
+            return _started(worker, attempts - 1)
         raise BackendError(f"the measuring process did not come up: {error}") from error
     except BaseException:
-        recycle(place)
+        recycle(worker)
         raise
     return seat
 
 
-def recycle(place: Workplace) -> None:
+def recycle(worker: WorkerSpec) -> None:
     """End the workplace's child, if there is one; the next request starts another."""
     with _lock:
-        seat = _seats.pop(place.key, None)
+        seat = _workers.pop(worker.key, None)
         if seat:
             seat.child.close()
 
 
-def interrupt(place: Workplace) -> None:
+def interrupt(worker: WorkerSpec) -> None:
     """Kill the workplace's child in the middle of a request of another thread, which then fails."""
-    seat = _seats.get(place.key)  # without the lock: that thread holds it
+    seat = _workers.get(worker.key)  # without the lock: that thread holds it
     if seat:
         seat.child.kill()
 
@@ -129,12 +129,12 @@ def _memory_mib() -> float:
         return float("inf")
 
 
-class Pool:
+class ProcessPool:
     """Measures candidates of one workplace; every failure comes back as a measurement."""
 
-    def __init__(self, place: Workplace, executor: Executor | None = None) -> None:
+    def __init__(self, worker: WorkerSpec, executor: Executor | None = None) -> None:
         """Use `executor`, or one local thread: two measurements at once would disturb each other."""
-        self._place = place
+        self._worker = place
         self._own = ThreadPoolExecutor(max_workers=1) if executor is None else None
         self._executor = executor or self._own
 
@@ -172,27 +172,27 @@ class Pool:
             return [Measurement.failed(kind_of(str(error), ErrorKind.CRASH), str(error))] * len(candidates)
         if not _fits(measured, len(candidates)):
             self.recycle()
-            text = f"the backend '{self._place.backend}' did not return one measurement for each candidate"
+            text = f"the backend '{self._worker.backend}' did not return one measurement for each candidate"
             return [Measurement.failed(ErrorKind.CRASH, text)] * len(candidates)
         return list(measured)
 
     def recycle(self) -> None:
         """Replace the child, so that the next request compiles anew in a fresh process."""
         assert self._executor is not None
-        self._executor.submit(recycle, self._place).result()
+        self._executor.submit(recycle, self._worker).result()
 
     def close(self) -> None:
         """End the child, in the middle of a request if need be, and the executor if it is the pool's own."""
         assert self._executor is not None
-        ended = self._executor.submit(recycle, self._place)
+        ended = self._executor.submit(recycle, self._worker)
         while not wait([ended], CLOSE_PATIENCE_S).done:
-            interrupt(self._place)
+            interrupt(self._worker)
         if self._own:
             self._own.shutdown()
 
     def _run(self, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
         assert self._executor is not None
-        return self._executor.submit(run_request, self._place, method, arguments, deadline_s).result()
+        return self._executor.submit(run_request, self._worker, method, arguments, deadline_s).result()
 
 
 def _fits(answer: object, count: int) -> bool:

@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import IO, Any
 
-from ovplace.measure.child import Answer, Call, guarded
+from ovplace.measure.child import Call, Reply, guarded
 from ovplace.plugins import registry
 
 GRACE_S = 2.0
@@ -56,7 +56,7 @@ def main() -> None:
 
     answer = guarded(build)
     while True:
-        pickle.dump(Answer(answer.value, answer.error, _peak_mib()), answers)
+        pickle.dump(Reply(answer.value, answer.error, _peak_mib()), answers)
         answers.flush()
         call: Call = messages.get()
         # A hang in native code may keep `_read` from running: without a parent, nobody else would ever end it.

@@ -14,7 +14,7 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Job
-from ovplace.measure.process_pool import Pool, Workplace
+from ovplace.measure.process_pool import ProcessPool, WorkerSpec
 from ovplace.plugins import registry
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.parts import OpenLinks, Profile, Profiler
@@ -63,7 +63,7 @@ class Costs:
 
 
 @contextmanager
-def link_bench(session: Session) -> Iterator[tuple[LinkBench, Pool]]:
+def link_bench(session: Session) -> Iterator[tuple[LinkBench, ProcessPool]]:
     """Yield the link model on the session's devices, with a pool that measures it."""
     from ovplace.ir.parts.link_model import save_link_model
 
@@ -73,7 +73,7 @@ def link_bench(session: Session) -> Iterator[tuple[LinkBench, Pool]]:
         bench = LinkBench(*save_link_model(path, PIECES), devices=session.problem.device_names)
         options = registry.load("backends", search.backend).config(dict(session.config.backend))
         job = Job(str(path), session.devices, seed=search.seed, options=dataclasses.asdict(options))
-        pool = Pool(Workplace(search.backend, job))
+        pool = ProcessPool(WorkerSpec(search.backend, job))
         try:
             yield bench, pool
         finally:

@@ -16,7 +16,7 @@ from ovplace.core.placement import Placement
 from ovplace.cost.calibration.assemble import Layout, Task, Times, assemble
 from ovplace.cost.calibration.links import Links, fit_links, link_intervals
 from ovplace.graphs.op_graph import FloatArray
-from ovplace.measure.process_pool import Pool
+from ovplace.measure.process_pool import ProcessPool
 from ovplace.profiling.links import PIECES, LinkBench, LinkSamples
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
@@ -40,7 +40,7 @@ SLOW_MS = 30.0
 GRACE_S = 5.0
 _LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
 
-OpenLinks = Callable[[Session], AbstractContextManager[tuple[LinkBench, Pool]]]
+OpenLinks = Callable[[Session], AbstractContextManager[tuple[LinkBench, ProcessPool]]]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from ovplace.session.session import PREPARED, Session
 
 def write_placed(session: Session, data: Data, placement: Placement) -> None:
     """Write `placement.json` and `placed.xml/.bin` with the run's provenance."""
-    from ovplace.ir.placed_model import write
+    from ovplace.ir import placed_model
 
     provenance = {key: data[key] for key in ("verdict", "best", "environment")}
     table = placement.to_names(session.graph)
-    write(session.folder / PREPARED, session.folder, table, session.devices, provenance)
+    placed_model.write_placed(session.folder / PREPARED, session.folder, table, session.devices, provenance)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
-from ovplace.measure.process_pool import Pool
+from ovplace.measure.process_pool import ProcessPool
 from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, Stored, cache_key
 
@@ -82,7 +82,7 @@ class Measurer:
         )
 
     def request(
-        self, candidates: Sequence[Candidate], spec: MeasureSpec, pool: Pool | None = None
+        self, candidates: Sequence[Candidate], spec: MeasureSpec, pool: ProcessPool | None = None
     ) -> list[Measurement]:
         """Measure the candidates in turns, now, with the run's pool or another one, and account for the time."""
         start = time.monotonic()

@@ -19,8 +19,8 @@ from ovplace.devices.select import Selection, among, references, select
 from ovplace.devices.variants import null_alias
 from ovplace.errors import BackendError, ModelError, UsageError
 from ovplace.graphs.op_graph import BoolArray, FloatArray, OpGraph
-from ovplace.measure.isolated_call import apart
-from ovplace.measure.process_pool import Pool, Workplace
+from ovplace.measure.isolated_call import isolated_call
+from ovplace.measure.process_pool import ProcessPool, WorkerSpec
 from ovplace.plugins import registry
 from ovplace.plugins.registry import Plugin
 from ovplace.session.events import Listener, Progress
@@ -55,7 +55,7 @@ class Session:
     defaults: tuple[Device, ...]
     nulls: Mapping[str, Device]
     problem: Problem
-    pool: Pool
+    pool: ProcessPool
     facts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -129,7 +129,7 @@ def prepare_model(config: RunConfig, folder: Path) -> OpGraph:
     target = folder / PREPARED
     if not (target.exists() and (folder / CONFIG).exists()):
         model = Path(config.search.model)
-        apart(f"reading '{model}'", prepare, model, target, config.search.shape)
+        isolated_call(f"reading '{model}'", prepare, model, target, config.search.shape)
     return read_graph(target)
 
 
@@ -145,7 +145,7 @@ def open_session(config: RunConfig, folder: Path, listener: Listener) -> Session
     listener(Progress("prepare", 1, 3, selection.note))
     defaults, nulls = references(selection.devices), _null_aliases(selection)
     job = _job(config, folder, (*selection.devices, *defaults, *nulls.values()))
-    pool = Pool(Workplace(config.search.backend, job))
+    pool = ProcessPool(WorkerSpec(config.search.backend, job))
     try:
         supported = pool.ask("supported")[:, : len(selection.devices)]
         problem = make_problem(config, graph, selection.devices, supported)

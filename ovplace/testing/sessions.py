@@ -13,7 +13,7 @@ from ovplace.config.schema import DuelConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
 from ovplace.devices.select import Selection
 from ovplace.graphs.op_graph import OpGraph
-from ovplace.measure.process_pool import Pool, Workplace
+from ovplace.measure.process_pool import ProcessPool, WorkerSpec
 from ovplace.search.final_comparison import Duel, decide
 from ovplace.search.run import make_loop
 from ovplace.session.baselines import Baseline, measure_baselines
@@ -48,9 +48,9 @@ def job(**options: Any) -> Job:
     return Job("", devices(2), options=dataclasses.asdict(config))
 
 
-def pool(**options: Any) -> Pool:
+def pool(**options: Any) -> ProcessPool:
     """Return a pool whose child has the fake backend."""
-    return Pool(Workplace(fake_backend.NAME, job(**options)))
+    return ProcessPool(WorkerSpec(fake_backend.NAME, job(**options)))
 
 
 def direct(**options: Any) -> DirectPool:
@@ -60,7 +60,7 @@ def direct(**options: Any) -> DirectPool:
 
 def session(
     folder: Path,
-    using: Pool | DirectPool,
+    using: ProcessPool | DirectPool,
     graph: OpGraph | None = None,
     spec: MeasureSpec = QUICK,
     duel: DuelConfig = SHORT_DUEL,

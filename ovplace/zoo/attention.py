@@ -171,6 +171,6 @@ def _feed_forward(net: Builder, x: ov.Node, plan: _Plan) -> ov.Node:
 
 
 def _causal_mask(net: Builder, x: ov.Node) -> ov.Node:
-    """What is added to the scores `[1, heads, T, T]` of `x` `[1, T, C]`: no token sees those after it."""
+    """Summand of the scores `[1, heads, T, T]` of `x` `[1, T, C]` that hides later tokens."""
     tokens = x.shape[1]
     return net.floats("causal_mask", np.triu(np.full((1, 1, tokens, tokens), _MASKED), k=1))

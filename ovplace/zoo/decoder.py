@@ -50,7 +50,7 @@ SMALL = Config(layers=2, hidden=32, heads=4, feed_forward=48, vocabulary=100, pa
 
 @dataclass(frozen=True)
 class _Step:
-    """What every block reads in one step: the additive mask and the rotation of the token's position."""
+    """Inputs that all blocks of one step share: the additive mask and the rotation of the token's position."""
 
     mask: ov.Node
     cos: ov.Node

@@ -41,7 +41,7 @@ BOX_GAIN = 0.05
 
 @dataclass(frozen=True)
 class Config:
-    """What can be chosen of the model.
+    """Options of the model.
 
     Attributes:
         batch: Images at once, N of the input `[N, 3, H, W]`.

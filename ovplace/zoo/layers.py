@@ -30,7 +30,7 @@ BIAS_STD = 0.05
 
 @dataclass(frozen=True)
 class ClassifierConfig:
-    """What can be chosen of an image classifier.
+    """Options of an image classifier.
 
     Attributes:
         batch: Images at once, N of the input `[N, 3, H, W]`.
@@ -51,7 +51,7 @@ class ClassifierConfig:
 
 @dataclass(frozen=True)
 class Window:
-    """What a convolution or pooling slides over the image.
+    """Kernel, stride and padding of a convolution or pooling.
 
     Attributes:
         kernel: Its size, one number for both axes or (height, width).

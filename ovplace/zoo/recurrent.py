@@ -128,7 +128,7 @@ def _sequence(net: Builder, x: ov.Node, plan: _Plan) -> ov.Node:
 
 
 def _states(net: Builder, plan: _Plan, shape: tuple[int, ...]) -> list[ov.Node]:
-    """What there is before the first step: the state, and of an LSTM the cell state; learned values."""
+    """Initial hidden state, and for an LSTM the initial cell state; learned values."""
     names = ("state", "cell_state") if plan.cell == "lstm" else ("state",)
     return [net.normal(f"initial_{name}", shape, 0.1) for name in names]
 

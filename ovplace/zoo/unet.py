@@ -23,7 +23,7 @@ DEPTH = 4
 
 @dataclass(frozen=True)
 class Config:
-    """What can be chosen of the model.
+    """Options of the model.
 
     Attributes:
         batch: Images at once, N of the input `[N, 3, H, W]`.

@@ -15,7 +15,7 @@ from ovplace.devices import emulated_gpu
 from ovplace.errors import ModelError
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.measure.process_pool import Pool, Workplace
+from ovplace.measure.process_pool import ProcessPool, WorkerSpec
 from ovplace.testing import models
 
 SPEC = MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=0.0, hopeless_ratio=1e6)
@@ -296,7 +296,7 @@ def test_the_emulated_gpu_beside_the_cpu(saved):
     path = saved(models.residual())
     graph, names = read_graph(path), ("GPU", "CPU")
     job = Job(path, (emulated_gpu.device(), Device("CPU", "CPU", F32)))
-    pool = Pool(Workplace("openvino", job))
+    pool = ProcessPool(WorkerSpec("openvino", job))
     try:
         assert pool.ask("supported").shape == (len(graph), 2)
         automatic = Candidate("HETERO", target="HETERO:GPU,CPU")

@@ -102,10 +102,10 @@ def test_measure(ovplace, tmp_path, finished, quick):
 
 def test_a_failing_device_is_a_row_and_nothing_at_all_an_error(ovplace, tiny, quick, monkeypatch):
     from ovplace.core.measurement import ErrorKind, Measurement
-    from ovplace.measure.process_pool import Pool
+    from ovplace.measure.process_pool import ProcessPool
 
     failure = Measurement.failed(ErrorKind.COMPILE, "no such kernel")
-    monkeypatch.setattr(Pool, "measure", lambda self, candidates, spec: [failure] * len(candidates))
+    monkeypatch.setattr(ProcessPool, "measure", lambda self, candidates, spec: [failure] * len(candidates))
     done = ovplace("measure", tiny, "-q", *quick[:2])
     assert done.code == 1
     assert "no such kernel" in done.out

@@ -9,12 +9,12 @@ from openvino import opset13 as opset
 
 from ovplace import zoo
 from ovplace.graphs.work import work
-from ovplace.ir.read import read
+from ovplace.ir.read import op_graph
 
 
 def of(*outputs, inputs):
     """Return the graph of a model and its work by operation name."""
-    graph = read(ov.Model([opset.result(output) for output in outputs], list(inputs), "x"))
+    graph = op_graph(ov.Model([opset.result(output) for output in outputs], list(inputs), "x"))
     return graph, work(graph)
 
 
@@ -43,14 +43,14 @@ def weight(*shape, kind=np.float32):
 )
 def test_totals_of_published_models(name, options, gflop):
     recipe = zoo.recipe(name)
-    found = work(read(recipe.build(recipe.Config(**options))))
+    found = work(op_graph(recipe.build(recipe.Config(**options))))
     assert found.flops.sum() / 1e9 == pytest.approx(gflop, rel=0.02)
 
 
 @pytest.mark.parametrize("name", zoo.names())
 def test_every_recipe_has_finite_work(name):
     recipe = zoo.recipe(name)
-    graph = read(recipe.build(recipe.SMALL))
+    graph = op_graph(recipe.build(recipe.SMALL))
     found = work(graph)
     for part in (found.flops, found.weight_bytes, found.read_bytes, found.write_bytes, found.kernels):
         assert part.shape == (len(graph),)

@@ -10,7 +10,7 @@ import pytest
 from openvino import opset13 as opset
 
 from ovplace.ir.inputs import as_tensor, random_inputs
-from ovplace.ir.time_once import probe
+from ovplace.ir.time_once import time_once
 
 KINDS = (ov.Type.f32, ov.Type.f16, ov.Type.bf16, ov.Type.i64, ov.Type.u8, ov.Type.boolean, ov.Type.i4)
 
@@ -23,7 +23,7 @@ def test_an_input_keeps_its_shape(kind: ov.Type, shape: list[int], tmp_path: Pat
     [array] = random_inputs(model, seed=0)
     assert tuple(as_tensor(model.inputs[0], array).get_shape()) == tuple(shape)
     ov.save_model(model, tmp_path / "model.xml")
-    probe(tmp_path / "model.xml")
+    time_once(tmp_path / "model.xml")
 
 
 def test_a_slice_becomes_a_tensor_of_its_own() -> None:

@@ -10,7 +10,7 @@ import pytest
 from openvino import opset13 as ops
 
 from ovplace.ir.content_hash import content_hash
-from ovplace.ir.read import read, read_graph
+from ovplace.ir.read import op_graph, read_graph
 from ovplace.testing.models import TINY
 
 
@@ -36,7 +36,7 @@ def looped(stride: int = 1, scale: float = 1.0) -> ov.Model:
 
 
 def test_operations_edges_and_sizes() -> None:
-    graph = read(small())
+    graph = op_graph(small())
     x, w, conv, square, out = (graph.index[name] for name in ("x", "w", "conv", "square", "out"))
     edges = {tuple(edge): size for edge, size in zip(graph.edges.T.tolist(), graph.out_bytes.tolist(), strict=True)}
     assert edges == {(x, conv): 768, (w, conv): 432, (conv, square): 1024, (square, out): 1024}
@@ -51,7 +51,7 @@ def test_operations_edges_and_sizes() -> None:
 @pytest.mark.parametrize(("kind", "size"), [("i4", 5), ("u1", 2), ("f16", 18), ("boolean", 9), ("i64", 72)])
 def test_sizes_of_every_width(kind: str, size: int) -> None:
     constant = ov.op.Constant(getattr(ov.Type, kind), ov.Shape([3, 3]), [1] * 9)
-    graph = read(ov.Model([ops.result(ops.convert(constant, "f32"))], [], "m"))
+    graph = op_graph(ov.Model([ops.result(ops.convert(constant, "f32"))], [], "m"))
     assert size in graph.out_bytes.tolist()
 
 
@@ -60,7 +60,7 @@ def test_the_graph_is_the_models(name: str) -> None:
     model = TINY[name]()
     for i, op in enumerate(model.get_ordered_ops()):
         op.set_friendly_name(f"op{i}")
-    graph = read(model)
+    graph = op_graph(model)
     for i, op in enumerate(model.get_ordered_ops()):
         sources = [(int(port.get_node().get_friendly_name()[2:]), port.get_index()) for port in op.input_values()]
         into = graph.edges[1] == i
@@ -71,13 +71,13 @@ def test_the_graph_is_the_models(name: str) -> None:
 
 def test_dynamic_dimensions() -> None:
     x = ops.parameter(ov.PartialShape("?,4"), np.float32, name="x")
-    graph = read(ov.Model([ops.result(x)], [x], "m"))
+    graph = op_graph(ov.Model([ops.result(x)], [x], "m"))
     assert graph.shapes[graph.index["x"]] == ((-1, 4),)
     assert graph.out_bytes.tolist() == [16]
 
 
 def test_bodies_are_summarised() -> None:
-    graph = read(looped())
+    graph = op_graph(looped())
     assert graph.attributes[graph.index["loop"]] == {"body_0_ops": "4"}
 
 

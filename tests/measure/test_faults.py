@@ -23,7 +23,7 @@ SPLIT = Candidate("split", Placement(np.arange(12) % 2, ("CPU_0", "CPU_1")))
 
 
 def child_of(pool):
-    return next(seat.child for key, seat in pool_module._seats.items() if key == pool._place.key)
+    return next(seat.child for key, seat in pool_module._workers.items() if key == pool._worker.key)
 
 
 def alive(pid):
@@ -42,7 +42,7 @@ def make():
     yield start
     for each in made:
         each.close()
-    assert not pool_module._seats
+    assert not pool_module._workers
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,11 @@ def test_a_killed_child_is_a_crash_and_is_replaced(make):
 
 def test_children_are_recycled(make, monkeypatch):
     pool = make()
-    pool._place = pool_module.Workplace(pool._place.backend, pool._place.job, recycle_after=2)
+    pool._worker = pool_module.WorkerSpec(pool._worker.backend, pool._worker.job, recycle_after=2)
     pids = []
     for _ in range(4):
         pool.ask("facts")
-        seat = pool_module._seats.get(pool._place.key)
+        seat = pool_module._workers.get(pool._worker.key)
         pids.append(seat and seat.child.pid)
     assert pids[1] is None
     assert pids[3] is None
@@ -149,7 +149,7 @@ def test_a_child_that_was_large_is_recycled(make, monkeypatch):
     pool = make()
     monkeypatch.setattr(pool_module, "_memory_mib", lambda: 1.0)
     pool.ask("facts")
-    assert not pool_module._seats
+    assert not pool_module._workers
 
 
 def test_closing_ends_a_running_request_and_leaves_no_process(make):
@@ -170,4 +170,4 @@ def test_closing_ends_a_running_request_and_leaves_no_process(make):
 def test_the_same_workplace_shares_one_child_and_another_does_not(make):
     a, b, other = make(), make(), make(version="2")
     assert a.facts() == b.facts() != other.facts()
-    assert len(pool_module._seats) == 2
+    assert len(pool_module._workers) == 2

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from ovplace.errors import ModelError, UsageError
-from ovplace.ir.model_info import overview
+from ovplace.ir.model_info import model_info
 from ovplace.ir.shapes import parse_shapes
-from ovplace.measure.isolated_call import apart
+from ovplace.measure.isolated_call import isolated_call
 
 
 def test_the_value_comes_back_whatever_is_printed():
-    assert apart("printing", print, "into the answer?") is None
-    assert apart("looking", os.getpid) != os.getpid()
-    assert overview(Path("models/demo.xml")) == apart("reading", overview, Path("models/demo.xml"))
+    assert isolated_call("printing", print, "into the answer?") is None
+    assert isolated_call("looking", os.getpid) != os.getpid()
+    assert model_info(Path("models/demo.xml")) == isolated_call("reading", model_info, Path("models/demo.xml"))
 
 
 @pytest.mark.parametrize(
@@ -28,19 +28,19 @@ def test_the_value_comes_back_whatever_is_printed():
 )
 def test_a_crash_is_one_line(act, arguments, how):
     with pytest.raises(ModelError, match=rf"^OpenVINO crashed while reading 'x\.onnx' \({how}.*$"):
-        apart("reading 'x.onnx'", act, *arguments)
+        isolated_call("reading 'x.onnx'", act, *arguments)
 
 
 def test_a_process_that_ends_by_itself_is_not_taken_for_a_crash_of_openvino():
     with pytest.raises(ModelError, match=r"^the process reading 'x' ended without an answer \(exit code 0\); run"):
-        apart("reading 'x'", os._exit, 0)
+        isolated_call("reading 'x'", os._exit, 0)
 
 
 def test_errors_come_back_as_they_are():
     with pytest.raises(UsageError, match="is not understood"):
-        apart("parsing", parse_shapes, "[1,")
+        isolated_call("parsing", parse_shapes, "[1,")
     with pytest.raises(ZeroDivisionError) as raised:
-        apart("dividing", divmod, 1, 0)
+        isolated_call("dividing", divmod, 1, 0)
     assert "in main" in raised.value.__notes__[0], "where it happened, for --debug"
 
 
@@ -59,5 +59,5 @@ def test_ctrl_c_ends_the_other_process(monkeypatch):
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
     with pytest.raises(KeyboardInterrupt):
-        apart("sleeping", time.sleep, 60)
+        isolated_call("sleeping", time.sleep, 60)
     assert started[0].wait(5) == -9

@@ -19,7 +19,7 @@ from ovplace.cost.evaluate.restrict import restricted
 from ovplace.errors import ConfigError, DeviceError, PlacementError, UsageError
 from ovplace.graphs.work import work
 from ovplace.ir.legal.groups import legal_groups
-from ovplace.ir.read import read
+from ovplace.ir.read import op_graph
 from ovplace.seeds import generator
 from ovplace.simulation.machine import Link, Machine
 from ovplace.simulation.machine_file import load, names
@@ -43,7 +43,7 @@ gb_per_s = 5
 @pytest.fixture(scope="module", params=["detector-head", "bert-base", "resnet-50"])
 def graph(request):
     recipe = zoo.recipe(request.param)
-    return read(recipe.build(recipe.SMALL))
+    return op_graph(recipe.build(recipe.SMALL))
 
 
 @pytest.fixture(scope="module")

@@ -1,1 +1,1 @@
-"""Which operations HETERO cannot run apart, and which device supports which operation."""
+"""Legal groups, and the operations that each device supports."""

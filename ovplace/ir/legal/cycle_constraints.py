@@ -1,4 +1,4 @@
-"""Which operations must stay together so that HETERO does not cut certain connections."""
+"""Operations that must share a device so that HETERO's cycle removal leaves certain connections uncut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ovplace.graphs.op_graph import OpGraph
 Pair = tuple[int, int]
 
 
-def detour_pairs(graph: OpGraph, fragile: Collection[Pair]) -> Iterator[Pair]:
+def cycle_constraints(graph: OpGraph, fragile: Collection[Pair]) -> Iterator[Pair]:
     """Yield pairs of operations whose sharing a device keeps HETERO from cutting the connections `fragile`.
 
     Where a path leaves a submodel and comes back, HETERO cuts connections between operations of one device until no

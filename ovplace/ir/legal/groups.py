@@ -10,7 +10,7 @@ from ovplace.core.partition import Partition
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import FREE, RANDOM
-from ovplace.ir.legal.cycle_constraints import detour_pairs
+from ovplace.ir.legal.cycle_constraints import cycle_constraints
 from ovplace.ir.legal.state import state_pairs, state_paths
 
 _VECTOR_ELEMENTS = 64
@@ -55,7 +55,7 @@ def legal_groups(graph: OpGraph) -> Partition:
     uncut = [*_with_readers(graph, shapes), *_shaping(graph), *_dynamic(graph), *state_paths(graph)]
     pairs = [
         *uncut,
-        *detour_pairs(graph, uncut),
+        *cycle_constraints(graph, uncut),
         *_with_readers(graph, weights),
         *state_pairs(graph),
         *_attached(graph, weights, computing[0]),

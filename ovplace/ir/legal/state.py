@@ -1,4 +1,4 @@
-"""Which operations a model's variables keep together."""
+"""Operations that a model's variables keep on one device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operations a device supports, also where its plugin cannot answer for the whole model."""
+"""The operations that a device supports, also where its plugin cannot answer for the whole model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.parts.part import extract
-from ovplace.ir.read import read
+from ovplace.ir.read import op_graph
 
 MOST_QUERIES = 400
 """A dozen operations that a plugin chokes on are found among thousands; a plugin that never answers is left alone."""
@@ -38,7 +38,7 @@ def supported_names(model: ov.Model, query: Query) -> set[str]:
 
 
 def _by_halves(model: ov.Model, query: Query) -> set[str]:
-    graph = read(model)
+    graph = op_graph(model)
     found: set[str] = set()
     waiting = deque(_halves(legal_groups(graph).members))
     for _ in range(MOST_QUERIES):

@@ -1,4 +1,4 @@
-"""The tensors inside a model, so that its parts can be timed on what they really get.
+"""Intermediate tensors of a model, so that its parts are timed on the data they get in a whole inference.
 
 Latency depends on the data: the CPU plugin's sin takes three times as long at scale 1 as at scale 0.1.
 """
@@ -11,14 +11,14 @@ import openvino as ov
 
 from ovplace.ir.inputs import Array, as_tensor, random_inputs
 from ovplace.ir.parts.part import Feed, Part, recorder
-from ovplace.ir.tensors import tensor_bytes
+from ovplace.ir.tensors import output_bytes
 
 LIMIT_BYTES = 512 * 2**20
 """Tensors kept, at most; what is beyond is fed with random numbers."""
 
 
-class Feeds:
-    """Records what flows inside a model on the CPU in f32, as far as it is asked for."""
+class IntermediateTensors:
+    """Intermediate tensors of one inference on the CPU in f32, recorded on demand."""
 
     def __init__(self, core: ov.Core, model: ov.Model, inputs: Sequence[Array], limit_bytes: int = LIMIT_BYTES) -> None:
         """Remember the model with its inputs; nothing is compiled yet."""
@@ -33,7 +33,7 @@ class Feeds:
     def record(self, parts: Sequence[Part]) -> None:
         """Run the whole model once and keep what `parts` need; nothing happens where that is there already."""
         pairs = (pair for part in parts for pair in zip(part.feeds, part.model.inputs, strict=True))
-        wanted = {feed: tensor_bytes(port) for feed, port in pairs}
+        wanted = {feed: output_bytes(port) for feed, port in pairs}
         missing = [feed for feed in wanted if feed not in self._own and feed not in self._recorded]
         if not missing:
             return

@@ -1,4 +1,4 @@
-"""A small model whose parts tell what a cut between devices costs.
+"""A small model from whose parts the costs of links between devices are measured.
 
 It consists of pieces that do not touch each other, with tensors of different sizes, each in four stages:
 

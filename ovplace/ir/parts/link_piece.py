@@ -1,4 +1,4 @@
-"""What is known of a piece of the link model; apart from it, since who reads this must not load openvino."""
+"""A piece of the link model as data: a module of its own, because its readers must not import openvino."""
 
 from __future__ import annotations
 

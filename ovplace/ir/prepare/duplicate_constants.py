@@ -5,7 +5,7 @@ from __future__ import annotations
 import openvino as ov
 
 
-def unshare_constants(model: ov.Model) -> None:
+def duplicate_constants(model: ov.Model) -> None:
     """Give every reader its own Constant, in place; the copies share memory, and their place in the saved weights.
 
     HETERO takes two operations that read one Constant for connected (openvino 2026.4.1), so that parts of the model

@@ -7,7 +7,7 @@ from openvino.passes import ConstantFolding, Manager
 
 from ovplace.graphs.op_kinds import RANDOM
 from ovplace.ir.bodies import all_models
-from ovplace.ir.tensors import elements, tensor_bytes
+from ovplace.ir.tensors import element_count, output_bytes
 
 _KEEP = "DisableConstantFolding_0"  # the rt_info key that ov::pass::ConstantFolding asks for (openvino 2026.4.1)
 _SMALL_ELEMENTS = 8
@@ -73,12 +73,12 @@ def _narrows(op: ov.Node, constant: set[str]) -> bool:
         return False
     readers = {port.get_node().get_name() for port in op.output(0).get_target_inputs()}
     in_one_chain = len(readers) == 1 and readers <= constant
-    return elements(op.output(0)) > _SMALL_ELEMENTS or in_one_chain
+    return element_count(op.output(0)) > _SMALL_ELEMENTS or in_one_chain
 
 
 def _generates(op: ov.Node) -> bool:
     """Return whether folding `op` would store at least `_BIG_BYTES` more than it reads."""
     if op.get_type_name() == "Constant":
         return False
-    written = sum(tensor_bytes(port) for port in op.outputs())
-    return written - sum(tensor_bytes(port) for port in op.input_values()) >= _BIG_BYTES
+    written = sum(output_bytes(port) for port in op.outputs())
+    return written - sum(output_bytes(port) for port in op.input_values()) >= _BIG_BYTES

@@ -9,7 +9,7 @@ import openvino as ov
 from ovplace.errors import ModelError, UsageError
 from ovplace.ir.exceptions import last_line
 from ovplace.ir.opening import open_model
-from ovplace.ir.prepare.duplicate_constants import unshare_constants
+from ovplace.ir.prepare.duplicate_constants import duplicate_constants
 from ovplace.ir.prepare.fold import fold
 from ovplace.ir.prepare.names import counted, make_unique, stabilise
 from ovplace.ir.shapes import make_static, parse_shapes
@@ -45,7 +45,7 @@ def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | Non
         make_static(one, shapes)
         fold(one)
     stabilise(model, counted(model, again))  # what reshaping and folding have named by the counter, too
-    unshare_constants(model)
+    duplicate_constants(model)
     make_unique(model)
     _save(model, target_xml)
 

@@ -1,4 +1,4 @@
-"""What the recipes of all families share: their option, and how they draw sizes."""
+"""The option and the random draws that the recipes of all families share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ovplace.seeds import generator
 
 @dataclass(frozen=True)
 class Config:
-    """Which model of the family.
+    """The option that selects a model of the family.
 
     Attributes:
         index: Its number; it decides structure, sizes and weights.

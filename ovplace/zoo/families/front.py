@@ -31,7 +31,7 @@ class Front:
 
     @property
     def factor(self) -> int:
-        """How many times larger its input is than its output, in both axes."""
+        """Ratio of input to output size along each axis."""
         return int(2**self.halvings)
 
     def build(self, net: Builder, data: ov.Node) -> Tensor:

@@ -86,7 +86,7 @@ STEPS: dict[tuple[str, str], Step] = {
 
 
 def _gates(net: Builder, x: ov.Node, hidden: Tensor, w: Weights) -> ov.Node:
-    """What all gates see, `[1, gates * H]`."""
+    """Pre-activations of all gates, `[1, gates * H]`."""
     both = net.add("sum", _product(net, "input", x, w.inputs), _product(net, "recurrence", hidden, w.states))
     return _biased(net, both, w)
 

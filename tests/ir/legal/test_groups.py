@@ -14,7 +14,7 @@ from ovplace.graphs.op_graph import OpGraph
 from ovplace.ir.inputs import random_inputs
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
-from ovplace.ir.read import read
+from ovplace.ir.read import op_graph
 from ovplace.testing.models import TINY
 
 LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))
@@ -75,7 +75,7 @@ def logits(core: ov.Core, source: Path, target: Path) -> None:
 
 
 def graph_of(core: ov.Core, path: Path) -> OpGraph:
-    return read(core.read_model(path))
+    return op_graph(core.read_model(path))
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -106,7 +106,7 @@ def test_a_partition_that_parts_a_variable_is_found_out(core: ov.Core, tiny: dic
 def test_joining_only_the_path_of_a_variable_is_found_out(
     core: ov.Core, tiny: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ovplace.ir.legal.groups.detour_pairs", lambda graph, fragile: iter(()))
+    monkeypatch.setattr("ovplace.ir.legal.groups.cycle_constraints", lambda graph, fragile: iter(()))
     with pytest.raises(RuntimeError):
         check(core, tiny["kv_cache"], legal_groups(graph_of(core, tiny["kv_cache"])), assignments=12)
 

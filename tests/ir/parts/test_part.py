@@ -12,10 +12,10 @@ from ovplace.ir.affinity import op_names
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.inputs import as_array, random_inputs
 from ovplace.ir.legal.groups import legal_groups
-from ovplace.ir.parts.intermediate_tensors import Feeds
+from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
 from ovplace.ir.parts.part import Feed, devices_of, extract, recorder
 from ovplace.ir.prepare.prepare import prepare
-from ovplace.ir.read import read
+from ovplace.ir.read import op_graph
 from ovplace.testing import models
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -45,7 +45,7 @@ def sources(part):
 def check(model, groups, limit=1e-4):
     """Compare all outputs of all parts with the whole model's tensors; return how many were compared."""
     inputs = random_inputs(model, 0)
-    feeds, compared = Feeds(CORE, model, inputs), 0
+    feeds, compared = IntermediateTensors(CORE, model, inputs), 0
     parts = [extract(model, members.tolist()) for members in groups.members]
     feeds.record(parts)
     wanted = sorted({feed for part in parts for feed in sources(part)}, key=str)
@@ -65,7 +65,7 @@ def test_each_legal_group_of_each_recipe(name, tmp_path):
     recipe = zoo.recipe(name)
     model = prepared(recipe.build(recipe.SMALL), tmp_path)
     before = content_hash(model), len(model.get_ops())
-    groups = legal_groups(read(model))
+    groups = legal_groups(op_graph(model))
     assert check(model, groups) >= groups.n_groups
     assert (content_hash(model), len(model.get_ops())) == before
 
@@ -73,23 +73,25 @@ def test_each_legal_group_of_each_recipe(name, tmp_path):
 @pytest.mark.parametrize("name", [name for name in models.TINY if name != "loop"])
 def test_each_legal_group_of_tiny_models(name, tmp_path):
     model = prepared(models.TINY[name](), tmp_path)
-    assert check(model, legal_groups(read(model)))
+    assert check(model, legal_groups(op_graph(model)))
 
 
 def test_a_planted_difference_is_seen(tmp_path, monkeypatch):
     model = prepared(models.residual(), tmp_path)
-    real = Feeds.tensors
+    real = IntermediateTensors.tensors
     monkeypatch.setattr(
-        Feeds, "tensors", lambda self, part, seed: [ov.Tensor(t.data * 1.1) for t in real(self, part, seed)]
+        IntermediateTensors,
+        "tensors",
+        lambda self, part, seed: [ov.Tensor(t.data * 1.1) for t in real(self, part, seed)],
     )
     with pytest.raises(AssertionError):
-        check(model, legal_groups(read(model)))
+        check(model, legal_groups(op_graph(model)))
 
 
 def test_every_operation_of_a_part_has_a_device(tmp_path):
     model = prepared(models.int8_weights(), tmp_path)
     names = op_names(model)
-    for members in legal_groups(read(model)).members:
+    for members in legal_groups(op_graph(model)).members:
         part = extract(model, members.tolist())
         table = devices_of(part.model, {names[i]: "CPU" for i in members})
         assert set(table) == {op.get_friendly_name() for op in part.model.get_ops()}
@@ -98,8 +100,8 @@ def test_every_operation_of_a_part_has_a_device(tmp_path):
 
 def test_without_room_the_inputs_are_random(tmp_path):
     model = prepared(models.residual(), tmp_path)
-    feeds = Feeds(CORE, model, random_inputs(model, 0), limit_bytes=0)
-    parts = [extract(model, members.tolist()) for members in legal_groups(read(model)).members]
+    feeds = IntermediateTensors(CORE, model, random_inputs(model, 0), limit_bytes=0)
+    parts = [extract(model, members.tolist()) for members in legal_groups(op_graph(model)).members]
     feeds.record(parts)
     for part in parts:
         assert [t.get_shape() for t in feeds.tensors(part, 0)] == [port.get_shape() for port in part.model.inputs]
@@ -113,6 +115,6 @@ def test_operations_that_are_not_there_are_an_error(tmp_path, part):
 
 def test_a_part_nobody_reads_is_an_error(tmp_path):
     model = prepared(models.residual(), tmp_path)
-    constant = read(model).types.index("Constant")
+    constant = op_graph(model).types.index("Constant")
     with pytest.raises(PlacementError, match="nobody reads"):
         extract(model, (constant,))
