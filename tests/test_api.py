@@ -75,7 +75,7 @@ def test_a_run_leaves_its_files_and_a_model_that_loads(model, tmp_path):
     assert set(ovplace.load(done.folder).get_property("EXECUTION_DEVICES")) == {"CPU_A", "CPU_B"}
     search = done.data["search"]
     assert search["trials"] == search["measured"] + search["cached"]
-    assert not process_pool._seats
+    assert not process_pool._workers
     assert not processes(done.folder)
 
 
@@ -140,7 +140,7 @@ def test_ctrl_c_saves_and_the_same_call_continues(model, tmp_path):
 
     with pytest.raises(InterruptedRunError, match="the same command continues"):
         optimize(model, tmp_path / "run", listener=interrupt)
-    assert not process_pool._seats
+    assert not process_pool._workers
     assert asked(tmp_path / "run") == asked(whole.folder)[:3]
     assert optimize(model, tmp_path / "run").verdict["status"] == whole.verdict["status"]
     assert asked(tmp_path / "run") == asked(whole.folder)

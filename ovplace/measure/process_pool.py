@@ -108,7 +108,7 @@ def _started(worker: WorkerSpec, attempts: int = START_ATTEMPTS) -> _Worker:
 
 
 def recycle(worker: WorkerSpec) -> None:
-    """End the workplace's child, if there is one; the next request starts another."""
+    """End the child, if there is one; the next request starts another."""
     with _lock:
         seat = _workers.pop(worker.key, None)
         if seat:
@@ -116,7 +116,7 @@ def recycle(worker: WorkerSpec) -> None:
 
 
 def interrupt(worker: WorkerSpec) -> None:
-    """Kill the workplace's child in the middle of a request of another thread, which then fails."""
+    """Kill the child in the middle of a request of another thread, which then fails."""
     seat = _workers.get(worker.key)  # without the lock: that thread holds it
     if seat:
         seat.child.kill()
@@ -130,11 +130,11 @@ def _memory_mib() -> float:
 
 
 class ProcessPool:
-    """Measures candidates of one workplace; every failure comes back as a measurement."""
+    """Measures candidates with one backend; every failure comes back as a measurement."""
 
     def __init__(self, worker: WorkerSpec, executor: Executor | None = None) -> None:
         """Use `executor`, or one local thread: two measurements at once would disturb each other."""
-        self._worker = place
+        self._worker = worker
         self._own = ThreadPoolExecutor(max_workers=1) if executor is None else None
         self._executor = executor or self._own
 

@@ -35,7 +35,7 @@ def run(tmp_path):
         finally:
             using.close()
             store.close()
-        assert not pool_module._seats
+        assert not pool_module._workers
         assert len(played.trials) == budget
         assert played.duel.verdict.status in ("faster", "same", "baseline")
         return played
@@ -74,7 +74,7 @@ def test_a_child_that_is_killed_at_random(run):
         rng = random.Random(3)
         starting = True
         while not over.wait(rng.uniform(0.05, 0.7)) and len(kills) < 10:
-            for seat in list(pool_module._seats.values()):
+            for worker in list(pool_module._workers.values()):
                 # Three that die in a row while they start end the run, as they should.
                 if seat.child.pid not in kills and not (starting and seat.served == 0):
                     starting = seat.served == 0

@@ -39,13 +39,18 @@ def tiny(core: ov.Core, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     return {name: folder / f"{name}.xml" for name in TINY}
 
 
+RTOL = 3e-4
+"""As far as two correct f32 implementations of the benchmark models differ: AlexNet's equal weights give 1.1e-4 where the
+CPU has AVX2 and no AVX-512, since convolutions and their sums are ordered otherwise there."""
+
+
 def infer(compiled: ov.CompiledModel, model: ov.Model) -> list[np.ndarray]:
     request = compiled.create_infer_request()
     runs = (request.infer(random_inputs(model, seed)) for seed in range(INFERENCES))
     return [np.array(value) for outputs in runs for value in outputs.to_tuple()]
 
 
-def apart(core: ov.Core, path: Path, devices: np.ndarray) -> list[np.ndarray]:
+def run_on_aliases(core: ov.Core, path: Path, devices: np.ndarray) -> list[np.ndarray]:
     """Return the outputs with operation i on alias `devices[i]`."""
     model = core.read_model(path)
     for op, device in zip(model.get_ordered_ops(), devices.tolist(), strict=True):
@@ -59,10 +64,10 @@ def check(core: ov.Core, path: Path, groups: Partition, assignments: int) -> Non
     rng = np.random.default_rng(7)
     for share in rng.uniform(0.1, 0.9, assignments):
         choice = (rng.random(groups.n_groups) < share).astype(int)
-        placed = apart(core, path, choice[groups.group_of])
+        placed = run_on_aliases(core, path, choice[groups.group_of])
         assert len(placed) == len(whole)
         for got, expected in zip(placed, whole, strict=True):
-            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(got, expected, rtol=RTOL, atol=1e-5)
 
 
 def logits(core: ov.Core, source: Path, target: Path) -> None:
