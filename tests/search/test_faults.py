@@ -76,10 +76,10 @@ def test_a_child_that_is_killed_at_random(run):
         while not over.wait(rng.uniform(0.05, 0.7)) and len(kills) < 10:
             for worker in list(pool_module._workers.values()):
                 # Three that die in a row while they start end the run, as they should.
-                if seat.child.pid not in kills and not (starting and seat.served == 0):
-                    starting = seat.served == 0
-                    kills.append(seat.child.pid)
-                    seat.child.kill()
+                if worker.child.pid not in kills and not (starting and worker.served == 0):
+                    starting = worker.served == 0
+                    kills.append(worker.child.pid)
+                    worker.child.kill()
 
     killer = threading.Thread(target=kill)
     killer.start()
