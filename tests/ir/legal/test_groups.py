@@ -40,8 +40,8 @@ def tiny(core: ov.Core, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
 
 RTOL = 3e-4
-"""As far as two correct f32 implementations of the benchmark models differ. AlexNet gives 1.1e-4 where the CPU has AVX2 but
-not AVX-512: its kernels add in another order."""
+"""Two correct f32 implementations of the benchmark models differ by that much; AlexNet gives 1.1e-4 where the CPU has
+AVX2 but not AVX-512, since its kernels add in another order."""
 
 
 def infer(compiled: ov.CompiledModel, model: ov.Model) -> list[np.ndarray]:
