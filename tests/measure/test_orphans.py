@@ -14,7 +14,7 @@ import sys, threading, time
 import numpy as np
 from ovplace.core.measurement import Candidate, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.measure import pool as pool_module
+from ovplace.measure import process_pool as pool_module
 from ovplace.testing.sessions import pool
 
 fault, deadline_s = sys.argv[1], float(sys.argv[2])
