@@ -16,8 +16,8 @@ from dataclasses import replace
 import numpy as np
 from calibration import MACHINE, Model, built
 
+from ovplace.core.certificate import PAIRWISE, Certificate
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import PAIRWISE, Certificate
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.simulation.machine import Machine

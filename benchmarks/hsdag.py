@@ -94,7 +94,7 @@ def play(place: Place, name: str, seed: int) -> dict[str, float]:
         answered = answer(source, played.measure, played.trials)
     placements = [trial.placement for trial in played.trials]
     latencies = true_ms(place, placements)
-    info = getattr(played.placer, "info", {})
+    info = played.placer.info
     return {
         "asked_ms": float(latencies.min()),
         "answer_ms": float(true_ms(place, [answered])[0]),

@@ -154,7 +154,7 @@ def play(
     plugin = registry.load("placers", arm.placer)
     settings = plugin.config(dict(arm.settings))
     problem = problem_of(place, arm, source, seed)
-    if getattr(settings, "needs_costs", getattr(plugin.factory, "needs_costs", False)):
+    if plugin.factory.needs_costs(settings):
         problem = replace(problem, costs=believed(source.costs(problem.partition)))
     start = time.perf_counter()
     placer = plugin.factory(problem, settings)

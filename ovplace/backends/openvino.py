@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ovplace.core.placement import Placement
 from ovplace.errors import ModelError, PlacementError
 from ovplace.graphs.op_graph import BoolArray
 from ovplace.ir.exceptions import without_positions
+from ovplace.plugins import protocols
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -54,10 +55,8 @@ class _Ready:
     execution: str = ""
 
 
-class Backend:
+class Backend(protocols.Backend):
     """Owns one `ov.Core`; lives in the measuring process."""
-
-    simulated: ClassVar[bool] = False
 
     def __init__(self, job: Job) -> None:
         """Read the model and register the devices.

@@ -24,6 +24,7 @@ from ovplace.cost.evaluate.restrict import restricted
 from ovplace.graphs.op_graph import BoolArray, IntArray
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import own_name, read_graph
+from ovplace.plugins import protocols
 from ovplace.seeds import generator
 from ovplace.simulation.machine_file import load
 from ovplace.simulation.noise import Weather
@@ -70,10 +71,11 @@ class _RefusedError(Exception):
     """A candidate fails; the arguments are the kind of failure and its text."""
 
 
-class Backend:
+class Backend(protocols.Backend):
     """One model on one simulated machine."""
 
     simulated: ClassVar[bool] = True
+    knows_costs: ClassVar[bool] = True
 
     def __init__(self, job: Job) -> None:
         """Read the model and the machine.

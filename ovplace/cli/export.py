@@ -8,35 +8,39 @@ import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Talk
-from ovplace.exporters import FORMATS
-
-_NEXT = {
-    "ir": "load it with: python -c \"import ovplace; compiled = ovplace.load('{path}')\"",
-    "blob": "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device "
-    "properties, set them first as the program does that 'ovplace export {run} --to python' prints",
-    "netron": "open {path} in Netron",
-}
 
 
-_FORMS = "\b\nForms:\n" + "\n".join(f"  {name:<7} {what}" for name, what in FORMATS.items())
+class _Command(click.Command):
+    """Lists the exporters below its help, without importing them."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a line for each exporter."""
+        from ovplace.plugins import registry
+
+        with formatter.section("Forms"):
+            formatter.write_dl([(name, registry.summary("exporters", name)) for name in registry.names("exporters")])
 
 
-@click.command(short_help="Write a run's answer in another form.", epilog=_FORMS)
+@click.command(cls=_Command, short_help="Write a run's answer in another form.")
 @click.argument("run", metavar="RUN")
-@click.option("--to", "form", required=True, type=click.Choice(list(FORMATS)), help="The form.")
+@click.option(
+    "--to", "form", required=True, metavar="NAME", shell_complete=options.completes("exporters"), help="The form."
+)
 @click.option("-o", "--output", metavar="PATH", help="File, or folder for ir; texts go to standard output by default.")
 @options.common
 @click.pass_obj
 def command(talk: Talk, run: str, form: str, output: str | None) -> None:
     """Write the answer in the folder RUN in another form."""
-    from ovplace import exporters
+    from ovplace.commands.export import check, export, exporter
+    from ovplace.plugins.protocols import TextExporter
 
-    folder = Path(run)
-    if output is None and form in exporters.TEXTS:
-        click.echo(exporters.text(folder, form), nl=False)
+    folder, using = Path(run), exporter(form)
+    if output is None and isinstance(using, TextExporter):
+        check(folder)
+        click.echo(using.text(folder), nl=False)
         return
-    written = exporters.export(folder, form, Path(output) if output else folder / exporters.load(form).TARGET)
+    written = export(folder, using, Path(output) if output else None)
     for path in written:
         click.echo(str(path))
-    if form in _NEXT:
-        talk.say(_NEXT[form].format(path=written[0].parent if form == "ir" else written[0], run=run))
+    if advice := using.next_step(run, written):
+        talk.say(advice)

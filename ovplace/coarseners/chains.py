@@ -11,6 +11,7 @@ import numpy as np
 from ovplace.core.partition import Partition, Quotient
 from ovplace.graphs.dag import topological_order
 from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.plugins import protocols
 
 SUMMARY = "neighbours merged, chains first, down to a number of groups of similar size"
 
@@ -35,7 +36,7 @@ class Config:
             raise ValueError(f"target must be at least 1, got {self.target}")
 
 
-class Coarsener:
+class Coarsener(protocols.Coarsener):
     """Merges neighbouring legal groups until few enough are left."""
 
     def __init__(self, config: Config) -> None:

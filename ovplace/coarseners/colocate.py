@@ -9,6 +9,7 @@ import numpy as np
 from ovplace.core.partition import Partition
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.plugins import protocols
 
 SUMMARY = "HSDAG's co-location: chains become one group"
 
@@ -18,11 +19,8 @@ class Config:
     """There is nothing to set: the heuristic has no parameters."""
 
 
-class Coarsener:
+class Coarsener(protocols.Coarsener):
     """Applies the heuristic to the graph of the legal groups."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
         """Return the legal groups with every chain of them merged."""

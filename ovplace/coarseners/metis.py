@@ -10,6 +10,7 @@ from ovplace.core.partition import Partition
 from ovplace.graphs.dag import topological_order
 from ovplace.graphs.metis import WeightedGraph
 from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.plugins import protocols
 
 SUMMARY = "METIS: groups of about equal size with few bytes between them (extra 'partition')"
 
@@ -32,7 +33,7 @@ class Config:
             raise ValueError(f"groups must be at least 1, got {self.groups}")
 
 
-class Coarsener:
+class Coarsener(protocols.Coarsener):
     """Cuts the graph of the legal groups, each of which weighs its number of operations.
 
     Parts that need each other are split, so that the groups can be put in an order.

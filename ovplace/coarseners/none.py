@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ovplace.core.partition import Partition
 from ovplace.graphs.op_graph import OpGraph
+from ovplace.plugins import protocols
 
 SUMMARY = "the legal groups as they are"
 
@@ -15,11 +16,8 @@ class Config:
     """There is nothing to set."""
 
 
-class Coarsener:
+class Coarsener(protocols.Coarsener):
     """Groups nothing further."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
         """Return `legal`."""

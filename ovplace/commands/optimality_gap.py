@@ -6,10 +6,10 @@ from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 
+from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.fit import Agreement, fit
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import Certificate
 from ovplace.cost.solvers.portfolio import CertifiedBest, best_certified
 from ovplace.errors import DeviceError
 from ovplace.graphs.op_graph import IntArray

@@ -229,4 +229,4 @@ def _cell(
     config = _config(base, variant, name, given)
     folder = out.joinpath(*map(folder_name, (variant.name, model.label, label, str(seed))))
     backend = registry.load("backends", config.search.backend).factory
-    return Cell(variant.name, model.label, label, seed, folder, config, getattr(backend, "simulated", False))
+    return Cell(variant.name, model.label, label, seed, folder, config, backend.simulated)

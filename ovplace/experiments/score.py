@@ -107,7 +107,7 @@ def measured(result: dict[str, Any]) -> RunScore:
 def _without_noise(run: Finished, score: RunScore) -> RunScore:
     """Return `score` with the answer's latency by what the backend answers from, as it is where it measures."""
     plugin = registry.load("backends", run.config.search.backend)
-    if not (getattr(plugin.factory, "simulated", False) and hasattr(plugin.factory, "costs")):
+    if not (plugin.factory.simulated and plugin.factory.knows_costs):
         return score
     job = Job(
         model_path=str((run.folder / PREPARED).resolve()),

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from ovplace.errors import ModelError
 from ovplace.ir.load import load
+from ovplace.plugins import protocols
 
-TARGET = "placed.blob"
+SUMMARY = "compiled model for core.import_model, bound to this OpenVINO and these drivers"
 
 
-def write(folder: Path, target: Path) -> list[Path]:
-    """Compile on the devices of the placement and write the blob to the file `target`.
+@dataclass(frozen=True)
+class Config:
+    """There is nothing to set."""
 
-    Raises:
-        DeviceError: a device of the placement is not on this machine.
-        ModelError: a device's plugin cannot export.
-    """
-    compiled = load(folder)
-    try:
-        blob = compiled.export_model()
-    except RuntimeError as error:
-        raise ModelError(f"a device of this placement cannot export compiled models: {error}") from error
-    target.write_bytes(blob.getbuffer())
-    return [target]
+
+class Exporter(protocols.Exporter):
+    """Compiles the placed model on its devices and exports it."""
+
+    target: ClassVar[str] = "placed.blob"
+
+    def write(self, folder: Path, target: Path) -> list[Path]:
+        """Compile on the devices of the placement and write the blob to the file `target`.
+
+        Raises:
+            DeviceError: a device of the placement is not on this machine.
+            ModelError: a device's plugin cannot export.
+        """
+        compiled = load(folder)
+        try:
+            blob = compiled.export_model()
+        except RuntimeError as error:
+            raise ModelError(f"a device of this placement cannot export compiled models: {error}") from error
+        target.write_bytes(blob.getbuffer())
+        return [target]
+
+    def next_step(self, run: str, written: Sequence[Path]) -> str:
+        """Return how to import the blob."""
+        return (
+            "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device "
+            f"properties, set them first as the program does that 'ovplace export {run} --to python' prints"
+        )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import openvino as ov
 
-from ovplace.exporters.registration import Step, steps, target
+from ovplace.exporters._registration import Step, steps, target
 from ovplace.ir import placed_model
+from ovplace.plugins import protocols
+
+SUMMARY = "C++ program that loads the placed model with OpenVINO alone"
 
 _PROGRAM = """\
 // Loads a model placed by ovplace: each operation on its device.{emulated}
@@ -80,16 +84,24 @@ _EMULATED = """
 // this program takes the machine's own GPU."""
 
 
-def text(folder: Path) -> str:
-    """Return the program for the run in `folder`."""
-    found = placed_model.read_placed(ov.Core(), folder)
-    lines = [f"    {line}\n" for step in steps(found.devices) for line in _registered(step)]
-    return _PROGRAM.format(
-        emulated=_EMULATED if any(device.emulated for device in found.devices) else "",
-        folder=_quoted(str(folder.resolve())),
-        registered="".join(lines),
-        target=_quoted(target([device.name for device in found.devices])),
-    )
+@dataclass(frozen=True)
+class Config:
+    """There is nothing to set."""
+
+
+class Exporter(protocols.TextExporter):
+    """Writes a program that sets devices and affinities up, compiles and infers."""
+
+    def text(self, folder: Path) -> str:
+        """Return the program for the run in `folder`."""
+        found = placed_model.read_placed(ov.Core(), folder)
+        lines = [f"    {line}\n" for step in steps(found.devices) for line in _registered(step)]
+        return _PROGRAM.format(
+            emulated=_EMULATED if any(device.emulated for device in found.devices) else "",
+            folder=_quoted(str(folder.resolve())),
+            registered="".join(lines),
+            target=_quoted(target([device.name for device in found.devices])),
+        )
 
 
 def _registered(step: Step) -> Iterator[str]:

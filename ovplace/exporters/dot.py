@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import openvino as ov
@@ -11,14 +12,25 @@ import openvino as ov
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.ir import placed_model
 from ovplace.ir.read import op_graph
+from ovplace.plugins import protocols
+
+SUMMARY = "Graphviz, a colour for each device, transfers on the edges"
 
 _COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fc9272", "#d9d9d9")
 
 
-def text(folder: Path) -> str:
-    """Return the graph of `folder` in Graphviz's language; Constants are left out, HETERO copies them anyway."""
-    found = placed_model.read_placed(ov.Core(), folder)
-    return "\n".join(_lines(op_graph(found.model), found.table)) + "\n"
+@dataclass(frozen=True)
+class Config:
+    """There is nothing to set."""
+
+
+class Exporter(protocols.TextExporter):
+    """Draws operations as boxes in the colour of their device."""
+
+    def text(self, folder: Path) -> str:
+        """Return the graph of `folder` in Graphviz's language; Constants are left out, HETERO copies them anyway."""
+        found = placed_model.read_placed(ov.Core(), folder)
+        return "\n".join(_lines(op_graph(found.model), found.table)) + "\n"
 
 
 def _lines(graph: OpGraph, table: Mapping[str, str]) -> Iterator[str]:

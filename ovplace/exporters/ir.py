@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import openvino as ov
 
 from ovplace.errors import UsageError
 from ovplace.ir import placed_model
+from ovplace.plugins import protocols
 
-TARGET = "ir"
+SUMMARY = "the placed model in a folder, for ovplace.load"
 
 
-def write(folder: Path, target: Path) -> list[Path]:
-    """Copy the three files into the folder `target`, after checking that they belong together."""
-    if target.resolve() == folder.resolve():
-        raise UsageError(f"'{folder}' is the run folder itself; choose another folder with -o")
-    placed_model.read_placed(ov.Core(), folder)
-    target.mkdir(parents=True, exist_ok=True)
-    names = (placed_model.MODEL, str(Path(placed_model.MODEL).with_suffix(".bin")), placed_model.TABLE)
-    return [Path(shutil.copyfile(folder / name, target / name)) for name in names]
+@dataclass(frozen=True)
+class Config:
+    """There is nothing to set."""
+
+
+class Exporter(protocols.Exporter):
+    """Copies `placed.xml`, `placed.bin` and `placement.json`."""
+
+    target: ClassVar[str] = "ir"
+
+    def write(self, folder: Path, target: Path) -> list[Path]:
+        """Copy the three files into the folder `target`, after checking that they belong together."""
+        if target.resolve() == folder.resolve():
+            raise UsageError(f"'{folder}' is the run folder itself; choose another folder with -o")
+        placed_model.read_placed(ov.Core(), folder)
+        target.mkdir(parents=True, exist_ok=True)
+        names = (placed_model.MODEL, str(Path(placed_model.MODEL).with_suffix(".bin")), placed_model.TABLE)
+        return [Path(shutil.copyfile(folder / name, target / name)) for name in names]
+
+    def next_step(self, run: str, written: Sequence[Path]) -> str:
+        """Return how to load the folder."""
+        return f"load it with: python -c \"import ovplace; compiled = ovplace.load('{written[0].parent}')\""

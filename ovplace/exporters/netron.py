@@ -7,33 +7,51 @@ past it, so that the copy still loads (run on openvino 2026.4.1).
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import openvino as ov
 
 from ovplace.errors import UsageError
 from ovplace.ir import placed_model
+from ovplace.plugins import protocols
 
-TARGET = "netron.xml"
+SUMMARY = "IR for viewers such as Netron, whose layers show their device"
 
 
-def write(folder: Path, target: Path) -> list[Path]:
-    """Write the model to the file `target` (`.xml`) and its weights beside it."""
-    if target.suffix != ".xml":
-        raise UsageError(f"'{target}' must end in .xml, as viewers and OpenVINO expect of an IR")
-    source = folder / placed_model.MODEL
-    if target.resolve() == source.resolve():
-        raise UsageError(f"'{target}' is the placed model itself; choose another file with -o")
-    table = placed_model.read_placed(ov.Core(), folder).table
-    document = ElementTree.parse(source)
-    for layer in document.iterfind("./layers/layer"):
-        data = layer.find("data")
-        if data is None:
-            data = ElementTree.Element("data")
-            layer.insert(0, data)
-        data.set("device", table[layer.attrib["name"]])
-    document.write(target, encoding="utf-8", xml_declaration=True)
-    weights = target.with_suffix(".bin")
-    shutil.copyfile(source.with_suffix(".bin"), weights)
-    return [target, weights]
+@dataclass(frozen=True)
+class Config:
+    """There is nothing to set."""
+
+
+class Exporter(protocols.Exporter):
+    """Writes the device of each layer among its attributes."""
+
+    target: ClassVar[str] = "netron.xml"
+
+    def write(self, folder: Path, target: Path) -> list[Path]:
+        """Write the model to the file `target` (`.xml`) and its weights beside it."""
+        if target.suffix != ".xml":
+            raise UsageError(f"'{target}' must end in .xml, as viewers and OpenVINO expect of an IR")
+        source = folder / placed_model.MODEL
+        if target.resolve() == source.resolve():
+            raise UsageError(f"'{target}' is the placed model itself; choose another file with -o")
+        table = placed_model.read_placed(ov.Core(), folder).table
+        document = ElementTree.parse(source)
+        for layer in document.iterfind("./layers/layer"):
+            data = layer.find("data")
+            if data is None:
+                data = ElementTree.Element("data")
+                layer.insert(0, data)
+            data.set("device", table[layer.attrib["name"]])
+        document.write(target, encoding="utf-8", xml_declaration=True)
+        weights = target.with_suffix(".bin")
+        shutil.copyfile(source.with_suffix(".bin"), weights)
+        return [target, weights]
+
+    def next_step(self, run: str, written: Sequence[Path]) -> str:
+        """Return what to open."""
+        return f"open {written[0]} in Netron"

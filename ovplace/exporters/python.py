@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import openvino as ov
 
-from ovplace.exporters.registration import Step, steps, target
+from ovplace.exporters._registration import Step, steps, target
 from ovplace.ir import placed_model
+from ovplace.plugins import protocols
+
+SUMMARY = "Python program that loads the placed model with OpenVINO alone"
 
 _EMULATED = """\
 import ovplace
@@ -29,19 +33,27 @@ print("outputs:", [str(port) for port in compiled.outputs])
 """
 
 
-def text(folder: Path) -> str:
-    """Return the program for the run in `folder`."""
-    found = placed_model.read_placed(ov.Core(), folder)
-    parts = [
-        '"""Loads a model placed by ovplace: each operation on its device."""\n',
-        "import json\nfrom pathlib import Path\n",
-        _EMULATED if any(device.emulated for device in found.devices) else "",
-        "import openvino as ov\n",
-        f"folder = Path({str(folder.resolve())!r})\ncore = ov.Core()",
-        *(line for step in steps(found.devices) for line in _registered(step)),
-        _BODY.format(target=target([device.name for device in found.devices])),
-    ]
-    return "\n".join(part for part in parts if part)
+@dataclass(frozen=True)
+class Config:
+    """There is nothing to set."""
+
+
+class Exporter(protocols.TextExporter):
+    """Writes a program that sets devices and affinities up, compiles and infers."""
+
+    def text(self, folder: Path) -> str:
+        """Return the program for the run in `folder`."""
+        found = placed_model.read_placed(ov.Core(), folder)
+        parts = [
+            '"""Loads a model placed by ovplace: each operation on its device."""\n',
+            "import json\nfrom pathlib import Path\n",
+            _EMULATED if any(device.emulated for device in found.devices) else "",
+            "import openvino as ov\n",
+            f"folder = Path({str(folder.resolve())!r})\ncore = ov.Core()",
+            *(line for step in steps(found.devices) for line in _registered(step)),
+            _BODY.format(target=target([device.name for device in found.devices])),
+        ]
+        return "\n".join(part for part in parts if part)
 
 
 def _registered(step: Step) -> Iterator[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.positions import depth, height
+from ovplace.plugins import protocols
 
 SUMMARY = "longest path from the inputs and to the outputs, over the longest of the model"
 
@@ -17,11 +18,8 @@ class Config:
     """There is nothing to set."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """Depth and height in the graph, each 0..1."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return depth and height over the edges of the model's longest path, `[N, 2]`; they add up to at most 1.

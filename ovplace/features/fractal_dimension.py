@@ -11,6 +11,7 @@ from scipy.sparse import coo_array
 
 from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
 from ovplace.graphs.positions import structural_classes
+from ovplace.plugins import protocols
 from ovplace.seeds import generator
 
 SUMMARY = "fractal dimension: growth of the neighbourhood with its radius"
@@ -30,11 +31,8 @@ class Config:
     """There is nothing to set."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """One column: 1 along a chain, 2 in a plane grid, 0 where there are fewer than two radii."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the least-squares slope of log N(v, r) against log r for each operation v, `[N, 1]`.

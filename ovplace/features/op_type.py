@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.plugins import protocols
 
 SUMMARY = "operation type, one-hot"
 
@@ -46,11 +47,8 @@ class Config:
     """There is nothing to set: columns keep their meaning from model to model."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """One column for each type of the vocabulary, and a last one for all others."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the one-hot rows, `[N, F]`.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ovplace.graphs.degree_bins import one_hot_degrees
 from ovplace.graphs.op_graph import FloatArray, OpGraph
+from ovplace.plugins import protocols
 
 SUMMARY = "number of connections to readers, one-hot"
 
@@ -15,11 +16,8 @@ class Config:
     """There is nothing to set: columns keep their meaning from model to model."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """One column for each number of readers up to 8, and three for ranges beyond."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the one-hot rows, `[N, 12]`.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray, OpGraph, Shape
+from ovplace.plugins import protocols
 
 SUMMARY = "shape of the first output, padded with zeros, logarithmic"
 
@@ -23,11 +24,8 @@ class Config:
     """There is nothing to set: columns keep their meaning from model to model."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """Six dimensions, whether any is dynamic, and the rank."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return log(1 + d) of six dimensions, scaled, a flag for dynamic ones, and the rank over 6, `[N, 8]`.

@@ -8,6 +8,7 @@ import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.positions import earliest_position, latest_position
+from ovplace.plugins import protocols
 
 SUMMARY = "place in the topological order, as early and as late as possible, 0 to 1"
 
@@ -17,11 +18,8 @@ class Config:
     """There is nothing to set."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """Two topological orders, scaled to 0..1."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the earliest and the latest position over N - 1, counted from 0, `[N, 2]`.

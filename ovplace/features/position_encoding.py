@@ -8,6 +8,7 @@ import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.positions import latest_position
+from ovplace.plugins import protocols
 
 SUMMARY = "sinusoidal encoding of the place in the topological order"
 
@@ -22,11 +23,8 @@ class Config:
     """There is nothing to set: columns keep their meaning from model to model."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """Sines in the even columns and cosines in the odd ones, each pair longer than the one before."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return sin and cos of pos / 10000^(2i / 16) for i = 0..7 in turns, `[N, 16]`.

@@ -8,6 +8,7 @@ import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.work import constant_bytes, tensor_bytes
+from ovplace.plugins import protocols
 
 SUMMARY = "bytes of tensors read and written, logarithmic"
 
@@ -20,11 +21,8 @@ class Config:
     """There is nothing to set: columns keep their meaning from model to model."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """Bytes in and bytes out."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return log(1 + bytes read) and log(1 + bytes written), scaled, `[N, 2]`.

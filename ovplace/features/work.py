@@ -8,6 +8,7 @@ import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.work import work
+from ovplace.plugins import protocols
 
 SUMMARY = "arithmetic and weights, logarithmic"
 
@@ -20,11 +21,8 @@ class Config:
     """There is nothing to set: columns keep their meaning from model to model."""
 
 
-class Feature:
+class Feature(protocols.Feature):
     """FLOPs and bytes of weights."""
-
-    def __init__(self, config: Config) -> None:
-        """Take the settings, of which there are none."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return log(1 + FLOPs) and log(1 + bytes of constants read), scaled, `[N, 2]`.

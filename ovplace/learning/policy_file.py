@@ -192,7 +192,7 @@ def vocabulary(features: Sequence[str]) -> str:
     Raises:
         UsageError: there is no such feature.
     """
-    words = [(name, getattr(registry.load("features", name).module, "VOCABULARY", ())) for name in features]
+    words = [(name, registry.load("features", name).vocabulary) for name in features]
     return blake2b(repr(words).encode(), digest_size=8).hexdigest()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
 SUMMARY = "the best place to cut the model in two, coarse to fine"
@@ -35,7 +36,7 @@ class Config:
             raise ValueError(f"grid must be at least 1, got {self.grid}")
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Measures evenly spaced cuts for each ordered pair of devices, then halves the gaps beside the best ones.
 
     A cut at position p puts the first p groups of `Problem.group_order` on the first device of the pair; 0 and G

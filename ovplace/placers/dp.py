@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import Certificate
 from ovplace.cost.solvers.dynamic_program import solve_chain
 from ovplace.cost.solvers.min_cut import weighted
 from ovplace.errors import PlacementError
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
 SUMMARY = "exact optimum of a measured cost model where the model is a chain, else of a chain of its parts"
@@ -39,10 +40,13 @@ class Config:
             raise ValueError(f"weights must be finite non-negative numbers, got {self.weights}")
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Proposes the distinct optima of the boundary weights, the fastest under the cost model first, then nothing."""
 
-    needs_costs: ClassVar[bool] = True
+    @classmethod
+    def needs_costs(cls, config: Config) -> bool:
+        """Return that costs must be given."""
+        return True
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Solve the problem for each weight.
@@ -53,8 +57,13 @@ class Placer:
         if problem.costs is None:
             raise PlacementError("the placer 'dp' needs the costs of the model's parts; give it a problem with costs")
         self._problem = problem
-        self.certificate: Certificate = solve_chain(problem.costs).certificate
+        self._certificate = solve_chain(problem.costs).certificate
         self._waiting = _optima(problem.costs, config.weights)
+
+    @property
+    def certificate(self) -> Certificate:
+        """Value and lower bound of the dynamic program."""
+        return self._certificate
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return up to `n` of the optima not asked before."""

@@ -19,6 +19,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import BoolArray, IntArray, OpGraph
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
@@ -88,7 +89,7 @@ class _Memory:
     idle: int = 0
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Sweeps over flips of regions while they help, then anneals.
 
     The first sweep flips the whole model: the uniform placements. The second flips each kind and each stretch of the

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
+from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
+from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.cost.solvers.min_cut import weighted
 from ovplace.placers._base.ranked import costs_of
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
 SUMMARY = "exact optimum of a measured cost model with the overhead of submodels and memory limits, any devices"
@@ -42,10 +44,13 @@ class Config:
             raise ValueError("gaps must not be negative and time_limit_s must be positive")
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Solves for one weight an ask, the true costs first, and asks for what is new; learns nothing from the answers."""
 
-    needs_costs: ClassVar[bool] = True
+    @classmethod
+    def needs_costs(cls, config: Config) -> bool:
+        """Return that costs must be given."""
+        return True
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Take the problem's costs."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
@@ -15,12 +16,12 @@ from ovplace.core.problem import Problem
 from ovplace.cost.calibration.failure_model import blame
 from ovplace.cost.calibration.fit import Trust, corrected, trust
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import Certificate
 from ovplace.cost.solvers.local_descent import moves
 from ovplace.cost.solvers.penalise_failures import wary
 from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.placers._base.ranked import costs_of
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
@@ -53,7 +54,7 @@ class Config:
             raise ValueError("sweeps and time_limit_s must be positive, draws and doubt not negative")
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Solves the cost model, measures the solution, fits the model to all that was measured, and solves again.
 
     First for several weights of the transfers; then for costs drawn at random about the fitted model, as far as it is
@@ -64,7 +65,10 @@ class Placer:
     model follows, which also counts submodels.
     """
 
-    needs_costs: ClassVar[bool] = True
+    @classmethod
+    def needs_costs(cls, config: Config) -> bool:
+        """Return that costs must be given."""
+        return True
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Take the problem's costs as the first model."""

@@ -17,6 +17,7 @@ from ovplace.core.problem import Problem
 from ovplace.errors import OvplaceError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers._base.novelty import Novelty
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
@@ -51,7 +52,7 @@ class Config:
             )
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Asks what Optuna suggests, or, where that is known, something near it.
 
     A study in memory holds the answers, and what is being measured as running trials, which TPE takes to be bad (a

@@ -13,6 +13,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers._base.novelty import Novelty
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
@@ -39,7 +40,7 @@ class Config:
             raise ValueError(f"independent must be between 0 and 1, got {self.independent}")
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Draws placements at several granularities, none twice."""
 
     def __init__(self, problem: Problem, config: Config) -> None:

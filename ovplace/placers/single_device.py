@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
 SUMMARY = "everything on one device, each device once"
@@ -18,7 +19,7 @@ class Config:
     """There is nothing to set."""
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Asks for the uniform placement of each device; groups that cannot run there go where they can."""
 
     def __init__(self, problem: Problem, config: Config) -> None:

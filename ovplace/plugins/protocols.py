@@ -1,126 +1,296 @@
-"""The four roles that a plug-in can play, and what trains a placer's policy, on one page.
+"""The roles that a plug-in can play and the capabilities that it can have: all that it is ever asked for.
 
-A plug-in is one file in `features/`, `coarseners/`, `placers/` or `backends/` (or an entry point of another
-package). Its file name is its name; it holds a frozen dataclass `Config` (its TOML section) and one class named after
-the role: `Feature`, `Coarsener`, `Placer`, `Backend`.
+A plug-in is a module: a file (or a package) in `features/`, `coarseners/`, `placers/`, `backends/` or `exporters/`, or
+an entry point of another package. Its file name is its name. It holds a frozen dataclass `Config`, its section of the
+configuration, and one class named after its role that inherits the class of that name on this page. Abstract methods
+must be written; all else has a default here, which a plug-in overrides where it can do more.
+
+Module-level names are read by `ovplace.plugins.registry.Plugin` only; they are listed in `PluginModule`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeAlias
 
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
+from ovplace.core.certificate import Certificate
+from ovplace.core.cost_table import CostTable
+from ovplace.core.device import Device
+from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
 
 State = Mapping[str, object]
-"""What `json.dumps` accepts, numpy arrays excluded."""
+"""Data that `json.dumps` accepts, numpy arrays excluded."""
+
+TrainerClass: TypeAlias = "type[Trainer]"
 
 
-@runtime_checkable
-class NodeFeature(Protocol):
-    """Describes operations by numbers."""
+class PluginModule(Protocol):
+    """Names at the top level of a plug-in's module, with their defaults; the class of the role comes besides.
 
-    def compute(self, graph: OpGraph) -> FloatArray:
-        """Return one finite row an operation, `[N, F]`; renaming or reordering operations reorders the rows."""
-        ...
-
-
-@runtime_checkable
-class Coarsener(Protocol):
-    """Groups the legal groups further."""
-
-    def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
-        """Return a partition of the operations `[N]` in which every legal group stays whole."""
-        ...
-
-
-@runtime_checkable
-class Placer(Protocol):
-    """Proposes placements and learns from how they did.
-
-    Built as `Placer(problem, config)`; draws only from `ovplace.seeds.generator(problem.seed, "placer", ...)`. A class
-    (or its `Config`, where it depends on settings) with a true attribute `needs_costs` gets a problem with `costs`: the
-    parts of the model are then measured first. A module's `FEATURES` names the node features it wants where the user
-    names none. An attribute `info`, a flat table of numbers, goes into the result.
+    Attributes:
+        Config: frozen dataclass of the plug-in's settings, each with a default. Required.
+        SUMMARY: one line for `ovplace placers` and `ovplace export --help`; by default the docstring's first line.
+        PRESETS: settings by the value of the setting `preset`; they replace defaults, the user's own settings win.
+        FEATURES: of a placer: node features to compute where the user names none (`search.features`).
+        VOCABULARY: of a feature: meaning of its columns; a policy file is refused where it differs from training.
+        Trainer: of a placer: trains its policy in `ovplace train`, inherits `Trainer`.
     """
 
+    Config: type[Any]
+    SUMMARY: str = ""
+    PRESETS: Mapping[str, Mapping[str, object]] = {}
+    FEATURES: tuple[str, ...] = ()
+    VOCABULARY: tuple[str, ...] = ()
+    Trainer: TrainerClass | None = None
+
+
+class Feature(ABC):
+    """Describes operations by numbers. Built as `Feature(config)` when a run is set up."""
+
+    def __init__(self, config: Any) -> None:
+        """Keep the settings."""
+        self.config = config
+
+    @abstractmethod
+    def compute(self, graph: OpGraph) -> FloatArray:
+        """Return one finite row for each operation, `[N, F]`; renaming or reordering operations reorders the rows."""
+
+
+class Coarsener(ABC):
+    """Merges legal groups, so that there is less to decide. Built as `Coarsener(config)` when a run is set up."""
+
+    def __init__(self, config: Any) -> None:
+        """Keep the settings."""
+        self.config = config
+
+    @abstractmethod
+    def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
+        """Return a partition of the operations `[N]` in which every legal group stays whole.
+
+        Args:
+            graph: the prepared model.
+            legal: the groups that HETERO can place one by one.
+        """
+
+
+class Placer(ABC):
+    """Proposes placements and learns from how they did. Built as `Placer(problem, config)` before the search.
+
+    Draws only from `ovplace.seeds.generator(problem.seed, "placer", ...)`, so that a seed determines what it asks.
+    """
+
+    @classmethod
+    def needs_costs(cls, config: Any) -> bool:
+        """Return whether `problem.costs` must be given; the run then profiles the model before building the placer.
+
+        Args:
+            config: the placer's settings.
+        """
+        return False
+
+    @abstractmethod
+    def __init__(self, problem: Problem, config: Any) -> None:
+        """Begin a search.
+
+        Args:
+            problem: the graph, its groups `[G]`, the devices `[D]`, features `[N, F]` and, where needed, costs.
+            config: the placer's settings.
+        """
+
+    @abstractmethod
     def ask(self, n: int) -> Sequence[Placement]:
         """Return up to `n` placements to measure next; none when there is nothing left to try.
 
         Repeating an earlier placement is allowed and free: it is answered from the store.
         """
-        ...
 
+    @abstractmethod
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Learn from the measured answer to the last `ask`, in its order, failures among them."""
-        ...
+        """Learn from the measured answers to the last `ask`, in its order, failures among them."""
 
+    @abstractmethod
     def state(self) -> State:
-        """Return all that `restore` needs to go on exactly as if never interrupted."""
-        ...
+        """Return all that `restore` needs to go on as if never interrupted; stored after each `ask`."""
 
+    @abstractmethod
     def restore(self, state: State) -> None:
         """Go on from `state`, which another instance of the same problem and config returned."""
-        ...
+
+    @property
+    def info(self) -> Mapping[str, float]:
+        """Numbers about the finished search, such as `{"updates": 12}`, for the result; none by default."""
+        return {}
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """Proof of how good the best proposal is under the cost model, for the result; None without one."""
+        return None
 
 
-@runtime_checkable
-class Trainer(Protocol):
-    """Trains the policy of a placer on many problems; a placer whose module has a class of this name is trainable.
+class Trainer(ABC):
+    """Trains the policy of a placer on many problems, all of which have costs.
 
-    Built as `Trainer(config, n_features, seed)`: the placer's settings, the columns of the problems' node features,
-    and the seed of weights and draws. All problems have costs.
+    Built as `Trainer(config, n_features, seed)` by `ovplace train`.
+
+    Attributes:
+        network: the torch module; its shapes depend neither on the number of devices nor on that of groups.
+        settings: values of the placer's settings that a policy file has to keep.
     """
 
     network: Any
-    """The torch module; its shapes depend neither on the number of devices nor on that of groups."""
-
     settings: Mapping[str, object]
-    """Values of the placer's settings that a policy file has to keep."""
 
+    @abstractmethod
+    def __init__(self, config: Any, n_features: int, seed: int) -> None:
+        """Build the network.
+
+        Args:
+            config: the placer's settings.
+            n_features: columns F of the problems' node features.
+            seed: of weights and draws.
+        """
+
+    @abstractmethod
     def update(self, problems: Sequence[Problem], number: int) -> float:
-        """Improve the policy by one gradient step, the `number`th; return the mean log of latency over optimum."""
-        ...
+        """Improve the policy by one gradient step.
 
+        Args:
+            problems: the batch.
+            number: how many updates came before.
+
+        Returns:
+            The mean logarithm of latency over optimum of what the policy chooses.
+        """
+
+    @abstractmethod
     def place(self, problem: Problem) -> IntArray:
         """Return the device that the policy chooses for each group, `[G]`, without any search."""
-        ...
 
+    @abstractmethod
     def dump(self) -> str:
-        """Return all that `restore` needs to go on exactly as if never interrupted."""
-        ...
+        """Return all that `restore` needs to go on as if never interrupted."""
 
+    @abstractmethod
     def restore(self, text: str) -> None:
         """Go on from what `dump` returned."""
-        ...
 
 
-@runtime_checkable
-class Backend(Protocol):
+class Backend(ABC):
     """Compiles and times candidates. Built as `Backend(job)` inside the measuring process.
 
     A failure of a candidate is a `Measurement` with an error; only what makes measuring impossible is raised.
+
+    Attributes:
+        simulated: whether no inference is run; simulated runs of an ablation share the processor.
+        knows_costs: whether `costs` tells the costs of groups; a run then asks it instead of profiling the model.
     """
 
-    simulated: ClassVar[bool]
+    simulated: ClassVar[bool] = False
+    knows_costs: ClassVar[bool] = False
 
     @classmethod
     def available(cls) -> str:
-        """Return an empty text if it can work on this machine, else why not and what to do."""
-        ...
+        """Return an empty text if it can work on this machine, else why not and what to do; asked before a run."""
+        return ""
 
+    @classmethod
+    def own_devices(cls, config: Any) -> tuple[str, tuple[Device, ...]] | None:
+        """Return the name and the devices of the machine that it stands for; None to take this machine's devices.
+
+        Asked when devices are chosen, before a measuring process exists.
+
+        Args:
+            config: the backend's settings.
+        """
+        return None
+
+    @classmethod
+    def digest(cls, config: Any) -> str:
+        """Return a hash of the machine that it stands for; a run is not continued where it changed.
+
+        Args:
+            config: the backend's settings.
+        """
+        return ""
+
+    @abstractmethod
+    def __init__(self, job: Job) -> None:
+        """Open the model on the devices of the job; `job.options` holds the settings."""
+
+    @abstractmethod
     def facts(self) -> Mapping[str, str]:
-        """Return versions, drivers and hardware: what results depend on and the store's key holds."""
-        ...
+        """Return versions, drivers and hardware: what results depend on; part of the store's key."""
 
+    @abstractmethod
     def supported(self) -> BoolArray:
-        """Return which device of the job can run which operation of the model, `[N, D]`."""
-        ...
+        """Return which device of the job can run which operation of the model, `[N, D]`; asked once a run."""
 
+    @abstractmethod
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
-        """Time the candidates in turns, block by block, and return one measurement each, in their order."""
-        ...
+        """Time the candidates in turns, block by block.
+
+        Args:
+            candidates: what to time; each has a part of the model, a placement or a device text.
+            spec: blocks, repeats and deadlines.
+
+        Returns:
+            One measurement for each candidate, in their order.
+        """
+
+    def costs(self, partition: Partition) -> CostTable:
+        """Return what the groups of `partition` cost on the devices of the job; asked where `knows_costs` is true."""
+        raise NotImplementedError(f"{type(self).__module__} has no costs to tell")
+
+
+class Exporter(ABC):
+    """Writes the answer of a finished run in another form. Built as `Exporter(config)` by `ovplace export`.
+
+    Attributes:
+        target: usual name, within the run folder, of the file, or of the folder where there are several files.
+    """
+
+    target: ClassVar[str] = "exported"
+
+    def __init__(self, config: Any) -> None:
+        """Keep the settings."""
+        self.config = config
+
+    @abstractmethod
+    def write(self, folder: Path, target: Path) -> list[Path]:
+        """Write the answer; the folder above `target` is there.
+
+        Args:
+            folder: a finished run, or an exported one.
+            target: the file or folder to write.
+
+        Returns:
+            The files written, the main one first.
+        """
+
+    def next_step(self, run: str, written: Sequence[Path]) -> str:
+        """Return advice, shown after writing, on how to use what was written; empty for none.
+
+        Args:
+            run: the run folder as the user named it.
+            written: what `write` returned.
+        """
+        return ""
+
+
+class TextExporter(Exporter):
+    """Base of exporters whose form is one text, which goes to standard output where the user names no file."""
+
+    @abstractmethod
+    def text(self, folder: Path) -> str:
+        """Return the answer of the finished run in `folder`."""
+
+    def write(self, folder: Path, target: Path) -> list[Path]:
+        """Write the text to the file `target`, in UTF-8."""
+        target.write_text(self.text(folder), encoding="utf-8")
+        return [target]

@@ -6,6 +6,7 @@ A file `ovplace/placers/cut.py` is the placer `cut`; another package adds one wi
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
 import importlib
@@ -15,22 +16,26 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from ovplace.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from ovplace.plugins.protocols import Trainer
 
 ROLES = {
     "features": "Feature",
     "coarseners": "Coarsener",
     "placers": "Placer",
     "backends": "Backend",
+    "exporters": "Exporter",
 }
 """Plug-in folder (and entry-point group, behind `ovplace.`) -> name of the class a plug-in module holds."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """A loaded plug-in.
+    """A loaded plug-in; nothing else reads the names of its module, which `protocols.PluginModule` declares.
 
     Attributes:
         role: its folder, a key of `ROLES`.
@@ -45,7 +50,7 @@ class Plugin:
     @property
     def summary(self) -> str:
         """What it does, one line."""
-        return str(getattr(self.module, "SUMMARY", "")) or (self.module.__doc__ or "").split("\n")[0]
+        return str(self._named("SUMMARY")) or (self.module.__doc__ or "").split("\n")[0]
 
     @property
     def Config(self) -> Any:  # noqa: N802 - it is a class
@@ -57,18 +62,41 @@ class Plugin:
         """Its class."""
         return getattr(self.module, ROLES[self.role])
 
-    def config(self, values: dict[str, object]) -> Any:
-        """Return its settings with `values` over the defaults, checked and converted.
+    @property
+    def presets(self) -> Mapping[str, Mapping[str, object]]:
+        """Settings by the name of the preset."""
+        found: Mapping[str, Mapping[str, object]] = self._named("PRESETS")
+        return found
 
-        A module may have `PRESETS`, settings by name: those of the one that `preset` in `values` names stand
-        between the two.
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Node features that a placer wants where the user names none."""
+        return tuple(self._named("FEATURES"))
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Meaning of the columns of a feature."""
+        return tuple(self._named("VOCABULARY"))
+
+    @property
+    def trainer(self) -> type[Trainer] | None:
+        """What trains a placer's policy, None where there is nothing to train."""
+        found: type[Trainer] | None = self._named("Trainer")
+        return found
+
+    def config(self, values: Mapping[str, object]) -> Any:
+        """Return its settings with `values` over those of the preset that they name, over the defaults.
 
         Raises:
             ConfigError: an unknown key or a value of the wrong type.
         """
-        presets: Mapping[str, Mapping[str, object]] = getattr(self.module, "PRESETS", {})
-        chosen = presets.get(str(values.get("preset", "")), {})
+        chosen = self.presets.get(str(values.get("preset", "")), {})
         return fill(self.Config, {**chosen, **values}, f"{self.role}.{self.name}")
+
+    def _named(self, name: str) -> Any:
+        from ovplace.plugins.protocols import PluginModule
+
+        return getattr(self.module, name, getattr(PluginModule, name))
 
 
 def names(role: str) -> list[str]:
@@ -77,20 +105,55 @@ def names(role: str) -> list[str]:
 
 
 def load(role: str, name: str) -> Plugin:
-    """Import the plug-in `name`; the dotted path of a module that holds one is a name, too.
+    """Import a plug-in.
+
+    Args:
+        role: a key of `ROLES`.
+        name: its file name or entry-point name; or the dotted path of a module that holds one.
+
+    Raises:
+        UsageError: there is none of that name, or the module does not hold what `protocols` declares.
+    """
+    from ovplace.plugins import protocols
+
+    module, kind = importlib.import_module(_location(role, name)), ROLES[role]
+    if not hasattr(module, kind):
+        raise UsageError(f"'{name}' is no {role[:-1]}: {module.__name__} has no class '{kind}'")
+    if not issubclass(getattr(module, kind), getattr(protocols, kind)):
+        raise UsageError(
+            f"'{name}' is no {role[:-1]}: {module.__name__}.{kind} does not inherit {protocols.__name__}.{kind}"
+        )
+    return Plugin(role, name, module)
+
+
+def summary(role: str, name: str) -> str:
+    """Return a plug-in's `SUMMARY` without importing it; empty where it is no plain text.
+
+    Args:
+        role: a key of `ROLES`.
+        name: its file name or entry-point name.
 
     Raises:
         UsageError: there is none of that name.
     """
+    spec = importlib.util.find_spec(_location(role, name))
+    if spec is None or spec.origin is None:
+        return ""
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="SUMMARY")], value=ast.Constant(value=str(text))):
+                return text
+    return ""
+
+
+def _location(role: str, name: str) -> str:
+    """Return the dotted path of a plug-in's module."""
     locations = _locations(role) | _dotted(name)
     if name not in locations:
         near = difflib.get_close_matches(name, locations, n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
         raise UsageError(f"unknown {role[:-1]} '{name}'; {hint}there are: {', '.join(sorted(locations))}")
-    module = importlib.import_module(locations[name])
-    if not hasattr(module, ROLES[role]):
-        raise UsageError(f"'{name}' is no {role[:-1]}: {locations[name]} has no class '{ROLES[role]}'")
-    return Plugin(role, name, module)
+    return locations[name]
 
 
 def _dotted(name: str) -> dict[str, str]:

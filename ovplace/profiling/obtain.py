@@ -119,7 +119,7 @@ def obtain_costs(
     session = measurer.session
     found = _stored(measurer.store)
     if found is None or not _fits(found.table, session):
-        if hasattr(registry.load("backends", session.config.search.backend).factory, "costs"):
+        if registry.load("backends", session.config.search.backend).factory.knows_costs:
             table = session.pool.ask("costs", session.problem.partition)
             found = Costs(table, {"source": table.source})
         else:

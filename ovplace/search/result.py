@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ovplace.core.certificate import Certificate
 from ovplace.core.device import Device
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.statistics import Interval, median_interval
-from ovplace.cost.solvers.certificate import Certificate
 from ovplace.errors import StoreError
 from ovplace.search.final_comparison import Duel
 from ovplace.search.verdict import FASTER

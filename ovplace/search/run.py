@@ -90,8 +90,7 @@ def _check_source(config: RunConfig, folder: Path, store: RunStore) -> str:
 def _check_machine(config: RunConfig, folder: Path, store: RunStore) -> str:
     """Return the digest of the simulated machine, likewise; empty where the devices are real."""
     backend = registry.load("backends", config.search.backend)
-    digest = getattr(backend.factory, "digest", None)
-    found = digest(backend.config(dict(config.backend))) if digest else ""
+    found = backend.factory.digest(backend.config(config.backend))
     if (folder / CONFIG).exists() and store.get("machine") not in (None, found):
         raise _changed(str(config.backend.get("machine", "the simulated machine")), folder)
     return str(found)
@@ -143,7 +142,7 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
         with measurer.seconds.searching():
             loop = make_loop(measurer, baselines[0], listener, costs.table if costs else None)
             trials = loop.run()
-        certificate, info = getattr(loop.placer, "certificate", None), getattr(loop.placer, "info", {})
+        certificate, info = loop.placer.certificate, loop.placer.info
     duel = decide(measurer, baselines, trials, listener)
     total_s = time.monotonic() - start
     about = costs.about if costs else None
@@ -158,8 +157,7 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
 def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:
     """Return the costs of groups and cuts, None where the placer does without."""
     placer = registry.load("placers", measurer.session.config.search.placer)
-    settings = placer.config(dict(measurer.session.config.placer))
-    if not getattr(settings, "needs_costs", getattr(placer.factory, "needs_costs", False)):
+    if not placer.factory.needs_costs(placer.config(measurer.session.config.placer)):
         return None
     start = time.monotonic()
     costs = obtain_costs(measurer, baselines, listener)

@@ -22,7 +22,6 @@ from ovplace.graphs.op_graph import BoolArray, FloatArray, OpGraph
 from ovplace.measure.isolated_call import isolated_call
 from ovplace.measure.process_pool import ProcessPool, WorkerSpec
 from ovplace.plugins import registry
-from ovplace.plugins.registry import Plugin
 from ovplace.session.events import Listener, Progress
 
 PREPARED = "placed.xml"
@@ -96,8 +95,9 @@ def choose_devices(config: RunConfig) -> Selection:
     """
     backend = registry.load("backends", config.search.backend)
     # A backend that stands for a machine of its own says what that machine has.
-    if hasattr(backend.factory, "own_devices"):
-        return _simulated_devices(config, backend)
+    own = backend.factory.own_devices(backend.config(config.backend))
+    if own is not None:
+        return _simulated_devices(config, *own)
     from ovplace.devices import emulated_gpu
     from ovplace.devices.discover import physical_devices
 
@@ -110,11 +110,10 @@ def choose_devices(config: RunConfig) -> Selection:
     )
 
 
-def _simulated_devices(config: RunConfig, backend: Plugin) -> Selection:
+def _simulated_devices(config: RunConfig, machine: str, devices: tuple[Device, ...]) -> Selection:
     if config.devices or config.search.emulate_gpu:
         said = "[devices]" if config.devices else "--emulate-gpu"
         raise UsageError(f"{said} is of real devices, and this run is on a simulated machine; leave one of them out")
-    machine, devices = backend.factory.own_devices(backend.config(dict(config.backend)))
     return among(config.search.device, machine, devices)
 
 
@@ -196,7 +195,7 @@ def node_features(graph: OpGraph, names: Sequence[str]) -> FloatArray:
 def _feature_names(config: RunConfig) -> Sequence[str]:
     """Return the features the user named, else those that the placer wants."""
     placer = registry.load("placers", config.search.placer)
-    names: Sequence[str] = config.search.features or getattr(placer.module, "FEATURES", ())
+    names: Sequence[str] = config.search.features or placer.features
     return names
 
 

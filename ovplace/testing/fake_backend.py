@@ -22,6 +22,7 @@ from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, Mea
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.graphs.op_graph import BoolArray
+from ovplace.plugins import protocols
 
 SUMMARY = "invented latencies, for tests"
 NAME = "ovplace.testing.fake_backend"
@@ -53,7 +54,7 @@ class Config:
     version: str = "1"
 
 
-class Backend:
+class Backend(protocols.Backend):
     """Answers from a formula, after the fault that was ordered."""
 
     simulated: ClassVar[bool] = True

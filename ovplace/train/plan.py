@@ -166,10 +166,8 @@ def trainable(name: str) -> Plugin:
         UsageError: there is none, or nothing in it can be trained.
     """
     placer = registry.load("placers", name)
-    if not hasattr(placer.module, "Trainer"):
-        able = [
-            other for other in registry.names("placers") if hasattr(registry.load("placers", other).module, "Trainer")
-        ]
+    if placer.trainer is None:
+        able = [other for other in registry.names("placers") if registry.load("placers", other).trainer]
         raise UsageError(f"the placer '{name}' has no policy to train; those that have: {', '.join(able)}")
     return placer
 

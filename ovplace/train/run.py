@@ -12,7 +12,6 @@ import torch
 
 from ovplace.errors import ConfigError
 from ovplace.learning.policy_file import PolicyFile
-from ovplace.plugins.protocols import Trainer
 from ovplace.session.events import Listener, Progress
 from ovplace.train.cases import Case, cases
 from ovplace.train.judge import judge, summary
@@ -36,7 +35,8 @@ def train(plan: Plan, output: Path, listener: Listener) -> dict[str, Any]:
     if first is None:
         raise ConfigError("no machine of the training can run any of its models; give others")
     n_features = first.problem.features.shape[1]
-    trainer: Trainer = plan.placer.module.Trainer(plan.settings, n_features, plan.config.seed)
+    assert plan.placer.trainer is not None, "checked by the plan"
+    trainer = plan.placer.trainer(plan.settings, n_features, plan.config.seed)
     taught = [first, *found]
     lessons = Lessons(
         [case.problem for case in taught if case.mixed], [case.problem for case in taught if not case.mixed]

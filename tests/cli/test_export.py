@@ -11,11 +11,13 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ovplace import api, exporters
+from ovplace import api
+from ovplace.commands.export import exporter
 from ovplace.core.device import Device
 from ovplace.errors import UsageError
 from ovplace.ir.placed_model import write
 from ovplace.ir.prepare.prepare import prepare
+from ovplace.plugins import registry
 
 LIBRARIES = Path(ov.__file__).parent / "libs"
 
@@ -52,10 +54,10 @@ def test_ir_is_loaded_as_the_run_is(ovplace, split, tmp_path, outputs):
 
 
 def test_forms(ovplace):
-    said = ovplace("export", "-h").out
-    assert all(f"{name:<7} {what}" in said for name, what in exporters.FORMATS.items())
-    with pytest.raises(UsageError, match="unknown format 'pdf'; there are: ir, blob"):
-        exporters.load("pdf")
+    said = " ".join(ovplace("export", "-h").out.split())
+    assert all(name in said and registry.summary("exporters", name) in said for name in registry.names("exporters"))
+    with pytest.raises(UsageError, match="unknown exporter 'pdf'; there are: blob, cpp"):
+        exporter("pdf")
 
 
 def test_json_is_the_placement(ovplace, split, tmp_path):

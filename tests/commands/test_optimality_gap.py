@@ -10,12 +10,13 @@ import pytest
 
 from ovplace.commands import optimality_gap as module
 from ovplace.commands.optimality_gap import bound_of
+from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import Measurement
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
-from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
+from ovplace.cost.solvers.certificate import Solution
 from ovplace.errors import DeviceError, PlacementError, StoreError
 from ovplace.search.completed_run import Finished, observed, open_finished
 from ovplace.search.final_comparison import decide

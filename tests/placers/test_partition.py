@@ -84,7 +84,7 @@ def test_without_the_extra_the_error_names_it(monkeypatch):
 @pytest.mark.parametrize("name", ["partition", "etf"])
 def test_without_costs_the_error_says_so(name):
     plugin = registry.load("placers", name)
-    assert plugin.factory.needs_costs
+    assert plugin.factory.needs_costs(plugin.Config())
     with pytest.raises(OvplaceError, match="needs the costs"):
         plugin.factory(replace(problem(layered(8, seed=1)), costs=None), plugin.Config())
 

@@ -16,7 +16,8 @@ from ovplace.testing import fake_backend
 @pytest.mark.parametrize("role", registry.ROLES)
 def test_every_file_is_a_plugin_with_the_right_parts(role):
     found = registry.names(role)
-    folder = Path(registry.__file__).parent / role
+    folder = Path(registry.__file__).parents[1] / role
+    assert found
     assert set(found) >= {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
     for name in found:
         plugin = registry.load(role, name)
@@ -54,6 +55,21 @@ def test_what_is_no_module_is_unknown(name):
 def test_a_module_without_the_class_is_refused():
     with pytest.raises(UsageError, match=r"ovplace\.seeds has no class 'Backend'"):
         registry.load("backends", "ovplace.seeds")
+
+
+def test_a_class_that_inherits_nothing_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "lone_placer.py").write_text("class Placer: pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(registry, "_locations", lambda role: {"lone": "lone_placer"})
+    with pytest.raises(UsageError, match=r"lone_placer\.Placer does not inherit ovplace\.plugins\.protocols\.Placer"):
+        registry.load("placers", "lone")
+
+
+def test_summaries_are_read_without_importing():
+    for role in registry.ROLES:
+        for name in registry.names(role):
+            assert registry.summary(role, name) in ("", registry.load(role, name).summary)
+    assert all(registry.summary("exporters", name) for name in registry.names("exporters"))
 
 
 def test_other_packages_add_plugins(monkeypatch):

@@ -17,7 +17,7 @@ SMALL = {"head": "devices", "described": False, "hidden": 8, "head_hidden": 8, "
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    trainer = HSDAG.module.Trainer(HSDAG.config(SMALL), 0, 0)
+    trainer = HSDAG.trainer(HSDAG.config(SMALL), 0, 0)
     for number in range(5):
         trainer.update([problem(layered(12, seed=1)), problem(layered(9, seed=2), 3)], number)
     path = tmp_path_factory.mktemp("policy") / "policy.npz"
@@ -56,7 +56,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_the_policy_says_at_once_follows_the_uniform_placements(case, file):
     of = CASES[case]()
-    trainer = HSDAG.module.Trainer(HSDAG.config(SMALL), 0, 1)
+    trainer = HSDAG.trainer(HSDAG.config(SMALL), 0, 1)
     PolicyFile.read(file).into(trainer.network)
     placer, count = built(of, file), len(of.devices)
     first = [placer.ask(1)[0] for _ in range(count + 1)]

@@ -23,7 +23,7 @@ def test_it_is_small_and_made_by_the_training_that_comes_with_it(placer):
 @pytest.mark.parametrize("placer", MADE_BY)
 def test_it_places_held_out_models_and_an_unseen_machine_near_the_best_known(placer):
     training = plan(find(MADE_BY[placer]))
-    trainer = training.placer.module.Trainer(training.settings, 0, 0)
+    trainer = training.placer.trainer(training.settings, 0, 0)
     PolicyFile.read(SHIPPED, placer).into(trainer.network)
     graphs = [
         Graph(f"{name} {index}", name, {"index": index}) for name in training.config.families for index in (17, 28)

@@ -31,7 +31,9 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
         return sum(float(number) * _UNITS[unit or "s"] for number, unit in _PART.findall(value))
 
 
-def _completes(role: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def completes(role: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return what completes the names of the plug-ins of a role."""
+
     def complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
         from ovplace.plugins import registry
 
@@ -91,7 +93,7 @@ preparing = click.option(
 )
 
 coarsener = click.option(
-    "--coarsener", metavar="NAME", shell_complete=_completes("coarseners"), help="How operations are grouped."
+    "--coarsener", metavar="NAME", shell_complete=completes("coarseners"), help="How operations are grouped."
 )
 
 configuring = _all(
@@ -114,7 +116,7 @@ measuring = _all(
     preparing,
     click.option("-i", "--input", metavar="FILE.npz", help="One array an input; random inputs by default."),
     click.option("--seed", type=int, help="Seed of everything random."),
-    click.option("--backend", metavar="NAME", shell_complete=_completes("backends"), help="What measures."),
+    click.option("--backend", metavar="NAME", shell_complete=completes("backends"), help="What measures."),
     click.option(
         "--profile",
         metavar="NAME|FILE",
@@ -129,7 +131,7 @@ measuring = _all(
 )
 
 searching = _all(
-    click.option("--placer", metavar="NAME", shell_complete=_completes("placers"), help="The search algorithm."),
+    click.option("--placer", metavar="NAME", shell_complete=completes("placers"), help="The search algorithm."),
     click.option("--policy", metavar="FILE", help="Start from a policy that 'ovplace train' made, or from 'shipped'."),
     coarsener,
     click.option("--budget", type=int, help="Placements to measure, at most."),

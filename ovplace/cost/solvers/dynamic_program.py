@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
+from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut
 from ovplace.errors import PlacementError
 from ovplace.graphs.dag import connected_labels, strong_labels, topological_order

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ovplace.core.certificate import PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import pairwise_ms
-from ovplace.cost.solvers.certificate import PAIRWISE, Certificate, Solution
+from ovplace.cost.solvers.certificate import Solution
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import FloatArray, IntArray
 

@@ -14,6 +14,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.reinforce import Progress, Reinforce, ReinforceSettings, SampledPolicy, finite_or_none
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
@@ -57,7 +58,7 @@ class _Memory:
     seen: list[str] = field(default_factory=list)
 
 
-class PolicySearch:
+class PolicySearch(protocols.Placer):
     """Uniform placements, then batches of samples of a policy; after each batch the policy learns."""
 
     def __init__(self, problem: Problem, policy: SampledPolicy, settings: SearchSettings, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
@@ -12,17 +12,21 @@ from ovplace.core.problem import Problem
 from ovplace.cost.solvers.portfolio import ranked
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
 
-class RankedPlacer:
+class RankedPlacer(protocols.Placer):
     """Asks for each of its proposals once, best first, and learns nothing from the answers.
 
     A placer built on it passes its proposals to `__init__`; they must be the same each time it is built, since the
     state is only how far down the list it came.
     """
 
-    needs_costs: ClassVar[bool] = True
+    @classmethod
+    def needs_costs(cls, config: object) -> bool:
+        """Return that costs must be given."""
+        return True
 
     def __init__(self, problem: Problem, proposals: Iterable[IntArray]) -> None:
         """Rank the distinct proposals, each the device of each group `[G]`; what cannot run is left out."""

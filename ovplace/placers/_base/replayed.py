@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from math import inf, isfinite
 from typing import Any
@@ -14,11 +14,12 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.placers._base.novelty import Novelty
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
 
-class ReplayedPlacer(ABC):
+class ReplayedPlacer(protocols.Placer):
     """Asks new placements until none is left, and goes on from a state by hearing its answers again.
 
     All random draws are keyed by counters, so that asking and hearing the same gives the same: populations, keys and

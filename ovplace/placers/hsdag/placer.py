@@ -26,6 +26,7 @@ from ovplace.placers.hsdag.policy import Policy, PolicyGraph
 from ovplace.placers.hsdag.policy_graph import n_columns, policy_graph
 from ovplace.placers.hsdag.reward import advantages, elite, rewards
 from ovplace.placers.hsdag.rollout import Rollout, Rules
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
@@ -66,12 +67,17 @@ class _Memory:
     seen: list[str] = field(default_factory=list)
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Draws `steps` placements, learns from what they took, and draws again.
 
     Source: Duan et al., "A structure-aware framework for learning device placements on computation graphs", NeurIPS
     2024, arXiv 2405.14185; `docs/explanation/systems/hsdag.md` has the formulas, and what differs.
     """
+
+    @classmethod
+    def needs_costs(cls, config: Config) -> bool:
+        """Return whether the policy starts from the cost model, or describes groups by their costs."""
+        return config.needs_costs
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Build the policy; with a cost model, let it imitate its optimum. A policy file is read when it is needed."""
@@ -239,7 +245,7 @@ class Placer:
         return generator(self._problem.seed, "placer", NAME, *path)
 
 
-class Trainer(Apprentice):
+class Trainer(Apprentice, protocols.Trainer):
     """Trains the policy on many problems, as `core/protocols.py` describes it; the head must be `devices`."""
 
     def __init__(self, config: Config, n_features: int, seed: int) -> None:

@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from math import inf, isfinite
-from typing import Any, ClassVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,6 +29,7 @@ from ovplace.placers.placeto.learner import REWARDS, Learner, Lessons
 from ovplace.placers.placeto.makespan import makespan_ms
 from ovplace.placers.placeto.network import HEADS, Placeto, PlacetoSettings
 from ovplace.placers.placeto.observation import PlacetoGraph
+from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.plugins.registry import fill
 from ovplace.seeds import generator
@@ -164,14 +165,17 @@ class _Memory:
     finished: bool = False
 
 
-class Placer:
+class Placer(protocols.Placer):
     """Plays episodes on the cost model, learns from them, and has the best placements they came by measured.
 
     Source: Addanki et al., "Learning generalizable device placement algorithms for distributed machine learning",
     NeurIPS 2019, arXiv 1906.08879; `docs/explanation/systems/placeto.md` has the formulas, and what differs.
     """
 
-    needs_costs: ClassVar[bool] = True
+    @classmethod
+    def needs_costs(cls, config: Config) -> bool:
+        """Return that costs must be given."""
+        return True
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """See what there is to place; the network is built when it is first needed, or taken from a state."""
@@ -318,7 +322,7 @@ def _swept(network: Placeto, world: _World) -> IntArray:
     return np.asarray(episodes.visited[world.latency_ms(episodes.visited)[:, 0].argmin(), 0])
 
 
-class Trainer:
+class Trainer(protocols.Trainer):
     """Trains the policy on many problems: imitation of the optimum, then rewards.
 
     Attributes:

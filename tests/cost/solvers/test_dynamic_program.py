@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ovplace.core.certificate import FULL
 from ovplace.core.partition import Partition
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers import dynamic_program as chain_module
-from ovplace.cost.solvers.certificate import FULL
 from ovplace.cost.solvers.dynamic_program import solve_chain, units
 from ovplace.errors import PlacementError
 from ovplace.plugins import registry

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import ovplace.cost.solvers.milp.solver as module
+from ovplace.core.certificate import FULL, PAIRWISE
 from ovplace.core.partition import Partition
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.solvers.certificate import FULL, PAIRWISE
 from ovplace.cost.solvers.milp.forest_relaxation import Forest
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.errors import PlacementError

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ovplace.core.certificate import PAIRWISE
 from ovplace.core.cost_table import CostTable, Traffic
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers import min_cut
-from ovplace.cost.solvers.certificate import PAIRWISE
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut, sweep
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, costs, graph, layered, problem

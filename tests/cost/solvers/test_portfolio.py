@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ovplace.core.certificate import FULL, Certificate
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
-from ovplace.cost.solvers.certificate import FULL, Certificate, Solution
+from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.portfolio import best_certified, best_known, best_of_with_uniform
 from ovplace.errors import PlacementError
 from ovplace.testing.graphs import costs, layered, problem

@@ -45,7 +45,7 @@ def test_the_best_known_is_the_optimum_of_small_problems():
 
 
 def test_imitation_then_gradient_place_unseen_problems_better_than_single_devices():
-    trainer = HSDAG.module.Trainer(HSDAG.config(SMALL), 0, 0)
+    trainer = HSDAG.trainer(HSDAG.config(SMALL), 0, 0)
     seen, unseen = problems(8), problems(6, first=100)
     for number in range(60):
         trainer.update(seen, number)
@@ -94,7 +94,7 @@ def test_rounding_does_not_tear_a_model_between_identical_devices():
 
 def test_a_training_that_goes_on_is_one_that_never_stopped():
     config = HSDAG.config(SMALL)
-    one, other = (HSDAG.module.Trainer(config, 0, 0) for _ in range(2))
+    one, other = (HSDAG.trainer(config, 0, 0) for _ in range(2))
     batch = problems(3)
     for number in range(4):
         one.update(batch, number)
@@ -107,4 +107,4 @@ def test_a_training_that_goes_on_is_one_that_never_stopped():
 
 def test_only_the_head_that_fits_all_machines_is_trained():
     with pytest.raises(UsageError, match=r"needs placer.head = 'devices', got 'classes'"):
-        HSDAG.module.Trainer(HSDAG.config({}), 0, 0)
+        HSDAG.trainer(HSDAG.config({}), 0, 0)

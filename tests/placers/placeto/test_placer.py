@@ -216,7 +216,7 @@ def test_bad_settings_are_refused(settings):
 def trained(updates=60, **settings):
     """Return a trainer after some updates on random problems, and those problems."""
     given = {"learning_rate": 1e-2, "hidden": 16, "rounds": 2, "imitation": 1000} | settings
-    trainer = PLACETO.module.Trainer(PLACETO.config(given), 0, 0)
+    trainer = PLACETO.trainer(PLACETO.config(given), 0, 0)
     problems = [problem(layered(10, seed), 2 + seed % 2, seed) for seed in range(6)]
     regrets = [trainer.update(problems[number % 3 :: 3], number) for number in range(updates)]
     return trainer, problems, regrets
@@ -226,7 +226,7 @@ def test_training_gets_better_on_graphs_that_it_never_saw():
     trainer, _, regrets = trained()
     assert np.mean(regrets[-10:]) < 0.5 * np.mean(regrets[:10])
     held_out = [problem(layered(12, seed), 3, seed) for seed in range(20, 26)]
-    untrained = PLACETO.module.Trainer(PLACETO.config({"hidden": 16, "rounds": 2}), 0, 1)
+    untrained = PLACETO.trainer(PLACETO.config({"hidden": 16, "rounds": 2}), 0, 1)
 
     def ends(network):
         found = []
@@ -249,7 +249,7 @@ def test_a_zero_shot_placement_is_never_worse_than_the_best_single_device():
 @pytest.mark.parametrize("imitation", [0, 100])
 def test_training_goes_on_as_if_uninterrupted(imitation):
     trainer, problems, _ = trained(4, imitation=imitation)
-    other = PLACETO.module.Trainer(trainer._config, 0, 0)
+    other = PLACETO.trainer(trainer._config, 0, 0)
     other.restore(trainer.dump())
     assert trainer.update(problems, 4) == other.update(problems, 4)
     assert trainer.dump() == other.dump()
@@ -257,7 +257,7 @@ def test_training_goes_on_as_if_uninterrupted(imitation):
 
 def test_a_policy_of_classes_cannot_be_trained():
     with pytest.raises(UsageError, match="devices"):
-        PLACETO.module.Trainer(PLACETO.config({"preset": "paper"}), 0, 0)
+        PLACETO.trainer(PLACETO.config({"preset": "paper"}), 0, 0)
 
 
 @pytest.fixture

@@ -14,9 +14,10 @@ from time import perf_counter
 
 import numpy as np
 
+from ovplace.core.certificate import FULL, PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.solvers.certificate import FULL, PAIRWISE, Certificate, Solution
+from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.milp.forest_relaxation import Forest
 from ovplace.cost.solvers.milp.lazy_cuts import settle

@@ -1,0 +1,58 @@
+"""Writing the answer of a run in another form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ovplace.errors import PlacementError, StoreError
+from ovplace.plugins import registry
+from ovplace.plugins.protocols import Exporter
+
+
+def exporter(name: str) -> Exporter:
+    """Return the exporter of that name with its default settings.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    plugin = registry.load("exporters", name)
+    built: Exporter = plugin.factory(plugin.config({}))
+    return built
+
+
+def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Path]:
+    """Write the answer that lies in a run folder in another form.
+
+    Args:
+        folder: a finished run, or an exported one.
+        using: the exporter.
+        target: the file, or the folder where the form is several files; by default the exporter's, in `folder`.
+
+    Returns:
+        The files written, the main one first.
+
+    Raises:
+        PlacementError: there is no finished run.
+        StoreError: the target cannot be written.
+    """
+    check(folder)
+    target = target or folder / using.target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return using.write(folder, target)
+    except OSError as error:
+        raise StoreError(f"cannot write '{target}': {error.strerror}; choose another place with -o") from error
+
+
+def check(folder: Path) -> None:
+    """Check that there is an answer to export.
+
+    Raises:
+        PlacementError: there is none.
+    """
+    if not folder.is_dir():
+        raise PlacementError(f"there is no run folder '{folder}'; 'ovplace optimize MODEL -o {folder}' makes one")
+    if not (folder / "placement.json").exists():
+        raise PlacementError(
+            f"'{folder}' holds no finished run: there is no placement.json; give the 'ovplace optimize' command again"
+        )
