@@ -51,6 +51,9 @@ def _plugins(role: str) -> Iterator[str]:
         yield plugin.summary[0].upper() + plugin.summary[1:] + "."
         if dataclasses.fields(plugin.Config):
             yield _table(plugin.Config)
+        for preset, values in plugin.presets.items():
+            changed = ", ".join(f"`{key}={_value(value)}`" for key, value in values.items())
+            yield f"Preset `{preset}`: {changed or 'the defaults'}."
 
 
 def _table(kind: type) -> str:
