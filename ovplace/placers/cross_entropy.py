@@ -1,4 +1,4 @@
-"""The cross-entropy method: device probabilities of each group, fitted to the best placements."""
+"""Cross-entropy method: device probabilities of each group, fitted to the best placements."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ import numpy as np
 
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.placers._base.replayed import GenerationalPlacer
+from ovplace.placers._base.generational import GenerationalPlacer
 
-SUMMARY = "cross-entropy method (Rubinstein 1999; Post, NeurIPS 2018): device probabilities fitted to the elite"
+SUMMARY = "cross-entropy method (Rubinstein 1999; Post, NeurIPS 2018): device probabilities fitted to the best samples"
 
-TRIES = 20
-"""Draws of a new placement, each nearer to uniformly random devices."""
+MAX_DRAWS = 20
+"""Draws of a new placement, each with more weight on uniformly random devices."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of the cross-entropy method.
 
     Attributes:
-        uniform: measure each device alone in the first generation.
-        samples: placements between two updates: a generation.
-        elites: best part of a generation that the probabilities are fitted to.
-        keep: the elite of a generation stands for election in the next one, too.
-        smoothing: weight of the elite in the new probabilities; the old ones have the rest.
-        mixing: part of the draws that goes to uniformly random devices (Post's epsilon).
+        uniform: measure the placements on each single device as part of the first generation.
+        samples: number of placements between two updates of the probabilities, at least 1.
+        elites: fraction of a generation that the probabilities are fitted to, the fastest; above 0, at most 1.
+        keep_elites: whether the elites of a generation compete with the samples of the next one.
+        smoothing: weight of the elites' frequencies in the new probabilities, against the old probabilities; above 0,
+            at most 1.
+        mixing: weight of the uniform distribution over devices when a group's device is drawn (Post's epsilon), 0 to 1.
     """
 
     uniform: bool = True
     samples: int = 20
     elites: float = 0.2
-    keep: bool = True
+    keep_elites: bool = True
     smoothing: float = 0.5
     mixing: float = 0.02
 
@@ -49,7 +50,7 @@ class Config:
 
 
 class Placer(GenerationalPlacer):
-    """Draws a device for each group by itself, and moves the probabilities towards the elite's frequencies.
+    """Draws the devices of the groups independently, and moves the probabilities towards the elites' frequencies.
 
     Source: Rubinstein, "The cross-entropy method for combinatorial and continuous optimization", Methodology and
     Computing in Applied Probability 1, 1999; smoothing: de Boer et al., "A tutorial on the cross-entropy method",
@@ -60,40 +61,43 @@ class Placer(GenerationalPlacer):
     NAME = "cross_entropy"
 
     def __init__(self, problem: Problem, config: Config) -> None:
-        """Start with equal probabilities."""
+        """Start with equal probabilities of all devices that can run a group."""
         super().__init__(problem)
         self._config = config
         self._even: FloatArray = problem.allowed / problem.allowed.sum(axis=1, keepdims=True)
-        self._odds = self._even
-        self._elite = np.empty((0, problem.n_groups), dtype=np.int64)
+        self._probabilities = self._even
+        self._elites = np.empty((0, problem.n_groups), dtype=np.int64)
         self._elite_ratios = np.empty(0)
 
-    def _size(self) -> int:
+    def _generation_size(self) -> int:
         return self._config.samples
 
-    def _proposals(self, number: int) -> Iterator[IntArray]:
-        """Yield draws, with more and more chance in them."""
+    def _candidates(self, number: int) -> Iterator[IntArray]:
+        """Yield draws, each with more weight on the uniform distribution."""
         rng = self._rng("sample", number)
         if self._config.uniform:
             yield from self._uniform(number)
-        for attempt in range(TRIES):
-            yield self._drawn(max(self._config.mixing, attempt / TRIES), rng)
+        for attempt in range(MAX_DRAWS):
+            yield self._draw(max(self._config.mixing, attempt / MAX_DRAWS), rng)
 
-    def _breed(self, choices: IntArray, ratios: FloatArray) -> None:
-        """Move the probabilities to the frequencies of the elite, failures never among it."""
+    def _finish_generation(self, choices: IntArray, ratios: FloatArray) -> None:
+        """Move the probabilities towards the frequencies of the elites; failures are never elites."""
         config = self._config
-        if config.keep:
-            choices, ratios = np.concatenate([self._elite, choices]), np.append(self._elite_ratios, ratios)
+        if config.keep_elites:
+            choices, ratios = np.concatenate([self._elites, choices]), np.append(self._elite_ratios, ratios)
         best = np.argsort(ratios, kind="stable")[: max(1, round(config.elites * config.samples))]
         best = best[np.isfinite(ratios[best])]
-        self._elite, self._elite_ratios = choices[best], ratios[best]
+        self._elites, self._elite_ratios = choices[best], ratios[best]
         if len(best):
-            frequency = (self._elite[:, :, None] == np.arange(len(self._problem.devices))).mean(axis=0)
-            self._odds = (1 - config.smoothing) * self._odds + config.smoothing * frequency
+            frequency = (self._elites[:, :, None] == np.arange(len(self._problem.devices))).mean(axis=0)
+            self._probabilities = (1 - config.smoothing) * self._probabilities + config.smoothing * frequency
 
-    def _drawn(self, mixing: float, rng: np.random.Generator) -> IntArray:
-        """Return a device for each group `[G]`: which of exponential clocks rings first goes by their rates."""
-        rate = (1 - mixing) * self._odds + mixing * self._even
+    def _draw(self, mixing: float, rng: np.random.Generator) -> IntArray:
+        """Return a random device for each group, `[G]`.
+
+        Of independent exponential variables, each is the smallest with a probability proportional to its rate.
+        """
+        rate = (1 - mixing) * self._probabilities + mixing * self._even
         clock = rng.standard_exponential(rate.shape) / np.maximum(rate, 1e-300)
         first: IntArray = np.where(self._problem.allowed, clock, np.inf).argmin(axis=1)
         return first

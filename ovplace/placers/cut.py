@@ -1,4 +1,4 @@
-"""The best two-way cut of the group order: the first part on one device, the rest on another, no cost model."""
+"""Search for the best two-way cut of the group order: the first part on one device, the rest on another."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ovplace.core.problem import Problem
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
-SUMMARY = "the best place to cut the model in two, coarse to fine"
+SUMMARY = "search for the best cut of the model into two parts, coarse to fine, without a cost model"
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of the search for a cut.
 
     Attributes:
-        grid: parts into which evenly spaced cuts divide the group order before the search refines.
+        grid: number of equal parts of the group order between the cuts measured first, at least 1.
     """
 
     grid: int = 8
@@ -37,11 +37,11 @@ class Config:
 
 
 class Placer(protocols.Placer):
-    """Measures evenly spaced cuts for each ordered pair of devices, then halves the gaps beside the best ones.
+    """Measures evenly spaced cuts for each ordered pair of devices, then halves the gaps next to the best ones.
 
     A cut at position p puts the first p groups of `Problem.group_order` on the first device of the pair; 0 and G
-    are the uniform placements. Latency along p is the sum of a smooth part (work moved from one device to the other)
-    and of the tensors that cross, so a good cut's neighbours are worth a look first.
+    are the single-device placements. Latency along p is the sum of a smooth part (work moved from one device to the
+    other) and of the transfer of the tensors that cross the cut, so the neighbours of a good cut are tried first.
     """
 
     def __init__(self, problem: Problem, config: Config) -> None:
@@ -54,7 +54,7 @@ class Placer(protocols.Placer):
         self._ratios: dict[str, float] = {}
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return up to `n` cuts not measured before; none when every cut was."""
+        """Return up to `n` cuts not measured before; none when all were."""
         batch: list[Placement] = []
         while len(batch) < n and (cut := self._next()) is not None:
             placement = self._placement(*cut)
@@ -65,12 +65,12 @@ class Placer(protocols.Placer):
         return batch
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Keep the ratios."""
+        """Record the latency ratios."""
         for trial in trials:
             self._ratios[trial.placement.hash] = trial.ratio
 
     def state(self) -> State:
-        """Return the cuts that were asked and those that wait."""
+        """Return the cuts asked for, their ratios, and the queue of the grid."""
         return {"queue": list(self._queue), "cuts": [list(cuts) for cuts in self._cuts], "ratios": dict(self._ratios)}
 
     def restore(self, state: State) -> None:
@@ -81,17 +81,17 @@ class Placer(protocols.Placer):
         self._ratios = dict(data["ratios"])
 
     def _next(self) -> tuple[int, int] | None:
-        """Return the next (pair, position): off the grid, then the middle of the most promising gap."""
+        """Return the next (pair, position) from the grid, then the middle of the most promising gap."""
         if self._queue:
             return self._queue.pop(0)
         gap = min(self._gaps(), default=None)
         return gap and (gap[2], gap[3])
 
     def _gaps(self) -> Iterator[tuple[float, int, int, int]]:
-        """Yield (best ratio at its ends, minus its width, pair, middle) of each stretch that holds unmeasured cuts."""
+        """Yield (best ratio at its ends, minus its width, pair, middle) of each gap that holds unmeasured cuts."""
         for pair, cuts in enumerate(self._cuts):
             for (low, left), (high, right) in pairwise(cuts):
-                if high - low > 1 and left != right:  # equal ends: nothing new between them
+                if high - low > 1 and left != right:  # equal ends: all cuts between them are the same placement
                     yield min(self._ratios[left], self._ratios[right]), low - high, pair, (low + high) // 2
 
     def _placement(self, pair: int, position: int) -> Placement:

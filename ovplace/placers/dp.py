@@ -1,4 +1,4 @@
-"""The optimum of a chain under the full cost model, by dynamic programming, for several weights of the transfers."""
+"""Optimum of a chain under the full cost model by dynamic programming, for several weights of the transfer costs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from ovplace.errors import PlacementError
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
-SUMMARY = "exact optimum of a measured cost model where the model is a chain, else of a chain of its parts"
+SUMMARY = (
+    "exact optimum of a measured cost model by dynamic programming, of a chain or of a chain of parts of the model"
+)
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of the dynamic program.
 
     Attributes:
-        weights: each gives a placement: the optimum where transfers cost that many times what was measured.
+        weights: factors on the measured transfer costs, at least 0; each gives a placement, the optimum under the
+            scaled costs.
     """
 
     weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
@@ -41,7 +44,7 @@ class Config:
 
 
 class Placer(protocols.Placer):
-    """Proposes the distinct optima of the boundary weights, the fastest under the cost model first, then nothing."""
+    """Asks for the distinct optima of all transfer weights, the fastest under the cost model first."""
 
     @classmethod
     def needs_costs(cls, config: Config) -> bool:
@@ -52,7 +55,7 @@ class Placer(protocols.Placer):
         """Solve the problem for each weight.
 
         Raises:
-            PlacementError: the problem has no costs, or some part of the chain runs on no device as a whole.
+            PlacementError: the problem has no costs, or no device can run all of some part of the chain.
         """
         if problem.costs is None:
             raise PlacementError("the placer 'dp' needs the costs of the model's parts; give it a problem with costs")
@@ -66,15 +69,15 @@ class Placer(protocols.Placer):
         return self._certificate
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return up to `n` of the optima not asked before."""
+        """Return up to `n` of the optima not asked for yet."""
         batch, self._waiting = self._waiting[:n], self._waiting[n:]
         return [self._problem.lift(choice) for choice in batch]
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Learn nothing."""
+        """Ignore the answers."""
 
     def state(self) -> State:
-        """Return the optima that wait."""
+        """Return the optima not asked for yet."""
         return {"waiting": [list(choice) for choice in self._waiting]}
 
     def restore(self, state: State) -> None:
@@ -84,7 +87,7 @@ class Placer(protocols.Placer):
 
 
 def _optima(table: CostTable, weights: Sequence[float]) -> list[list[int]]:
-    """Return the distinct optima, device of each group, the fastest at the table's own costs first."""
+    """Return the distinct optima, device of each group, the fastest under the unscaled costs first."""
     choices = [solve_chain(weighted(table, weight)).device_of for weight in weights]
     order = np.argsort(latency_ms(table, np.stack(choices)), kind="stable")
     return [list(choice) for choice in dict.fromkeys(tuple(choices[i].tolist()) for i in order)]

@@ -1,4 +1,4 @@
-"""A genetic algorithm with biased random keys, as in REGAL without its learned distributions."""
+"""Genetic algorithm with biased random keys (BRKGA), as in REGAL without its learned distributions."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ import numpy as np
 
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.placers._base.replayed import GenerationalPlacer
+from ovplace.placers._base.choices import highest_allowed
+from ovplace.placers._base.generational import GenerationalPlacer
 
 SUMMARY = "genetic algorithm with biased random keys (BRKGA, as in REGAL 2019): elites, mutants, biased crossover"
 
-TRIES = 20
-"""Children drawn until one is new, each with more of its keys drawn anew."""
+MAX_DRAWS = 20
+"""Draws of an individual whose placement is new, each with a larger fraction of random keys."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of the genetic algorithm.
 
     Attributes:
-        uniform: measure each device alone in the first generation.
-        population: individuals of a generation.
-        elites: best part of the population, which lives on.
-        mutants: part of the population that is drawn anew.
-        bias: chance that a child has a key from its elite parent.
+        uniform: measure the placements on each single device as part of the first generation.
+        population: number of individuals of a generation, at least 2.
+        elites: fraction of the population that survives unchanged, the fastest; at least one individual, not all.
+        mutants: fraction of the population with new random keys, 0 to 1.
+        bias: probability that a child inherits a key from its elite parent, 0 to 1.
     """
 
     uniform: bool = True
@@ -42,11 +43,11 @@ class Config:
                 raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
         if self.population < 2 or not 1 <= self.n_elites < self.population:
             raise ValueError(
-                f"of a population of at least 2, at least 1 and not all must be elites; got {self.n_elites} of "
+                f"the population must be at least 2, its elites at least 1 and not all; got {self.n_elites} elites of "
                 f"{self.population}"
             )
         if self.n_elites + self.n_mutants > self.population:
-            raise ValueError(f"elites and mutants must leave room, got {self.elites} and {self.mutants}")
+            raise ValueError(f"elites and mutants must add up to at most 1, got {self.elites} and {self.mutants}")
 
     @property
     def n_elites(self) -> int:
@@ -60,7 +61,7 @@ class Config:
 
 
 class Placer(GenerationalPlacer):
-    """Breeds keys between 0 and 1, one for each group and device; a group goes to the device of its highest key.
+    """Evolves keys between 0 and 1, one for each group and device; a group runs on the device of its highest key.
 
     Source: Goncalves and Resende, "Biased random-key genetic algorithms for combinatorial optimization", Journal of
     Heuristics 17, 2011; keys for placements: Paliwal et al., "REGAL", arXiv 1905.02494.
@@ -69,52 +70,51 @@ class Placer(GenerationalPlacer):
     NAME = "genetic"
 
     def __init__(self, problem: Problem, config: Config) -> None:
-        """Start with no one; the first generation is drawn when it is asked for."""
+        """Start with an empty population; the first generation is drawn when it is asked for."""
         super().__init__(problem)
         self._config = config
         self._keys = np.empty((0, *problem.allowed.shape))
         self._ratios = np.empty(0)
-        self._young = np.empty((config.population, *problem.allowed.shape))
+        self._offspring = np.empty((config.population, *problem.allowed.shape))
 
-    def _size(self) -> int:
+    def _generation_size(self) -> int:
         return self._config.population - (self._config.n_elites if len(self._keys) else 0)
 
-    def _proposals(self, number: int) -> Iterator[IntArray]:
-        """Yield what the keys of the next individual say; they are drawn anew where that is known."""
+    def _candidates(self, number: int) -> Iterator[IntArray]:
+        """Yield the choice of the next individual; it is drawn again while its placement is not new."""
         rng, place = self._rng("keys", number), number - self._begun
         if self._config.uniform and number < len(self._problem.devices):
-            self._young[place] = rng.random(self._problem.allowed.shape)
+            self._offspring[place] = rng.random(self._problem.allowed.shape)
             yield from self._uniform(number)
-        for attempt in range(TRIES):
-            self._young[place] = self._individual(place, attempt / TRIES, rng)
-            yield self._decoded(self._young[place])
+        for attempt in range(MAX_DRAWS):
+            self._offspring[place] = self._individual(place, attempt / MAX_DRAWS, rng)
+            yield self._decode(self._offspring[place])
 
-    def _individual(self, place: int, anew: float, rng: np.random.Generator) -> FloatArray:
-        """Return the keys of a mutant or of a child, a part of these drawn anew, `[G, D]`."""
+    def _individual(self, place: int, random_fraction: float, rng: np.random.Generator) -> FloatArray:
+        """Return the keys of a mutant, or of a child with a fraction of them replaced by random ones, `[G, D]`."""
         config, keys = self._config, rng.random(self._problem.allowed.shape)
-        if not len(self._keys) or place >= self._size() - config.n_mutants:
+        if not len(self._keys) or place >= self._generation_size() - config.n_mutants:
             return keys
         elite = self._keys[rng.integers(config.n_elites)]
         other = self._keys[rng.integers(config.n_elites, config.population)]
         child = np.where(rng.random(keys.shape) < config.bias, elite, other)
-        return np.where(rng.random(keys.shape) < anew, keys, child)
+        return np.where(rng.random(keys.shape) < random_fraction, keys, child)
 
-    def _breed(self, choices: IntArray, ratios: FloatArray) -> None:
-        """Let the elites live on beside the young, best first."""
-        young = [self._agreeing(keys, choice) for keys, choice in zip(self._young, choices, strict=False)]
+    def _finish_generation(self, choices: IntArray, ratios: FloatArray) -> None:
+        """Replace all but the elites by the offspring, and sort the population by ratio."""
+        offspring = [self._encode(choice, keys) for choice, keys in zip(choices, self._offspring, strict=False)]
         elites = self._config.n_elites
         ratios = np.append(self._ratios[:elites], ratios)
         order = np.argsort(ratios, kind="stable")
-        self._keys, self._ratios = np.concatenate([self._keys[:elites], young])[order], ratios[order]
+        self._keys, self._ratios = np.concatenate([self._keys[:elites], offspring])[order], ratios[order]
 
-    def _decoded(self, keys: FloatArray) -> IntArray:
+    def _decode(self, keys: FloatArray) -> IntArray:
         """Return the device of the highest key of each group, `[G]`."""
-        best: IntArray = np.where(self._problem.allowed, keys, -1.0).argmax(axis=1)
-        return best
+        return highest_allowed(keys, self._problem.allowed)
 
-    def _agreeing(self, keys: FloatArray, choice: IntArray) -> FloatArray:
-        """Return the keys `[G, D]`, swapped where they say something else than what was measured."""
-        rows, said = np.arange(len(keys)), self._decoded(keys)
+    def _encode(self, choice: IntArray, keys: FloatArray) -> FloatArray:
+        """Return the keys `[G, D]`, two of a group swapped where they do not decode to the measured choice `[G]`."""
+        rows, decoded = np.arange(len(keys)), self._decode(keys)
         swapped = keys.copy()
-        swapped[rows, choice], swapped[rows, said] = keys[rows, said], keys[rows, choice]
+        swapped[rows, choice], swapped[rows, decoded] = keys[rows, decoded], keys[rows, choice]
         return swapped

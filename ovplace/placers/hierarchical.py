@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ovplace.core.problem import Problem
 from ovplace.learning.checkpoint import seeded
 from ovplace.learning.nodes import Nodes
-from ovplace.placers._base.policy_search import PolicySearch, SearchSettings
+from ovplace.placers._base.policy_gradient import PolicyGradientPlacer, PolicyGradientSettings
 from ovplace.placers.fc_grouper.network import GroupedPolicy, GrouperSettings
 from ovplace.placers.seq2seq.network import Seq2Seq, Seq2SeqSettings
 from ovplace.seeds import generator
@@ -30,7 +30,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 
 @dataclass(frozen=True)
-class Config(Seq2SeqSettings, GrouperSettings, SearchSettings):
+class Config(Seq2SeqSettings, GrouperSettings, PolicyGradientSettings):
     """Settings beside those of networks and learning; those of a preset apply where nothing else is said.
 
     Of PPO's clipping there is none by default: the probability of hundreds of decisions taken together leaves its
@@ -45,13 +45,13 @@ class Config(Seq2SeqSettings, GrouperSettings, SearchSettings):
 
     def __post_init__(self) -> None:
         """Check choices and ranges."""
-        for settings in (Seq2SeqSettings, GrouperSettings, SearchSettings):
+        for settings in (Seq2SeqSettings, GrouperSettings, PolicyGradientSettings):
             settings.__post_init__(self)
         if self.preset not in PRESETS:
             raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got '{self.preset}'")
 
 
-class Placer(PolicySearch):
+class Placer(PolicyGradientPlacer):
     """Measures what the two networks draw, and teaches both.
 
     Source: Mirhoseini, Goldie et al., "A hierarchical model for device placement", ICLR 2018;

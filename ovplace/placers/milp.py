@@ -1,4 +1,4 @@
-"""The optimum of the full cost model by mixed-integer programming, then the optima for other transfer costs."""
+"""Optimum of the full cost model by mixed-integer linear programming, then the optima for other transfer costs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ from ovplace.placers._base.ranked import costs_of
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
-SUMMARY = "exact optimum of a measured cost model with the overhead of submodels and memory limits, any devices"
+SUMMARY = (
+    "exact optimum of a measured cost model by mixed-integer programming, with submodel overhead and memory limits"
+)
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of the mixed-integer program.
 
     Attributes:
-        weights: after the optimum, each gives a placement: the optimum where transfers cost that many times as much.
-        gap: relative gap between value and bound at which the first solution is good enough.
-        weighted_gap: the same for the others, which only have to be different and good.
-        time_limit_s: of each solution; what is found within depends on the machine's speed only where it is reached.
+        weights: factors on the measured transfer costs, at least 0; after the optimum under the measured costs, each
+            gives a placement, the optimum under the scaled costs.
+        gap: relative gap between value and lower bound at which the solver stops for the measured costs, at least 0.
+        weighted_gap: relative gap at which the solver stops for scaled costs, at least 0.
+        time_limit_s: time limit of each solution in seconds, above 0. Solutions that reach it depend on the speed of
+            the machine.
     """
 
     weights: tuple[float, ...] = (0.5, 2.0, 0.25, 4.0)
@@ -45,7 +49,7 @@ class Config:
 
 
 class Placer(protocols.Placer):
-    """Solves for one weight an ask, the true costs first, and asks for what is new; learns nothing from the answers."""
+    """Solves for one weight a call of `ask`, the measured costs first, and asks for the solutions that are new."""
 
     @classmethod
     def needs_costs(cls, config: Config) -> bool:
@@ -61,13 +65,13 @@ class Placer(protocols.Placer):
 
     @property
     def certificate(self) -> Certificate:
-        """How good the first solution is under the full model; solved when asked for before it was."""
+        """Value and lower bound of the optimum under the measured costs; computed when first needed."""
         if self._first is None:
             self._first = self._solution(0).certificate
         return self._first
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return the next new solution, as soon as there is one; none when every weight was solved."""
+        """Return the next solution that is new; none when all weights were solved."""
         while n > 0 and self._solved <= len(self._config.weights):
             solution = self._solution(self._solved)
             self._first = self._first or solution.certificate
@@ -79,10 +83,10 @@ class Placer(protocols.Placer):
         return []
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Learn nothing: the model is fixed."""
+        """Ignore the answers."""
 
     def state(self) -> State:
-        """Return how many weights were solved, what was asked, and the first certificate."""
+        """Return the number of solved weights, the hashes of the placements asked for, and the certificate."""
         return {
             "solved": self._solved,
             "hashes": list(self._hashes),
@@ -96,7 +100,7 @@ class Placer(protocols.Placer):
         self._first = data["certificate"] and Certificate(**data["certificate"])
 
     def _solution(self, number: int) -> Solution:
-        """Return the optimum for the true costs (0) or for a weight."""
+        """Return the optimum for the measured costs (number 0) or for a weight (number 1 and up)."""
         config = self._config
         if number == 0:
             return solve_milp(self._table, FULL, config.time_limit_s, config.gap)

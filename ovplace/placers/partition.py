@@ -1,7 +1,8 @@
-"""Graph partitioning with METIS: balanced parts with few bytes between them.
+"""Graph partitioning with METIS: one part for each device, with a small total cost of the edges between parts.
 
-What was done before there were learned placers. Balance is the wrong aim for HETERO, whose submodels run one after
-another, so the balance is swept from the devices' speeds to one device alone, and the cost model ranks what comes out.
+Balanced partitioning is the classical way to place a graph on devices that work at the same time. HETERO runs its
+submodels one after another and gains nothing from balance, so the balance is swept from shares proportional to the
+devices' speeds to a single device, and the cost model ranks the proposals.
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.placers._base.ranked import RankedPlacer, costs_of
 from ovplace.seeds import generator
 
-SUMMARY = "METIS: balanced parts with few bytes between them, for several balances (extra 'partition')"
+SUMMARY = "METIS graph partitioning for several balances between the devices (extra 'partition')"
 
-MOST_PERMUTED = 4
-"""Devices up to which every assignment of parts to devices is tried; beyond, the cyclic ones."""
+MAX_PERMUTED = 4
+"""Number of devices up to which all assignments of parts to devices are tried; beyond it, only cyclic ones."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of the partitioning.
 
     Attributes:
-        steps: target shares from those proportional to the devices' speeds to nearly one device alone, for each device.
+        steps: number of target balances, from shares proportional to the devices' speeds towards each single device,
+            at least 1.
     """
 
     steps: int = 8
@@ -42,10 +44,10 @@ class Config:
 
 
 class Placer(RankedPlacer):
-    """Cuts the groups into one part a device by repeated METIS bisection, and assigns the parts in several ways.
+    """Partitions the groups into one part for each device by METIS bisection, and assigns the parts in several ways.
 
-    A group weighs its mean time over the devices, an edge its mean transfer and fusion saving. A group that cannot run
-    where its part goes, goes to the device that runs it fastest.
+    The weight of a group is its mean time over the devices, that of an edge its mean transfer cost and fusion saving.
+    A group that cannot run on the device of its part goes to the device that runs it fastest.
 
     Source: Karypis and Kumar, "A fast and high quality multilevel scheme for partitioning irregular graphs", SIAM J.
     Sci. Comput. 20, 1998. Mirhoseini et al. 2017 (arXiv 1706.04972) compare with such a partitioner, Scotch.
@@ -68,7 +70,7 @@ def _proposals(problem: Problem, table: CostTable, config: Config) -> Iterator[I
 
 
 def _shares(table: CostTable, steps: int) -> Iterator[FloatArray]:
-    """Yield the share of the work of each part, `[D]`: by speed, then more and more to each part in turn."""
+    """Yield the target share of the work of each part, `[D]`: by speed, then shifted to each part in turn."""
     speed = 1 / np.maximum(_finite_mean(table.group_ms, axis=0), 1e-12)
     even = speed / speed.sum()
     yield even
@@ -78,14 +80,14 @@ def _shares(table: CostTable, steps: int) -> Iterator[FloatArray]:
 
 
 def _assignments(n_devices: int) -> Iterator[Sequence[int]]:
-    if n_devices <= MOST_PERMUTED:
+    if n_devices <= MAX_PERMUTED:
         yield from permutations(range(n_devices))
     else:
         yield from (np.roll(np.arange(n_devices), shift).tolist() for shift in range(n_devices))
 
 
 def _edges(table: CostTable) -> tuple[IntArray, FloatArray]:
-    """Return the undirected neighbours `[2, E]` and what it costs to part them, ms, `[E]`."""
+    """Return the undirected edges `[2, E]` and the cost of cutting them in ms, `[E]`."""
     n, d, traffic = table.n_groups, table.n_devices, table.traffic
     moved = table.transfer_ms().sum(axis=(1, 2)) / max(1, d * (d - 1))
     ends = np.concatenate([np.stack([traffic.source[traffic.tensor_of], traffic.readers]), table.edges], axis=1)

@@ -1,4 +1,4 @@
-"""Random search: the level that every other placer has to beat."""
+"""Random search at several granularities, the baseline of all other placers."""
 
 from __future__ import annotations
 
@@ -12,77 +12,77 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
-from ovplace.placers._base.novelty import Novelty
+from ovplace.placers._base.choices import highest_allowed
+from ovplace.placers._base.unseen import UnseenPlacements
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
-SUMMARY = "random devices for random runs of groups"
+SUMMARY = "random devices for random segments of the model"
 
-TRIES = 20
-"""Draws before the first unseen placement in counting order is taken; only tiny spaces come to that."""
+MAX_DRAWS = 20
+"""Draws before the first unseen placement in counting order is taken, which happens only in tiny search spaces."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of random search.
 
     Attributes:
-        independent: share of placements in which each group draws its device by itself; in the others, runs of
-            the group order do, and the number of runs is spread evenly over the orders of magnitude.
+        independent: fraction of the placements in which the devices of all groups are independent, 0 to 1. In the
+            others, segments of the group order have one device each; the number of segments is log-uniform.
     """
 
     independent: float = 0.25
 
     def __post_init__(self) -> None:
-        """Check the share."""
+        """Check the fraction."""
         if not 0 <= self.independent <= 1:
             raise ValueError(f"independent must be between 0 and 1, got {self.independent}")
 
 
 class Placer(protocols.Placer):
-    """Draws placements at several granularities, none twice."""
+    """Asks for random placements at several granularities, none twice."""
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Start the random stream."""
         self._problem, self._config = problem, config
         self._rng = generator(problem.seed, "placer", "random")
-        self._novelty = Novelty(problem)
+        self._unseen = UnseenPlacements(problem)
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return `n` placements never asked before, fewer when the space is exhausted."""
+        """Return `n` placements never asked for before, fewer when the search space is exhausted."""
         batch: list[Placement] = []
-        while len(batch) < n and (placement := self._novelty.first_new(self._draw() for _ in range(TRIES))) is not None:
+        while len(batch) < n and (placement := self._unseen.take(self._draw() for _ in range(MAX_DRAWS))) is not None:
             batch.append(placement)
         return batch
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Learn nothing: that is the point of it."""
+        """Ignore the answers."""
 
     def state(self) -> State:
-        """Return the random stream and what was asked."""
-        return {"rng": self._rng.bit_generator.state, "seen": list(self._novelty.seen)}
+        """Return the state of the random generator and the hashes of the placements asked for."""
+        return {"rng": self._rng.bit_generator.state, "seen": list(self._unseen.seen)}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
         self._rng.bit_generator.state = data["rng"]
-        self._novelty = Novelty(self._problem, data["seen"])
+        self._unseen = UnseenPlacements(self._problem, data["seen"])
 
     def _draw(self) -> IntArray:
-        """Return a device for each group, `[G]`: the allowed one that its run of groups scores highest."""
-        run_of = self._runs()
-        scores = self._rng.random((self._problem.n_groups, len(self._problem.devices)))[run_of]
-        best: IntArray = np.where(self._problem.allowed, scores, -1.0).argmax(axis=1)
-        return best
+        """Return a device for each group, `[G]`: the one with the highest score in its segment that can run it."""
+        segment_of = self._segments()
+        scores = self._rng.random((self._problem.n_groups, len(self._problem.devices)))[segment_of]
+        return highest_allowed(scores, self._problem.allowed)
 
-    def _runs(self) -> IntArray:
-        """Return the run that each group belongs to, `[G]`."""
+    def _segments(self) -> IntArray:
+        """Return the segment of the group order that each group belongs to, `[G]`."""
         groups = self._problem.n_groups
         if groups < 2 or self._rng.random() < self._config.independent:
             return np.arange(groups)
-        runs = round(float(np.exp(self._rng.uniform(0.0, np.log(groups)))))
-        starts = self._rng.choice(np.arange(1, groups), size=runs - 1, replace=False)
-        run_of = np.empty(groups, dtype=np.int64)
-        run_of[self._problem.group_order] = np.searchsorted(np.sort(starts), np.arange(groups), side="right")
-        return run_of
+        count = round(float(np.exp(self._rng.uniform(0.0, np.log(groups)))))
+        starts = self._rng.choice(np.arange(1, groups), size=count - 1, replace=False)
+        segment_of = np.empty(groups, dtype=np.int64)
+        segment_of[self._problem.group_order] = np.searchsorted(np.sort(starts), np.arange(groups), side="right")
+        return segment_of

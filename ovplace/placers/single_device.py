@@ -1,4 +1,4 @@
-"""Every single device once: the simplest choices, as placements."""
+"""Placements on a single device."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from ovplace.core.problem import Problem
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 
-SUMMARY = "everything on one device, each device once"
+SUMMARY = "all operations on one device, each device once"
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set."""
+    """No settings."""
 
 
 class Placer(protocols.Placer):
-    """Asks for the uniform placement of each device; groups that cannot run there go where they can."""
+    """Asks for the placement of all groups on each device; groups that it cannot run go to their first device."""
 
     def __init__(self, problem: Problem, config: Config) -> None:
-        """Prepare the placements; devices that come out equal are asked once."""
+        """Prepare the placements; devices with equal placements are asked for once."""
         uniform = (problem.lift(problem.uniform(d)) for d in range(len(problem.devices)))
         self._placements = list({placement.hash: placement for placement in uniform}.values())
         self._asked = 0
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return the next `n` devices' placements."""
+        """Return the next `n` placements."""
         batch = self._placements[self._asked : self._asked + n]
         self._asked += len(batch)
         return batch
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Learn nothing: what is asked does not depend on the answers."""
+        """Ignore the answers."""
 
     def state(self) -> State:
-        """Return how many were asked."""
+        """Return the number of placements asked for."""
         return {"asked": self._asked}
 
     def restore(self, state: State) -> None:

@@ -14,7 +14,7 @@ from torch import nn
 from ovplace.learning import reinforce
 from ovplace.learning.reinforce import Progress, Reinforce, ReinforceSettings, SampledPolicy, advantages
 from ovplace.learning.surrogate import surrogate
-from ovplace.placers._base.policy_search import SearchSettings
+from ovplace.placers._base.policy_gradient import PolicyGradientSettings
 
 PLAIN = {
     "signal": "sqrt", "failing": 100.0, "baseline": "failure", "decay": 0.9, "normalised": False, "epochs": 1,
@@ -223,9 +223,9 @@ def test_bad_settings_are_refused(wrong):
 
 def test_bad_settings_of_a_search_are_refused():
     with pytest.raises(ValueError):
-        SearchSettings(redraws=-1)
+        PolicyGradientSettings(redraws=-1)
     with pytest.raises(ValueError):
-        SearchSettings(samples=0)
+        PolicyGradientSettings(samples=0)
 
 
 def test_the_clipped_gain_of_a_probability_that_soared_has_a_gradient():

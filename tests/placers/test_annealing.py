@@ -63,7 +63,12 @@ def test_groups_stay_where_they_can_run():
 def test_worse_placements_are_accepted_as_metropolis_has_it(worse, temperature):
     taken = []
     for seed in range(300):
-        placer = built(problem(chain(["Add"] * 200), seed=seed), hot=temperature, cooling=1 - 1e-9, cold=1e-4)
+        placer = built(
+            problem(chain(["Add"] * 200), seed=seed),
+            initial_temperature=temperature,
+            cooling_factor=1 - 1e-9,
+            final_temperature=1e-4,
+        )
         told(placer, 1.0, batch=2)
         (moved,) = told(placer, worse)
         taken.append((told(placer, inf)[0] != moved).sum() == 1)
@@ -79,7 +84,9 @@ def test_a_failure_is_never_accepted():
 
 
 def test_it_cools_by_plateaus_and_restarts_from_the_best_when_frozen():
-    placer = built(twelve(), hot=0.08, cooling=0.5, cold=0.02, plateau=2)
+    placer = built(
+        twelve(), initial_temperature=0.08, cooling_factor=0.5, final_temperature=0.02, steps_per_temperature=2
+    )
     told(placer, 1.0, batch=2)
     (best,) = told(placer, 0.5)
     seen = [placer._temperature]
@@ -87,7 +94,7 @@ def test_it_cools_by_plateaus_and_restarts_from_the_best_when_frozen():
         told(placer, 0.51)
         seen.append(placer._temperature)
     assert seen == pytest.approx([0.08, 0.04, 0.04, 0.02, 0.02, 0.08, 0.08])
-    frozen = built(twelve(), hot=0.08, cooling=0.5, cold=0.08)
+    frozen = built(twelve(), initial_temperature=0.08, cooling_factor=0.5, final_temperature=0.08)
     told(frozen, 1.0, batch=2)
     (best,) = told(frozen, 0.5)
     for _ in range(5):

@@ -7,7 +7,7 @@ import pytest
 
 from ovplace.core.partition import Partition
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.placers.etf import _Greedy, _State
+from ovplace.placers.etf.greedy import GreedyPass, PartialPlacement
 from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import KINDS, chain, layered, problem
@@ -39,11 +39,11 @@ def test_what_groups_add_is_what_the_model_says(seed):
     partition = None if seed % 2 else Partition(np.arange(24) % 12)
     of = problem(layered(24, seed=seed), 3, seed=seed, partition=partition)
     bare = replace(of.costs, submodel_ms=np.zeros(3))
-    greedy, state, rng = _Greedy(of, bare, 1.0), _State(bare), generator(seed, "testing", "order")
+    greedy, state, rng = GreedyPass(of, bare, 1.0), PartialPlacement(bare), generator(seed, "testing", "order")
     total = 0.0
     for group in rng.permutation(of.n_groups).tolist():
         device = int(rng.integers(3))
-        total += greedy._added(group, state)[device]
+        total += greedy.added_ms(group, state)[device]
         state.put(group, device)
     assert total == pytest.approx(pairwise_ms(bare, state.device_of[None])[0])
 
@@ -51,18 +51,18 @@ def test_what_groups_add_is_what_the_model_says(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_each_choice_of_a_pass_adds_least(seed):
     of = problem(layered(20, seed=seed), 3, seed=seed)
-    greedy, state = _Greedy(of, of.costs, 1.0), _State(of.costs)
+    greedy, state = GreedyPass(of, of.costs, 1.0), PartialPlacement(of.costs)
     found = greedy.in_order(np.zeros((20, 3)), np.ones((20, 3)))
     for group in of.group_order.tolist():
-        assert found[group] == greedy._added(group, state).argmin()
+        assert found[group] == greedy.added_ms(group, state).argmin()
         state.put(group, int(found[group]))
 
 
 def test_ready_groups_are_placed_after_what_they_read():
     of = problem(layered(20, seed=2), 2)
-    greedy, order = _Greedy(of, of.costs, 1.0), []
-    added = greedy._added
-    greedy._added = lambda group, state: order.append((group, state.device_of.copy())) or added(group, state)
+    greedy, order = GreedyPass(of, of.costs, 1.0), []
+    added = greedy.added_ms
+    greedy.added_ms = lambda group, state: order.append((group, state.device_of.copy())) or added(group, state)
     assert greedy.ready_first(np.zeros((20, 2))).min() >= 0
     for group, placed in order:
         assert (placed[list(of.graph.predecessors[group])] >= 0).all()
@@ -91,7 +91,7 @@ def test_nothing_is_proposed_where_memory_does_not_suffice():
     assert not len(asked(replace(of, costs=tiny)))
 
 
-@pytest.mark.parametrize("settings", [{"weights": ()}, {"weights": (-1.0,)}, {"draws": -1}, {"noise": -0.1}])
+@pytest.mark.parametrize("settings", [{"weights": ()}, {"weights": (-1.0,)}, {"draws": -1}, {"cost_noise": -0.1}])
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ValueError, match="non-negative"):
         ETF.Config(**settings)

@@ -127,10 +127,10 @@ def test_the_settings_of_the_literature_are_settings(name):
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("annealing", {"hot": 0.001, "cold": 0.1}),
-        ("annealing", {"cold": 0.0}),
-        ("annealing", {"cooling": 1.0}),
-        ("annealing", {"plateau": 0}),
+        ("annealing", {"initial_temperature": 0.001, "final_temperature": 0.1}),
+        ("annealing", {"final_temperature": 0.0}),
+        ("annealing", {"cooling_factor": 1.0}),
+        ("annealing", {"steps_per_temperature": 0}),
         ("cross_entropy", {"samples": 0}),
         ("cross_entropy", {"elites": 0.0}),
         ("cross_entropy", {"smoothing": 1.5}),

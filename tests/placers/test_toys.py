@@ -174,8 +174,8 @@ def test_random_draws_many_granularities():
     [
         ("random", {"independent": 2.0}),
         ("cut", {"grid": 0}),
-        ("local_search", {"hot": 0.001, "cold": 0.1}),
-        ("local_search", {"cooling": 0}),
+        ("local_search", {"initial_temperature": 0.001, "final_temperature": 0.1}),
+        ("local_search", {"cooling_steps": 0}),
     ],
 )
 def test_bad_settings_are_refused(name, settings):

@@ -1,1 +1,1 @@
-"""Base classes of placers."""
+"""Base classes and parts that several placers share."""

@@ -1,4 +1,4 @@
-"""Placers that propose a fixed list of placements, the one that the cost model thinks fastest first."""
+"""Base class of placers that propose a fixed list of placements in the order of their predicted latency."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ovplace.plugins.protocols import State
 
 
 class RankedPlacer(protocols.Placer):
-    """Asks for each of its proposals once, best first, and learns nothing from the answers.
+    """Asks for each of its proposals once, the fastest under the cost model first; ignores the answers.
 
-    A placer built on it passes its proposals to `__init__`; they must be the same each time it is built, since the
-    state is only how far down the list it came.
+    A subclass passes its proposals to `__init__`. They must be the same each time it is built: the state is only the
+    position in the list.
     """
 
     @classmethod
@@ -29,7 +29,16 @@ class RankedPlacer(protocols.Placer):
         return True
 
     def __init__(self, problem: Problem, proposals: Iterable[IntArray]) -> None:
-        """Rank the distinct proposals, each the device of each group `[G]`; what cannot run is left out."""
+        """Rank the distinct proposals.
+
+        Args:
+            problem: the problem to place, with costs.
+            proposals: device of each group in each proposal, `[G]`; those that cannot run, or exceed the memory of a
+                device, are left out.
+
+        Raises:
+            PlacementError: the problem has no costs.
+        """
         self._problem = problem
         self._choices = ranked(costs_of(problem), proposals)
         self._next = 0
@@ -41,10 +50,10 @@ class RankedPlacer(protocols.Placer):
         return [self._problem.lift(choice) for choice in batch]
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Learn nothing: the list is fixed."""
+        """Ignore the answers."""
 
     def state(self) -> State:
-        """Return the place in the list."""
+        """Return the position in the list."""
         return {"next": self._next}
 
     def restore(self, state: State) -> None:
@@ -57,7 +66,7 @@ def costs_of(problem: Problem) -> CostTable:
     """Return the costs of a problem.
 
     Raises:
-        PlacementError: it has none.
+        PlacementError: the problem has no costs.
     """
     if problem.costs is None:
         raise PlacementError(

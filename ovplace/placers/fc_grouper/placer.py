@@ -15,7 +15,7 @@ from ovplace.learning.checkpoint import seeded
 from ovplace.learning.encoder import mlp
 from ovplace.learning.nodes import Nodes
 from ovplace.learning.sampling import by_probability
-from ovplace.placers._base.policy_search import PolicySearch, SearchSettings
+from ovplace.placers._base.policy_gradient import PolicyGradientPlacer, PolicyGradientSettings
 from ovplace.placers.fc_grouper.network import GroupedPolicy, GrouperSettings
 from ovplace.seeds import generator
 
@@ -34,7 +34,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 
 @dataclass(frozen=True)
-class Config(GrouperSettings, SearchSettings):
+class Config(GrouperSettings, PolicyGradientSettings):
     """Settings beside those of the grouper and of learning; those of a preset apply where nothing else is said.
 
     Of PPO's clipping there is none by default: the probability of hundreds of decisions taken together leaves its
@@ -55,7 +55,7 @@ class Config(GrouperSettings, SearchSettings):
     def __post_init__(self) -> None:
         """Check choices and ranges."""
         GrouperSettings.__post_init__(self)
-        SearchSettings.__post_init__(self)
+        PolicyGradientSettings.__post_init__(self)
         if self.preset not in PRESETS:
             raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got '{self.preset}'")
         if self.hidden < 1 or self.tanh_constant < 0:
@@ -64,7 +64,7 @@ class Config(GrouperSettings, SearchSettings):
             )
 
 
-class Placer(PolicySearch):
+class Placer(PolicyGradientPlacer):
     """Measures what the two networks draw, and teaches both.
 
     Source: Liu et al., "An effective method for operations placement in TensorFlow", HP3C 2019, known by its

@@ -15,7 +15,7 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.learning.checkpoint import seeded
 from ovplace.learning.nodes import Nodes
 from ovplace.learning.reinforce import SampledPolicy
-from ovplace.placers._base.policy_search import PolicySearch, SearchSettings
+from ovplace.placers._base.policy_gradient import PolicyGradientPlacer, PolicyGradientSettings
 from ovplace.placers.seq2seq.network import Seq2Seq, Seq2SeqSettings
 from ovplace.seeds import generator
 
@@ -34,7 +34,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 
 @dataclass(frozen=True)
-class Config(Seq2SeqSettings, SearchSettings):
+class Config(Seq2SeqSettings, PolicyGradientSettings):
     """Settings beside those of the network and of learning; those of a preset apply where nothing else is said.
 
     Attributes:
@@ -57,7 +57,7 @@ class Config(Seq2SeqSettings, SearchSettings):
     def __post_init__(self) -> None:
         """Check choices and ranges."""
         Seq2SeqSettings.__post_init__(self)
-        SearchSettings.__post_init__(self)
+        PolicyGradientSettings.__post_init__(self)
         if self.preset not in PRESETS:
             raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got '{self.preset}'")
         if self.switches < 0:
@@ -107,7 +107,7 @@ class Policy(SampledPolicy):
         return torch.cat([self.types(self._shares), self._described], dim=1)[None]
 
 
-class Placer(PolicySearch):
+class Placer(PolicyGradientPlacer):
     """Measures what the policy draws, and teaches it."""
 
     def __init__(self, problem: Problem, config: Config) -> None:

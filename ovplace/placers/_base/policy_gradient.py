@@ -1,4 +1,4 @@
-"""Asks what a policy draws, batch by batch, and teaches it what the batch took: what sampling placers share."""
+"""Base class of placers that sample placements from a policy and train it by policy gradients."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ovplace.seeds import generator
 
 
 @dataclass(frozen=True)
-class SearchSettings(ReinforceSettings):
-    """How to search with a policy.
+class PolicyGradientSettings(ReinforceSettings):
+    """Settings of a search that samples from a policy.
 
     Attributes:
-        uniform: measure each device alone first.
-        redraws: how often a placement that was measured before is drawn anew, with more and more chance in it; 0 asks
-            for it again, which is answered from the store.
+        uniform: measure the placements on each single device first.
+        redraws: how often a sample is drawn again when its placement was measured before, each time with more weight
+            on the uniform distribution; 0 asks for it again, which is answered from the store.
     """
 
     uniform: bool = True
     redraws: int = 20
 
     def __post_init__(self) -> None:
-        """Check ranges."""
+        """Check the ranges."""
         super().__post_init__()
         if self.redraws < 0:
             raise ValueError(f"redraws must be at least 0, got {self.redraws}")
@@ -41,13 +41,13 @@ class SearchSettings(ReinforceSettings):
 
 @dataclass
 class _Memory:
-    """What changes beside weights and the learner's progress, as plain data.
+    """State of the search apart from the weights and the progress of training, as plain data.
 
     Attributes:
-        proposed: uniform placements asked so far.
-        actions: the batch being asked, `[K][A]`; empty before it is drawn.
-        ratios: answers to the first of them.
-        pending: how many of them the last `ask` returned.
+        proposed: number of single-device placements asked for so far.
+        actions: samples of the present batch, `[K][A]`; empty before it is drawn.
+        ratios: latency ratios of the first samples of the batch, infinite for failures.
+        pending: number of samples that the last `ask` returned.
         seen: hashes of the placements answered.
     """
 
@@ -58,11 +58,18 @@ class _Memory:
     seen: list[str] = field(default_factory=list)
 
 
-class PolicySearch(protocols.Placer):
-    """Uniform placements, then batches of samples of a policy; after each batch the policy learns."""
+class PolicyGradientPlacer(protocols.Placer):
+    """Measures the placements on each single device, then batches of samples of a policy, which learns from each."""
 
-    def __init__(self, problem: Problem, policy: SampledPolicy, settings: SearchSettings, name: str) -> None:
-        """Take a policy that is ready to draw; `name` is the placer's, which its random numbers belong to."""
+    def __init__(self, problem: Problem, policy: SampledPolicy, settings: PolicyGradientSettings, name: str) -> None:
+        """Start with an untrained policy.
+
+        Args:
+            problem: the problem to place.
+            policy: the distribution over placements, ready to draw.
+            settings: settings of the search and of its training.
+            name: name of the placer, which keys its random streams.
+        """
         self._problem, self._settings, self._name = problem, settings, name
         self._space = prod(problem.allowed.sum(axis=1).tolist())
         self._learner = Reinforce(policy, settings)
@@ -70,11 +77,11 @@ class PolicySearch(protocols.Placer):
 
     @property
     def info(self) -> dict[str, float]:
-        """Numbers about the search: updates of the policy."""
+        """Figures of the search for its result: the number of updates of the policy."""
         return {"updates": self._learner.progress.updates}
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return the uniform placements first, then up to `n` of what is left of the present batch."""
+        """Return single-device placements first, then up to `n` of the rest of the present batch."""
         memory = self._memory
         memory.pending = 0
         left = range(memory.proposed, len(self._problem.devices) if self._settings.uniform else 0)[: max(n, 0)]
@@ -88,7 +95,7 @@ class PolicySearch(protocols.Placer):
         return self._placements(np.array(asked))
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Keep the answers, and learn when the batch is complete."""
+        """Keep the answers, and update the policy when the batch is complete."""
         memory = self._memory
         memory.seen += [trial.placement.hash for trial in trials]
         if not memory.pending:
@@ -100,7 +107,7 @@ class PolicySearch(protocols.Placer):
             memory.actions, memory.ratios = [], []
 
     def state(self) -> State:
-        """Return weights, optimiser and progress as of the last update, and the present batch."""
+        """Return the weights, optimiser and progress as of the last update, and the present batch."""
         memory = asdict(self._memory) | {"ratios": finite_or_none(self._memory.ratios)}
         return {"weights": self._weights, "progress": asdict(self._learner.progress), "memory": memory}
 
@@ -116,7 +123,7 @@ class PolicySearch(protocols.Placer):
         self._learner.progress = Progress(**data["progress"])
 
     def _drawn(self) -> IntArray:
-        """Return a batch `[K, A]`; samples that were measured, or are in it already, are drawn anew."""
+        """Return a batch `[K, A]`; samples measured before, or in the batch twice, are drawn again."""
         actions = self._samples(np.arange(self._settings.samples), 0)
         exhausted = len(set(self._memory.seen)) >= self._space
         for attempt in range(1, 0 if exhausted else self._settings.redraws + 1):
@@ -127,14 +134,14 @@ class PolicySearch(protocols.Placer):
         return actions
 
     def _samples(self, numbers: IntArray, attempt: int) -> IntArray:
-        """Return the samples of these numbers in a batch, `[K, A]`, with the chance that belongs to the attempt."""
+        """Return the samples with these numbers in the batch, `[K, A]`; each attempt explores more."""
         update = self._learner.progress.updates
         rngs = [generator(self._problem.seed, "placer", self._name, "sample", update, int(k), attempt) for k in numbers]
-        chance = attempt / max(self._settings.redraws, 1)
-        return self._learner.policy.draw(rngs, update, np.full(len(rngs), chance))
+        exploration_rate = attempt / max(self._settings.redraws, 1)
+        return self._learner.policy.draw(rngs, update, np.full(len(rngs), exploration_rate))
 
     def _repeats(self, actions: IntArray) -> IntArray:
-        """Return which samples say a placement that is known, or that an earlier one says."""
+        """Return the indices of samples whose placement was measured, or is that of an earlier sample, `[R]`."""
         seen, found = set(self._memory.seen), []
         for number, placement in enumerate(self._placements(actions)):
             if placement.hash in seen:

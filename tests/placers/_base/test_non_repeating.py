@@ -6,11 +6,13 @@ from math import inf
 import numpy as np
 import pytest
 
-from ovplace.placers._base.replayed import GenerationalPlacer, ReplayedPlacer
+from ovplace.placers._base.choices import random_choice
+from ovplace.placers._base.generational import GenerationalPlacer
+from ovplace.placers._base.non_repeating import NonRepeatingPlacer
 from ovplace.testing.graphs import chain, measured, problem
 
 
-class Follower(ReplayedPlacer):
+class Follower(NonRepeatingPlacer):
     """Proposes random neighbours of the best choice, and notes what it hears."""
 
     NAME = "follower"
@@ -19,13 +21,13 @@ class Follower(ReplayedPlacer):
         super().__init__(of)
         self.heard = []
 
-    def _proposals(self, number):
+    def _candidates(self, number):
         rng = self._rng(number)
         best = min(self.heard, key=lambda pair: pair[1])[0] if self.heard else np.zeros(6, dtype=np.int64)
         for _ in range(10):
             yield np.where(rng.random(6) < 0.3, 1 - best, best)
 
-    def _learn(self, choice, ratio):
+    def _update(self, choice, ratio):
         self.heard.append((choice, ratio))
 
 
@@ -36,13 +38,13 @@ class Breeder(GenerationalPlacer):
         super().__init__(of)
         self.bred = []
 
-    def _size(self):
+    def _generation_size(self):
         return 3 if self.bred else 5
 
-    def _proposals(self, number):
-        yield self._scattered(self._rng(number))
+    def _candidates(self, number):
+        yield random_choice(self._problem.allowed, self._rng(number))
 
-    def _breed(self, choices, ratios):
+    def _finish_generation(self, choices, ratios):
         self.bred.append((choices, ratios))
 
 

@@ -1,0 +1,164 @@
+"""Placer that solves a measured cost model, measures the solutions, refits the model, and solves again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ovplace.core.certificate import Certificate
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Trial
+from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
+from ovplace.cost.solvers.local_descent import moves
+from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers._base.ranked import costs_of
+from ovplace.placers.min_cut.refitted_model import Observation, RefittedModel
+from ovplace.plugins import protocols
+from ovplace.plugins.protocols import State
+from ovplace.seeds import generator
+
+SUMMARY = "exact optimum of a measured cost model for several weights of the transfers, refitted to the measurements"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the search by minimum cuts.
+
+    Attributes:
+        weights: factors on the transfer costs of the model, at least 0; each gives a placement, the optimum under the
+            scaled costs.
+        sweeps: number of times that all weights are solved, at least 1; the model is refitted before each solution.
+        draws: after the sweeps, number of randomly perturbed models that are solved until one gives a new placement,
+            at least 0.
+        cost_noise: standard deviation of the logarithm of the factor on each cost of a perturbed model, at least 0.
+        time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
+            than two devices; above 0.
+    """
+
+    weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
+    sweeps: int = 3
+    draws: int = 5
+    cost_noise: float = 0.3
+    time_limit_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if not self.weights or min(self.weights) < 0:
+            raise ValueError(f"weights must be non-negative numbers, got {self.weights}")
+        if self.sweeps < 1 or self.draws < 0 or self.cost_noise < 0 or self.time_limit_s <= 0:
+            raise ValueError(
+                "sweeps and time_limit_s must be positive, draws and cost_noise not negative, got "
+                f"{self.sweeps}, {self.time_limit_s}, {self.draws} and {self.cost_noise}"
+            )
+
+
+class Placer(protocols.Placer):
+    """Asks for the optima of a cost model that is refitted to all measurements.
+
+    First come the optima for several weights of the transfers; then those of randomly perturbed models
+    (perturb-and-MAP: Papandreou and Yuille, ICCV 2011); when these bring nothing new, the neighbour of the best
+    placement that is the fastest under the model.
+
+    Two devices are solved by a minimum cut of the pairwise model, more by expansion moves. A local descent follows
+    under the full model, which also counts submodels.
+    """
+
+    @classmethod
+    def needs_costs(cls, config: Config) -> bool:
+        """Return that costs must be given."""
+        return True
+
+    def __init__(self, problem: Problem, config: Config) -> None:
+        """Start from the costs of the problem.
+
+        Raises:
+            PlacementError: the problem has no costs.
+        """
+        self._problem, self._config, self._table = problem, config, costs_of(problem)
+        self._model = RefittedModel(self._table)
+        self._solved = 0
+        self._queue: list[list[int]] = []
+        self._asked: list[list[int]] = []
+        self._seen: set[str] = set()  # hashes of the observed placements
+        self._certificate: Certificate | None = None
+
+    @property
+    def certificate(self) -> Certificate:
+        """Value and lower bound of the optimum of the first model; computed when first needed."""
+        if self._certificate is None:
+            self._certificate = solve_pairwise(self._table, self._config.time_limit_s).certificate
+        return self._certificate
+
+    def ask(self, n: int) -> Sequence[Placement]:
+        """Return up to `n` placements not measured before; none when all placements were."""
+        if n > 0 and not self._queue:
+            self._queue = self._solve()
+        batch, self._queue = self._queue[:n], self._queue[n:]
+        self._asked = batch
+        return [self._problem.lift(choice) for choice in batch]
+
+    def tell(self, trials: Sequence[Trial]) -> None:
+        """Record the measurements."""
+        self._model.observations += [
+            Observation.of(choice, trial) for choice, trial in zip(self._asked, trials, strict=True)
+        ]
+        self._seen.update(trial.placement.hash for trial in trials)
+
+    def state(self) -> State:
+        """Return the observations, the placements that wait, and the number of solved weights."""
+        told = list(self._model.observations)
+        return {"solved": self._solved, "queue": self._queue, "asked": self._asked, "told": told}
+
+    def restore(self, state: State) -> None:
+        """Go on from `state`."""
+        data: Any = state
+        self._solved, self._queue, self._asked = data["solved"], data["queue"], data["asked"]
+        self._model.observations = [Observation(*told) for told in data["told"]]
+        self._seen = {self._problem.lift(observation.choice).hash for observation in self._model.observations}
+
+    def _solve(self) -> list[list[int]]:
+        """Return new choices `[G]`: optima of the refitted model, else of a perturbed one, else a neighbour."""
+        table, weights = self._model.costs(), self._config.weights
+        while self._solved < self._config.sweeps * len(weights):
+            weight = weights[self._solved % len(weights)]
+            self._solved += 1
+            if new := self._new(candidates(table, weight)):
+                return new
+        rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations))
+        for _ in range(self._config.draws):
+            if new := self._new(candidates(_perturbed(table, self._config.cost_noise, rng))):
+                return new[:1]
+        return next((new for near in self._neighbours(table) if (new := self._new(near)[:1])), [])
+
+    def _neighbours(self, table: CostTable) -> Iterator[Iterable[IntArray]]:
+        """Yield the neighbours of each measured placement, the best placement first, in the order of the model."""
+        by_ratio = sorted(self._model.observations, key=lambda o: np.inf if o.ratio is None else o.ratio)
+        for observation in by_ratio:
+            yield ranked(table, moves(table, np.array(observation.choice, dtype=np.int64)))
+
+    def _new(self, choices: Iterable[IntArray]) -> list[list[int]]:
+        """Return the choices whose placements were not measured yet, each placement once."""
+        by_hash: dict[str, list[int]] = {}
+        for choice in choices:
+            by_hash.setdefault(self._problem.lift(choice).hash, choice.tolist())
+        return [choice for key, choice in by_hash.items() if key not in self._seen]
+
+
+def _perturbed(table: CostTable, cost_noise: float, rng: np.random.Generator) -> CostTable:
+    """Return the table with every cost multiplied by an independent log-normal factor."""
+
+    def perturb(costs: FloatArray) -> FloatArray:
+        return np.asarray(costs * np.exp(cost_noise * rng.standard_normal(costs.shape)))
+
+    return replace(
+        table,
+        group_ms=perturb(table.group_ms),
+        saving_ms=perturb(table.saving_ms),
+        latency_ms=perturb(table.latency_ms),
+        submodel_ms=perturb(table.submodel_ms),
+    )

@@ -1,0 +1,122 @@
+"""A placer that asks for the suggestions of Optuna's TPE sampler (extra `optuna`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from ovplace.core.measurement import Trial
+from ovplace.core.placement import Placement
+from ovplace.core.problem import Problem
+from ovplace.graphs.op_graph import IntArray
+from ovplace.placers._base.choices import random_choice
+from ovplace.placers._base.unseen import UnseenPlacements
+from ovplace.placers.optuna.study import TpeStudy
+from ovplace.plugins import protocols
+from ovplace.plugins.protocols import State
+from ovplace.seeds import generator
+
+SUMMARY = "Optuna's TPE (Bergstra et al. 2011), one categorical parameter for each group (extra 'optuna')"
+
+MAX_DISTANCE = 20
+"""Most groups that are drawn again when a suggestion was measured before."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the search, named like those of Optuna's `TPESampler`.
+
+    Attributes:
+        uniform: measure the placements on each single device first.
+        n_startup_trials: number of answers before the first suggestion that is not random, at least 0.
+        n_ei_candidates: number of candidates of which the most promising one is suggested, at least 1.
+        multivariate: model all groups jointly; otherwise each group independently, which takes longer.
+    """
+
+    uniform: bool = True
+    n_startup_trials: int = 10
+    n_ei_candidates: int = 24
+    multivariate: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.n_startup_trials < 0 or self.n_ei_candidates < 1:
+            raise ValueError(
+                "n_startup_trials must be at least 0 and n_ei_candidates at least 1, got "
+                f"{self.n_startup_trials} and {self.n_ei_candidates}"
+            )
+
+
+class Placer(protocols.Placer):
+    """Asks for Optuna's suggestions, or for a new placement near one that was measured before."""
+
+    def __init__(self, problem: Problem, config: Config) -> None:
+        """Start with an empty study.
+
+        Raises:
+            OvplaceError: Optuna is not installed.
+        """
+        self._problem, self._config = problem, config
+        self._unseen = UnseenPlacements(problem)
+        self._study = TpeStudy(
+            problem.allowed,
+            config.multivariate,
+            n_startup_trials=config.n_startup_trials,
+            n_ei_candidates=config.n_ei_candidates,
+        )
+        self._choices: list[IntArray] = []
+        self._ratios: list[float] = []
+
+    def ask(self, n: int) -> Sequence[Placement]:
+        """Return up to `n` placements never asked for before; none when all placements were."""
+        batch: list[Placement] = []
+        while len(batch) < n and (placement := self._unseen.take(self._candidates())) is not None:
+            self._start(self._problem.lower(placement))
+            batch.append(placement)
+        return batch
+
+    def tell(self, trials: Sequence[Trial]) -> None:
+        """Pass the latency ratios on to the study, infinite for failures."""
+        for trial in trials:
+            self._finish(trial.ratio)
+
+    def state(self) -> State:
+        """Return the device of each group in all placements asked for, and the latency ratios, None for failures."""
+        return {
+            "choices": [choice.tolist() for choice in self._choices],
+            "ratios": [ratio if isfinite(ratio) else None for ratio in self._ratios],
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from `state`; the placer must be a new one."""
+        data: Any = state
+        for choice in data["choices"]:
+            self._start(np.array(choice, dtype=np.int64))
+        for ratio in data["ratios"]:
+            self._finish(inf if ratio is None else ratio)
+        self._unseen = UnseenPlacements(self._problem, (self._problem.lift(choice).hash for choice in self._choices))
+
+    def _candidates(self) -> Iterator[IntArray]:
+        """Yield a single device first, else a suggestion, then choices further and further away from it."""
+        number = len(self._choices)
+        if self._config.uniform and number < len(self._problem.devices):
+            yield self._problem.uniform(number)
+        rng = generator(self._problem.seed, "placer", "optuna", number)
+        suggested = self._study.suggest(int(rng.integers(2**31)))
+        yield suggested
+        for n_groups in range(1, 1 + MAX_DISTANCE):
+            moved, moving = suggested.copy(), rng.integers(len(suggested), size=n_groups)
+            moved[moving] = random_choice(self._problem.allowed[moving], rng)
+            yield moved
+
+    def _start(self, choice: IntArray) -> None:
+        self._study.start(choice)
+        self._choices.append(choice)
+
+    def _finish(self, ratio: float) -> None:
+        self._study.finish(ratio)
+        self._ratios.append(ratio)
