@@ -38,7 +38,7 @@ from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer, ratio
 from ovplace.session.session import Session, open_session
-from ovplace.store.run_db import RunStore
+from ovplace.store.run_folder import RunFolder
 
 PAIRS = {
     "bf16+f32": "CPU_BF16=CPU{INFERENCE_PRECISION_HINT:bf16},CPU_F32=CPU{INFERENCE_PRECISION_HINT:f32}",
@@ -92,7 +92,7 @@ def kept(model: str, pair: str, arguments: argparse.Namespace) -> Data:
 def measured(model: str, pair: str, folder: Path, count: int, profile_s: float) -> Data:
     """Build a recipe, profile it on a pair of devices, and measure random placements."""
     session = opened(model, pair, folder)
-    store = RunStore(folder / "run.db")
+    store = RunFolder(folder).open_store()
     try:
         measurer = Measurer(session, store)
         baselines = measure_baselines(measurer, session.config.measure, silent)
@@ -115,7 +115,7 @@ def opened(model: str, pair: str, folder: Path) -> Session:
     search = SearchConfig(model=str(folder / f"{model}.xml"), device=PAIRS[pair], emulate_gpu=emulate)
     run = folder / "run"
     run.mkdir()
-    return open_session(RunConfig(search=search), run, silent)
+    return open_session(RunConfig(search=search), RunFolder(run), silent)
 
 
 def trials_of(session: Session, best: Baseline, count: int) -> Data:

@@ -26,7 +26,7 @@ from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import open_session
-from ovplace.store.run_db import RunStore
+from ovplace.store.run_folder import RunFolder
 
 DEVICES = "CPU_F32=CPU{INFERENCE_PRECISION_HINT:f32},GPU"
 
@@ -44,8 +44,8 @@ def main() -> None:
 def profiled(model: str, budget_s: float, placements: int, folder: Path) -> dict[str, object]:
     """Return seconds, counts, and predictions beside measurements."""
     config = RunConfig(search=SearchConfig(model=model, device=DEVICES, emulate_gpu=True))
-    session = open_session(config, folder, silent)
-    store = RunStore(folder / "run.db")
+    session = open_session(config, RunFolder(folder), silent)
+    store = RunFolder(folder).open_store()
     try:
         measurer = Measurer(session, store)
         baselines = measure_baselines(measurer, config.measure, silent)
@@ -82,7 +82,7 @@ def compared(measurer: Measurer, table: CostTable, baselines: list[Baseline], nu
     assert reference.placement is not None
     alone = problem.uniform(problem.device_names.index(reference.placement.used[0]))
     predicted = latency_ms(table, np.stack([choice, alone]))
-    stored = measurer.beside(
+    stored = measurer.stored_pair(
         Candidate(f"placement {number}", problem.lift(choice)), reference, measurer.session.config.measure
     )
     return {"predicted": round(float(predicted[0] / predicted[1]), 3), "measured": round(stored.ratio, 3)}

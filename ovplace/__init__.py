@@ -1,9 +1,9 @@
 """Finds, by measuring, on which device each operation of a model should run under OpenVINO's HETERO plugin.
 
     import ovplace
-    run = ovplace.optimize("model.xml", device="GPU,CPU")
-    print(run.verdict["status"], run.best["latency_ms"])
-    compiled = ovplace.load(run.folder)
+    result = ovplace.optimize("model.xml", device="GPU,CPU")
+    print(result.verdict.status, result.best.latency_ms)
+    compiled = ovplace.load(result.folder)
 
 Nothing heavy is imported before it is used.
 """
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from ovplace.api import bound as bound
     from ovplace.api import load as load
     from ovplace.api import optimize as optimize
+    from ovplace.core.result import RunResult as RunResult
     from ovplace.devices.emulated_gpu import enable as enable_emulated_gpu
 
-__all__ = ["bound", "enable_emulated_gpu", "load", "optimize"]
+__all__ = ["RunResult", "bound", "enable_emulated_gpu", "load", "optimize"]
 
 
 def __getattr__(name: str) -> Any:
@@ -28,7 +29,7 @@ def __getattr__(name: str) -> Any:
         from ovplace.devices.emulated_gpu import enable
 
         return enable
-    if name in ("bound", "load", "optimize"):
+    if name in ("RunResult", "bound", "load", "optimize"):
         from ovplace import api
 
         return getattr(api, name)

@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ovplace.config import toml
+from ovplace.core.result import RunResult
 from ovplace.errors import NotReachedError, UsageError
 from ovplace.ir.load import load
 from ovplace.search.run import run
 from ovplace.session.events import Listener, silent
-from ovplace.session.session import CONFIG
+from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import openvino as ov
 
-__all__ = ["Run", "bound", "load", "optimize"]
+    from ovplace.commands.optimality_gap import OptimalityGap
 
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run.
-
-    Attributes:
-        folder: the run folder, which `load` takes.
-        data: what `result.json` holds.
-    """
-
-    folder: Path
-    data: dict[str, Any]
-
-    @property
-    def verdict(self) -> dict[str, Any]:
-        """Status, the baseline compared with, ratio and 95 % interval."""
-        found: dict[str, Any] = self.data["verdict"]
-        return found
-
-    @property
-    def best(self) -> dict[str, Any]:
-        """Origin, latency, operations per device, submodels of the answer."""
-        found: dict[str, Any] = self.data["best"]
-        return found
+__all__ = ["RunResult", "bound", "load", "optimize"]
 
 
 def optimize(
@@ -54,7 +31,7 @@ def optimize(
     listener: Listener = silent,
     command: str = "",
     **search: Any,
-) -> Run:
+) -> RunResult:
     """Find on which device each operation of `model` should run, and leave the answer in `folder`.
 
     Args:
@@ -69,26 +46,28 @@ def optimize(
         **search: fields of `SearchConfig`: `device="GPU,CPU"`, `budget=100`, `placer="cut"`, ...
 
     Returns:
-        The finished run.
+        The result, which `folder` holds as `result.json`.
 
     Raises:
-        OvplaceError: with its own text and exit code; `NotReachedError` where `require_gain` was asked for in vain.
+        OvplaceError: with its own text and exit code; `NotReachedError`, which carries the result, where
+            `require_gain` was set and no placement is faster than every baseline.
 
     Example:
         >>> import ovplace
         >>> done = ovplace.optimize("models/demo.xml", budget=40)  # doctest: +SKIP
-        >>> done.verdict["status"]  # doctest: +SKIP
+        >>> done.verdict.status  # doctest: +SKIP
         'faster'
     """
     source, target = _source_and_target(model, folder)
     config = toml.effective(config_file, settings, {"model": source, **search})
-    done = Run(target, run(config, target, listener, command))
-    if config.search.require_gain and done.verdict["status"] != "faster":
+    result = run(config, target, listener, command)
+    if config.search.require_gain and not result.is_faster:
         raise NotReachedError(
-            f"no placement is faster than {done.verdict['against']} ({done.verdict['status']}); "
-            f"the answer in '{target}' is {done.best['origin']}; try a larger --budget or other devices"
+            f"no placement is faster than {result.verdict.against} ({result.verdict.status}); "
+            f"the answer in '{target}' is {result.best.origin}; try a larger --budget or other devices",
+            result,
         )
-    return done
+    return result
 
 
 def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) -> tuple[str, Path]:
@@ -100,20 +79,20 @@ def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) 
     if not folder:
         raise UsageError("a model in memory needs a run folder; give one: optimize(model, 'runs/mine')")
     target = Path(folder)
-    return str(save_in_memory_model(model, target, begun=(target / CONFIG).exists())), target
+    return str(save_in_memory_model(model, target, begun=RunFolder(target).has_begun)), target
 
 
-def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener = silent) -> dict[str, Any]:
+def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener = silent) -> OptimalityGap:
     """Return how far the answer of a finished run is from the optimum of the cost model.
 
     Args:
         folder: the run folder.
-        time_limit_s: of the solver, which then says how near it came.
-        listener: is told each step.
+        time_limit_s: time limit in seconds of the solver, which then says how near it came.
+        listener: is called with each step.
 
     Returns:
-        What `ovplace bound --json` prints: the answer's value under the model, fitted to the run's measurements; the
-        optimum with its lower bound and placement; the solvers' certificates; how well the model fits.
+        The answer's latency under the cost model, fitted to the run's measurements; the optimum with its lower bound
+        and placement; the solvers' certificates; how well the model fits.
 
     Raises:
         OvplaceError: there is no finished run, or what it lacks cannot be measured on this machine.

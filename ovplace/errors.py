@@ -16,6 +16,8 @@ The text of each says what happened, the value seen, and what to do next, in one
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class OvplaceError(Exception):
     """Base of all errors that ovplace raises on purpose; `exit_code` is the process exit status."""
@@ -54,9 +56,14 @@ class StoreError(OvplaceError):
 
 
 class NotReachedError(OvplaceError):
-    """The run finished without what the user required, such as a gain."""
+    """The run finished without what the user required, such as a gain; `result` is its `RunResult`."""
 
     exit_code = 3
+
+    def __init__(self, text: str, result: Any = None) -> None:
+        """Keep the result of the finished run with the text."""
+        super().__init__(text)
+        self.result = result
 
 
 class InterruptedRunError(OvplaceError):

@@ -66,26 +66,28 @@ def ended(folder, within_s=10.0):
 
 def test_a_run_leaves_its_files_and_a_model_that_loads(model, tmp_path):
     done = optimize(model, tmp_path / "run", "backend.split=0.8")
-    assert done.verdict["status"] == "faster"
-    assert done.verdict["ratio"] == pytest.approx(0.8)
+    assert done.verdict.status == "faster"
+    assert done.verdict.ratio.value == pytest.approx(0.8)
     assert {path.name for path in done.folder.iterdir()} >= FILES
-    assert json.loads((done.folder / "result.json").read_text()) == done.data
+    assert not list(done.folder.glob("*.tmp"))
+    assert json.loads((done.folder / "result.json").read_text()) == done.to_json()
     table = json.loads((done.folder / "placement.json").read_text())
-    assert Counter(table.values()) == Counter(done.best["ops_per_device"])
+    assert Counter(table.values()) == Counter(done.best.ops_per_device)
     assert set(ovplace.load(done.folder).get_property("EXECUTION_DEVICES")) == {"CPU_A", "CPU_B"}
-    search = done.data["search"]
-    assert search["trials"] == search["measured"] + search["cached"]
+    search = done.search
+    assert search.trials == search.measured + search.cached
     assert not process_pool._workers
     assert not processes(done.folder)
 
 
 def test_the_answer_is_a_baseline_where_none_is_beaten(model, tmp_path):
     done = optimize(model, tmp_path / "run", "backend.split=1.2")
-    assert done.verdict["status"] == "baseline"
-    assert done.best["origin"] == "CPU_A"
+    assert done.verdict.status == "baseline"
+    assert done.best.origin == "CPU_A"
     assert set(json.loads((done.folder / "placement.json").read_text()).values()) == {"CPU_A"}
-    with pytest.raises(NotReachedError, match="no placement is faster"):
+    with pytest.raises(NotReachedError, match="no placement is faster") as caught:
         optimize(model, tmp_path / "run", "backend.split=1.2", require_gain=True)
+    assert caught.value.result.best == done.best
 
 
 def test_a_second_call_measures_nothing_and_says_the_same(model, tmp_path):
@@ -94,7 +96,7 @@ def test_a_second_call_measures_nothing_and_says_the_same(model, tmp_path):
     second = optimize(model, tmp_path / "run")
     assert measured(first.folder) == before
     for part in ("best", "verdict", "baselines", "accuracy"):
-        assert second.data[part] == first.data[part]
+        assert second.to_json()[part] == first.to_json()[part]
 
 
 def test_a_model_in_memory_is_placed_and_continued_like_a_file(tmp_path):
@@ -142,7 +144,7 @@ def test_ctrl_c_saves_and_the_same_call_continues(model, tmp_path):
         optimize(model, tmp_path / "run", listener=interrupt)
     assert not process_pool._workers
     assert asked(tmp_path / "run") == asked(whole.folder)[:3]
-    assert optimize(model, tmp_path / "run").verdict["status"] == whole.verdict["status"]
+    assert optimize(model, tmp_path / "run").verdict.status == whole.verdict.status
     assert asked(tmp_path / "run") == asked(whole.folder)
 
 
@@ -156,7 +158,7 @@ program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
 say = lambda progress: print(progress.phase, flush=True)
 done = program.optimize(Path(sys.argv[2]), Path(sys.argv[3]), "backend.delay_s=0.02", budget=12, listener=say)
-print("verdict", done.verdict["status"], flush=True)
+print("verdict", done.verdict.status, flush=True)
 """
 
 
@@ -182,7 +184,7 @@ def killed_after(command, rng):
     said, left = "", rng.randint(3, 12)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
-            said, left = line, left - (line.strip() in ("search", "finalists", "duel"))
+            said, left = line, left - (line.strip() in ("search", "finalists", "final comparison"))
             if left == 0:
                 time.sleep(rng.uniform(0, 0.05))
                 process.kill()
@@ -197,7 +199,7 @@ def test_a_folder_of_another_run_is_refused_and_kept(model, tmp_path):
             optimize(model, tmp_path / "run", **change)
     assert (first.folder / "result.json").read_bytes() == result
     more = optimize(model, tmp_path / "run", budget=9)
-    assert more.data["search"]["trials"] >= 9
+    assert more.search.trials >= 9
 
 
 def test_a_run_of_a_model_that_has_changed_since_is_refused(model, tmp_path):
@@ -216,7 +218,7 @@ def test_half_a_file_of_a_killed_set_up_is_no_obstacle(model, tmp_path, torn):
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / torn).write_text("<?xml")
-    assert optimize(model, folder, "backend.split=0.8").verdict["status"] == "faster"
+    assert optimize(model, folder, "backend.split=0.8").verdict.status == "faster"
 
 
 def test_a_damaged_store_is_one_clear_error(model, tmp_path):
@@ -243,16 +245,16 @@ def test_unknown_names_are_refused_before_anything_is_done(model, tmp_path):
 
 def test_one_device_leaves_nothing_to_search(model, tmp_path):
     done = optimize(model, tmp_path / "run", device="CPU")
-    assert (done.verdict["status"], done.best["origin"], done.data["search"]["trials"]) == ("baseline", "CPU", 0)
+    assert (done.verdict.status, done.best.origin, done.search.trials) == ("baseline", "CPU", 0)
 
 
 def test_the_real_runtime(model, tmp_path):
     done = optimize(model, tmp_path / "run", "measure.min_time_ms=1", backend="openvino", budget=3)
-    assert done.verdict["status"] in ("faster", "same", "baseline")
-    names = [baseline["name"] for baseline in done.data["baselines"]]
+    assert done.verdict.status in ("faster", "same", "baseline")
+    names = [baseline.name for baseline in done.baselines]
     assert {"CPU_A", "CPU_B", "HETERO:CPU_A,CPU_B (automatic)"} <= set(names)
-    assert all(baseline["error"] is None for baseline in done.data["baselines"])
-    assert done.data["accuracy"]["outputs"][0]["max_rel"] < 1e-3
+    assert all(baseline.error is None for baseline in done.baselines)
+    assert done.accuracy.outputs[0].max_rel < 1e-3
     compiled = ovplace.load(done.folder)
     x = np.random.default_rng(0).normal(size=(1, 3, 8, 8)).astype(np.float32)
     expected = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(x)[0]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Talk
 
-Data = dict[str, Any]
+if TYPE_CHECKING:
+    from ovplace.commands.optimality_gap import ModelOptimum, OptimalityGap
+    from ovplace.core.result import CertificateSummary
 
 PROVEN = 1e-6
 """A gap below this is rounding."""
@@ -44,102 +46,102 @@ def command(talk: Talk, run: str, time_limit_s: float, as_json: bool) -> None:
     with listening(talk) as listener:
         found = bound(run, time_limit_s=time_limit_s, listener=listener)
     if as_json:
-        show_json(found)
+        show_json(found.to_json())
     else:
         _show(found)
 
 
-def _show(data: Data) -> None:
+def _show(found: OptimalityGap) -> None:
     from ovplace.cli.output.tables import show, show_pairs
 
-    best, optimum = data["best"], data["optimum"]
+    best, optimum, machine = found.best, found.optimum, _machine(found)
     show_pairs(
         [
-            ("run", data["run"]),
-            ("simulated machine", _machine(data)),
-            ("answer", f"{_ops(data, best)}, found by {best['origin']}"),
+            ("run", found.run),
+            ("simulated machine", machine),
+            ("answer", f"{_ops(found, best.ops_per_device)}, found by {best.origin}"),
             (
-                "simulated latency" if _machine(data) else "measured latency",
-                _ms(best["latency_ms"] and best["latency_ms"]["median"]),
+                "simulated latency" if machine else "measured latency",
+                _ms(best.latency_ms.value if best.latency_ms else None),
             ),
-            ("under the model", _ms(best["model_ms"])),
-            ("model's optimum", f"{_ms(optimum['model_ms'])}, {_proof(optimum)}"),
-            ("attained by", f"{_ops(data, optimum)} in {len(optimum['submodels'])} submodels"),
-            ("costs", data["costs"]["source"] + (", measured now" if data["costs"]["measured_now"] else "")),
-            *_fit_pairs(data),
+            ("under the model", _ms(best.model_ms)),
+            ("model's optimum", f"{_ms(optimum.model_ms)}, {_proof(optimum)}"),
+            ("attained by", f"{_ops(found, optimum.ops_per_device)} in {len(optimum.submodels)} submodels"),
+            ("costs", found.costs_source + (", measured now" if found.costs_measured_now else "")),
+            *_fit_pairs(found),
         ]
     )
     click.echo()
     header = ("solver", "model", "value ms", "lower bound ms", "gap", "seconds", "leaves out")
-    show(header, [_row(certificate) for certificate in data["certificates"]], right=range(2, 6))
+    show(header, [_row(certificate) for certificate in found.certificates], right=range(2, 6))
     click.echo()
-    for line in sentences(data):
+    for line in sentences(found):
         click.echo(line)
 
 
-def sentences(data: Data) -> Iterator[str]:
+def sentences(found: OptimalityGap) -> Iterator[str]:
     """Yield the distance in plain sentences."""
-    best, simulated = data["best"], f" of the simulated machine {_machine(data)}" if _machine(data) else ""
-    if best["model_ms"] is None:
+    machine = _machine(found)
+    simulated = f" of the simulated machine {machine}" if machine else ""
+    if found.best.model_ms is None:
         yield "The answer divides groups that the model knows only whole, so the model has no value for it."
-    elif _none(best["above_optimum"]) and _none(data["optimum"]["gap"]):
+    elif _none(found.best.above_optimum) and _none(found.optimum.gap):
         yield f"Under the cost model{simulated} the answer is optimal: no placement of these groups is faster."
     else:
-        yield f"Under the cost model{simulated} the answer takes {_distance(data)}."
-    found = data["fit"]["profiled" if _machine(data) else "held_back"]
-    if found and _machine(data):
-        yield f"The simulated latencies differ from that model by {_percent(found['mape'])} on average: their noise."
-    elif found:
-        yield f"The model itself is off by {_percent(found['mape'])} on average on placements it was not fitted to."
+        yield f"Under the cost model{simulated} the answer takes {_distance(found)}."
+    agreement = found.fit.profiled if machine else found.fit.held_back
+    if agreement and machine:
+        yield f"The simulated latencies differ from that model by {_percent(agreement.mape)} on average: their noise."
+    elif agreement:
+        yield f"The model itself is off by {_percent(agreement.mape)} on average on placements it was not fitted to."
 
 
-def _distance(data: Data) -> str:
-    best, known = data["best"], _percent(data["best"]["above_optimum"])
-    if _none(data["optimum"]["gap"]):
-        return f"{known} more time than the optimum"
-    if best["above_bound"] is None:
-        return f"{known} more time than the best placement known; nothing is proven, try a longer --time-limit"
-    return f"{known} more time than the best placement known, at most {_percent(best['above_bound'])} above the optimum"
+def _distance(found: OptimalityGap) -> str:
+    best, above = found.best, _percent(found.best.above_optimum)
+    if _none(found.optimum.gap):
+        return f"{above} more time than the optimum"
+    if best.above_bound is None:
+        return f"{above} more time than the best placement known; nothing is proven, try a longer --time-limit"
+    return f"{above} more time than the best placement known, at most {_percent(best.above_bound)} above the optimum"
 
 
 def _none(fraction: float | None) -> bool:
     return fraction is not None and fraction <= PROVEN
 
 
-def _machine(data: Data) -> str:
-    """Return the name of the simulated machine, empty for a real one."""
-    return str(data["environment"].get("simulated", ""))
+def _machine(found: OptimalityGap) -> str:
+    """Return the name of the simulated machine; empty for a real one."""
+    return found.result.environment.simulated
 
 
-def _ops(data: Data, of: Data) -> str:
+def _ops(found: OptimalityGap, ops_per_device: Mapping[str, int]) -> str:
     from ovplace.cli.output.result import label
 
-    counts = {name: n for name, n in of["ops_per_device"].items() if n}
-    return ", ".join(f"{n} operations on {label(data, name)}" for name, n in counts.items())
+    counts = {name: n for name, n in ops_per_device.items() if n}
+    return ", ".join(f"{n} operations on {label(found.result, name)}" for name, n in counts.items())
 
 
-def _proof(optimum: Data) -> str:
-    if _none(optimum["gap"]):
+def _proof(optimum: ModelOptimum) -> str:
+    if _none(optimum.gap):
         return "proven"
-    if optimum["gap"] is None:
+    if optimum.gap is None:
         return "nothing proven"
-    return f"none is below {_ms(optimum['lower_bound_ms'])} (gap {_percent(optimum['gap'])})"
+    return f"none is below {_ms(optimum.lower_bound_ms)} (gap {_percent(optimum.gap)})"
 
 
-def _fit_pairs(data: Data) -> Iterator[tuple[str, str]]:
-    found, exact = data["fit"], bool(_machine(data))
-    yield "compared with" if exact else "fitted to", f"{found['placements']} placements of the run"
-    for name, key in (
-        (("as it is", "profiled"),) if exact else (("as profiled", "profiled"), ("held back", "held_back"))
-    ):
-        if found[key]:
-            yield name, f"Spearman {found[key]['spearman']:.3f}, MAPE {_percent(found[key]['mape'])}"
+def _fit_pairs(found: OptimalityGap) -> Iterator[tuple[str, str]]:
+    fit, exact = found.fit, bool(_machine(found))
+    yield "compared with" if exact else "fitted to", f"{fit.placements} placements of the run"
+    before = ("as it is" if exact else "as profiled", fit.profiled)
+    for name, agreement in (before,) if exact else (before, ("held back", fit.held_back)):
+        if agreement:
+            yield name, f"Spearman {agreement.spearman:.3f}, MAPE {_percent(agreement.mape)}"
 
 
-def _row(certificate: Data) -> tuple[str, ...]:
-    values = [_number(certificate[key]) for key in ("value_ms", "lower_bound_ms")]
-    gap, seconds = _percent(certificate["gap"]), f"{certificate['seconds']:.2f}"
-    return (certificate["solver"], certificate["model"], *values, gap, seconds, certificate["leaves_out"])
+def _row(certificate: CertificateSummary) -> tuple[str, ...]:
+    values = [_number(certificate.value_ms), _number(certificate.lower_bound_ms)]
+    gap, seconds = _percent(certificate.gap), f"{certificate.seconds:.2f}"
+    return (certificate.solver, certificate.model, *values, gap, seconds, certificate.leaves_out)
 
 
 def _number(value: float | None) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Talk
+
+if TYPE_CHECKING:
+    from ovplace.commands.measure import MeasuredCandidate, MeasureReport
 
 
 @click.command(short_help="Time devices and a placement.")
@@ -50,9 +53,9 @@ def command(
     with listening(talk) as listener:
         report = measure(config, table, listener)
     if as_json:
-        show_json(report.data)
+        show_json(report.to_json())
     else:
-        _show(report.data)
+        _show(report)
     if report.failed:
         raise BackendError("nothing could be measured; the reasons stand in the result")
 
@@ -69,19 +72,20 @@ def _read(path: Path) -> Mapping[str, str]:
     return table
 
 
-def _show(data: Mapping[str, Any]) -> None:
+def _show(report: MeasureReport) -> None:
     from ovplace.cli.output.tables import show
 
     header = ("placement", "median ms", "95 % interval", "p90", "p99", "compile ms", "output error", "submodels")
-    show(header, [_row(data, row) for row in data["measured"]], right=range(1, 7))
+    show(header, [_row(report, row) for row in report.measured], right=range(1, 7))
 
 
-def _row(data: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
-    from ovplace.cli.output.result import error, interval, label, number
+def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:
+    from ovplace.cli.output.result import error, interval, marked, number
 
-    name, found = label(data, row["name"]), row["latency_ms"]
+    emulated = {device.name: device.emulated for device in report.devices}
+    name, found = marked(row.name, emulated, bool(report.environment.get("simulated"))), row.latency_ms
     if not found:
-        return name, "-", "-", "-", "-", "-", "-", str(row["error"])[:100]
-    times = (number(found["median"]), interval(found["ci95"]), number(found["p90"]), number(found["p99"]))
-    chain = " ".join(row["submodels"]) if len(row["submodels"]) <= 8 else f"{len(row['submodels'])}"
-    return name, *times, f"{row['compile_ms']:.0f}", error(row["max_rel_error"]), chain
+        return name, "-", "-", "-", "-", "-", "-", str(row.error)[:100]
+    times = (number(found.median.value), interval(found.median), number(found.p90), number(found.p99))
+    chain = " ".join(row.submodels) if len(row.submodels) <= 8 else f"{len(row.submodels)}"
+    return name, *times, f"{row.compile_ms:.0f}", error(row.max_rel_error), chain

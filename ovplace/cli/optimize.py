@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Talk
 
 if TYPE_CHECKING:
-    from ovplace.api import Run
+    from ovplace.core.result import RunResult
 
 
 @click.command(short_help="Find the fastest placement of a model.")
@@ -63,24 +62,25 @@ def _run(talk: Talk, model: str, folder: Path, arguments: dict[str, Any], as_jso
     from ovplace import api
     from ovplace.cli.output.progress import listening
     from ovplace.errors import NotReachedError
+    from ovplace.store.run_folder import RunFolder
 
-    going_on = f"continuing the run in '{folder}'" if (folder / "config.toml").exists() else ""
+    going_on = f"continuing the run in '{folder}'" if RunFolder(folder).has_begun else ""
     try:
         with listening(talk, going_on) as listener:
             command = shlex.join(["ovplace", *sys.argv[1:]])
-            done = api.optimize(model, folder, listener=listener, command=command, **arguments)
-    except NotReachedError:
+            result = api.optimize(model, folder, listener=listener, command=command, **arguments)
+    except NotReachedError as error:
         # The run is finished all the same: its result is shown before the exit code says what it lacks.
-        _show(api.Run(folder, json.loads((folder / "result.json").read_text(encoding="utf-8"))), as_json)
+        _show(error.result, as_json)
         raise
-    _show(done, as_json)
+    _show(result, as_json)
 
 
-def _show(done: Run, as_json: bool) -> None:
+def _show(result: RunResult, as_json: bool) -> None:
     from ovplace.cli.output.result import show_result
     from ovplace.cli.output.tables import show_json
 
     if as_json:
-        show_json(done.data)
+        show_json(result.to_json())
     else:
-        show_result(done)
+        show_result(result)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ovplace.config.schema import RunConfig
 from ovplace.devices.select import references
 from ovplace.measure.isolated_call import isolated_call
-from ovplace.session.session import PREPARED, check_settings, choose_devices, groups, prepare_model
+from ovplace.session.session import check_settings, choose_devices, groups, prepare_model
+from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from ovplace.ir.time_once import FirstTiming
@@ -57,13 +58,14 @@ def plan(config: RunConfig) -> Plan:
     from ovplace.ir.time_once import time_once
 
     check_settings(config)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = RunFolder(Path(temporary))
         start = time.monotonic()
-        graph = prepare_model(config, Path(folder))
+        graph = prepare_model(config, folder)
         preparing_s = time.monotonic() - start
         selection = choose_devices(config)
         partition = groups(config, graph)
-        prepared, seen = Path(folder) / PREPARED, None
+        prepared, seen = folder.prepared_model, None
         if not selection.simulated:
             seen = isolated_call("running the model on the CPU", time_once, prepared, config.search.seed)
     n, alone = len(selection.devices), len(references(selection.devices))

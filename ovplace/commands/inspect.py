@@ -11,7 +11,8 @@ from pathlib import Path
 from ovplace.config.schema import RunConfig
 from ovplace.ir.model_info import InputFacts, model_info
 from ovplace.measure.isolated_call import isolated_call
-from ovplace.session.session import PREPARED, check_settings, groups, prepare_model
+from ovplace.session.session import check_settings, groups, prepare_model
+from ovplace.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ def inspect(config: RunConfig) -> Inspection:
     check_settings(config)
     model = Path(config.search.model)
     before = isolated_call(f"reading '{model}'", model_info, model, config.search.shape)
-    with tempfile.TemporaryDirectory() as folder:
-        graph = prepare_model(config, Path(folder))
-        weight_bytes = (Path(folder) / PREPARED).with_suffix(".bin").stat().st_size
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = RunFolder(Path(temporary))
+        graph = prepare_model(config, folder)
+        weight_bytes = folder.prepared_model.with_suffix(".bin").stat().st_size
     return Inspection(
         path=config.search.model,
         hash=graph.content_hash,

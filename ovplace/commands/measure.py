@@ -10,44 +10,123 @@ from pathlib import Path
 import numpy as np
 
 from ovplace.config.schema import RunConfig
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
+from ovplace.core.device import Device
+from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, OutputError
 from ovplace.core.placement import Placement
-from ovplace.core.statistics import median_interval
+from ovplace.core.statistics import Interval, median_interval
 from ovplace.errors import DeviceError
 from ovplace.seeds import generator
 from ovplace.session.events import Listener, Progress
 from ovplace.session.session import Session, check_settings, open_session
-
-Data = dict[str, object]
+from ovplace.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Report:
-    """What was measured.
+class Percentiles:
+    """The latency of one candidate.
 
     Attributes:
-        data: plain data for JSON.
-        failed: whether nothing at all could be measured.
+        median: in ms, with its 95 % interval.
+        p90: 90th percentile in ms.
+        p99: 99th percentile in ms.
+        samples: number of samples.
     """
 
-    data: Data
-    failed: bool
+    median: Interval
+    p90: float
+    p99: float
+    samples: int
 
 
-def measure(config: RunConfig, table: Mapping[str, str] | None, listener: Listener) -> Report:
+@dataclass(frozen=True)
+class MeasuredCandidate:
+    """A measured device, HETERO's automatic mode, or a placement.
+
+    Attributes:
+        name: its name in tables.
+        latency_ms: its latency; None where it failed.
+        compile_ms: time to compile.
+        first_ms: time of the first inference.
+        submodels: device of each submodel, in running order.
+        runs_on: the execution devices that OpenVINO names.
+        outputs: the error of each output.
+        max_rel_error: largest relative output error; None where outputs were not checked.
+        error: kind and text of its failure; None where it ran.
+    """
+
+    name: str
+    latency_ms: Percentiles | None
+    compile_ms: float
+    first_ms: float
+    submodels: tuple[str, ...]
+    runs_on: str
+    outputs: tuple[OutputError, ...]
+    max_rel_error: float | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class MeasureReport:
+    """The outcome of `ovplace measure`.
+
+    Attributes:
+        path: the model file.
+        hash: content hash of the prepared model.
+        ops: number of its operations.
+        devices: the devices.
+        note: remark on the choice of devices.
+        measured: each candidate's measurement.
+        environment: what the backend says of versions and hardware.
+    """
+
+    path: str
+    hash: str
+    ops: int
+    devices: tuple[Device, ...]
+    note: str
+    measured: tuple[MeasuredCandidate, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def failed(self) -> bool:
+        """Whether no candidate ran."""
+        return all(row.error for row in self.measured)
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `ovplace measure --json` prints."""
+        return {
+            "model": {"path": self.path, "hash": self.hash, "ops": self.ops},
+            "devices": [
+                {"name": d.name, "full_name": d.facts.get("full_name", ""), "properties": dict(d.properties)}
+                | {"emulated": d.emulated}
+                for d in self.devices
+            ],
+            "note": self.note,
+            "measured": [_row_to_json(row) for row in self.measured],
+            "environment": dict(self.environment),
+        }
+
+
+def _row_to_json(row: MeasuredCandidate) -> dict[str, object]:
+    found = row.latency_ms
+    latency = found and asdict(found) | {"median": found.median.value, "ci95": [found.median.low, found.median.high]}
+    return asdict(row) | {"latency_ms": latency, "submodels": list(row.submodels)}
+
+
+def measure(config: RunConfig, table: Mapping[str, str] | None, listener: Listener) -> MeasureReport:
     """Measure every device alone, HETERO's own choice where `-d HETERO:...` asks for it, and a placement, in turns.
 
     Args:
         config: names the model and the devices; `[duel]` says how long each is timed.
         table: device of every operation of the prepared model; None for no placement.
-        listener: is told each step.
+        listener: is called with each step.
 
     Raises:
         OvplaceError: the model, a device or the placement is not usable.
     """
     check_settings(config)
     with tempfile.TemporaryDirectory() as folder:
-        session = open_session(config, Path(folder), listener)
+        session = open_session(config, RunFolder(Path(folder)), listener)
         try:
             candidates = _candidates(session, table)
             listener(Progress("measure", 0, 1, f"{len(candidates)} in turns"))
@@ -92,44 +171,34 @@ def _spec(config: RunConfig, candidates: int) -> MeasureSpec:
     )
 
 
-def _report(session: Session, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> Report:
-    rows = [_row(session, c, m) for c, m in zip(candidates, measured, strict=True)]
-    data: Data = {
-        "model": {"path": session.config.search.model, "hash": session.graph.content_hash, "ops": len(session.graph)},
-        "devices": [
-            {"name": d.name, "full_name": d.facts.get("full_name", ""), "properties": dict(d.properties)}
-            | {"emulated": d.emulated}
-            for d in session.devices
-        ],
-        "note": session.selection.note,
-        "measured": rows,
-        "environment": session.facts,
-    }
-    return Report(data, not any(m.ok for m in measured))
+def _report(session: Session, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> MeasureReport:
+    return MeasureReport(
+        path=session.config.search.model,
+        hash=session.graph.content_hash,
+        ops=len(session.graph),
+        devices=session.devices,
+        note=session.selection.note,
+        measured=tuple(_row(session, c, m) for c, m in zip(candidates, measured, strict=True)),
+        environment=session.facts,
+    )
 
 
-def _row(session: Session, candidate: Candidate, m: Measurement) -> Data:
-    return {
-        "name": candidate.name,
-        "latency_ms": _latency(session, candidate, m) if m.ok else None,
-        "compile_ms": m.compile_ms,
-        "first_ms": m.first_ms,
-        "submodels": list(m.submodels),
-        "runs_on": m.facts.get("execution_devices", ""),
-        "outputs": [asdict(output) for output in m.outputs],
-        "max_rel_error": m.max_error if m.outputs and np.isfinite(m.max_error) else None,
-        "error": f"{m.error}: {m.error_text}" if m.error else None,
-    }
+def _row(session: Session, candidate: Candidate, m: Measurement) -> MeasuredCandidate:
+    return MeasuredCandidate(
+        name=candidate.name,
+        latency_ms=_latency(session, candidate, m) if m.ok else None,
+        compile_ms=m.compile_ms,
+        first_ms=m.first_ms,
+        submodels=m.submodels,
+        runs_on=m.facts.get("execution_devices", ""),
+        outputs=m.outputs,
+        max_rel_error=m.max_error if m.outputs and np.isfinite(m.max_error) else None,
+        error=f"{m.error}: {m.error_text}" if m.error else None,
+    )
 
 
-def _latency(session: Session, candidate: Candidate, m: Measurement) -> Data:
+def _latency(session: Session, candidate: Candidate, m: Measurement) -> Percentiles:
     samples = np.array(m.samples_ms)
-    found = median_interval(samples, generator(session.config.search.seed, "latency", candidate.name))
+    median = median_interval(samples, generator(session.config.search.seed, "latency", candidate.name))
     p90, p99 = np.percentile(samples, (90, 99))
-    return {
-        "median": found.value,
-        "ci95": [found.low, found.high],
-        "p90": float(p90),
-        "p99": float(p99),
-        "samples": len(samples),
-    }
+    return Percentiles(median, float(p90), float(p99), len(samples))

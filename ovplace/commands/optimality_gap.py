@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from math import isfinite
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
+from ovplace.core.result import CertificateSummary, RunResult
+from ovplace.core.statistics import Interval
 from ovplace.cost.calibration.fit import Agreement, fit
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.portfolio import CertifiedBest, best_certified
 from ovplace.errors import DeviceError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.profiling.obtain import costs_of_run, stored_costs
-from ovplace.search.completed_run import Finished, observed, open_finished
-from ovplace.search.result import Data
+from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
+from ovplace.search.result import finite, summary
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import open_session
@@ -24,28 +26,137 @@ from ovplace.store.run_db import RunStore
 SCHEMA = 1
 
 
-def bound(folder: Path, time_limit_s: float, listener: Listener) -> Data:
-    """Return how far a run's answer is from the optimum of the cost model, as plain data for JSON.
+@dataclass(frozen=True)
+class AnswerGap:
+    """The answer of a run under the cost model.
+
+    Attributes:
+        origin: the placer that found it, or the name of the baseline that it is.
+        ops_per_device: number of operations on each device.
+        latency_ms: measured median latency in ms with its interval.
+        model_ms: its latency under the cost model; None where it divides groups that the model has only whole.
+        above_optimum: how far that is above the best placement known to the solvers, as a fraction.
+        above_bound: how far it may be above the optimum, as a fraction; None where nothing is proven.
+    """
+
+    origin: str
+    ops_per_device: Mapping[str, int]
+    latency_ms: Interval | None
+    model_ms: float | None
+    above_optimum: float | None
+    above_bound: float | None
+
+
+@dataclass(frozen=True)
+class ModelOptimum:
+    """The best placement under the cost model.
+
+    Attributes:
+        model_ms: its latency under the cost model.
+        lower_bound_ms: no placement's latency is lower under the model; None where nothing is proven.
+        gap: how far `model_ms` may be above the optimum, as a fraction; None where nothing is proven.
+        found_by: the solver, or `the run`.
+        ops_per_device: number of operations on each device.
+        submodels: device of each submodel, in running order.
+        placement: device name of each operation, by the operation's name.
+    """
+
+    model_ms: float
+    lower_bound_ms: float | None
+    gap: float | None
+    found_by: str
+    ops_per_device: Mapping[str, int]
+    submodels: tuple[str, ...]
+    placement: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ModelFit:
+    """How well the cost model agrees with the run's measurements.
+
+    Attributes:
+        placements: number of placements it was fitted to.
+        profiled: agreement before fitting; None where too little was measured.
+        held_back: agreement on placements that it was not fitted to; likewise.
+    """
+
+    placements: int
+    profiled: Agreement | None
+    held_back: Agreement | None
+
+
+@dataclass(frozen=True)
+class OptimalityGap:
+    """How far the answer of a run is from the optimum of the cost model.
+
+    Attributes:
+        run: the run folder.
+        result: the run's result.
+        best: the run's answer under the cost model.
+        optimum: the best placement under the cost model.
+        certificates: of each solver.
+        costs_source: where the costs come from.
+        costs_measured_now: whether they had to be measured for this.
+        fit: how well the cost model agrees with the measurements.
+    """
+
+    run: str
+    result: RunResult
+    best: AnswerGap
+    optimum: ModelOptimum
+    certificates: tuple[CertificateSummary, ...]
+    costs_source: str
+    costs_measured_now: bool
+    fit: ModelFit
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `ovplace bound --json` prints."""
+        run, latency = self.result.to_json(), self.best.latency_ms
+        return {
+            "schema": SCHEMA,
+            "run": self.run,
+            **{key: value for key, value in run.items() if key in ("model", "devices", "environment")},
+            "best": asdict(self.best)
+            | {"latency_ms": latency and {"median": latency.value, "ci95": [latency.low, latency.high]}},
+            "optimum": asdict(self.optimum) | {"submodels": list(self.optimum.submodels)},
+            "certificates": [asdict(certificate) for certificate in self.certificates],
+            "costs": {"source": self.costs_source, "measured_now": self.costs_measured_now},
+            "fit": {
+                "placements": self.fit.placements,
+                "profiled": _agreement_to_json(self.fit.profiled),
+                "held_back": _agreement_to_json(self.fit.held_back),
+            },
+        }
+
+
+def bound(folder: Path, time_limit_s: float, listener: Listener) -> OptimalityGap:
+    """Return how far a run's answer is from the optimum of the cost model.
 
     Args:
         folder: a finished run.
-        time_limit_s: of the solver of the full model.
-        listener: is told each step.
+        time_limit_s: time limit in seconds of the solver of the full model.
+        listener: is called with each step.
 
     Raises:
         OvplaceError: there is no finished run, its groups cannot be measured on this machine, or nothing fits into its
             memory.
     """
-    return bound_of(open_finished(folder), time_limit_s, listener)
+    return bound_of(open_completed_run(folder), time_limit_s, listener)
 
 
-def bound_of(run: Finished, time_limit_s: float, listener: Listener) -> Data:
-    """Return the same for a run that is read already."""
+def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> OptimalityGap:
+    """Return the same for a run that has been read.
+
+    Args:
+        run: a finished run.
+        time_limit_s: time limit in seconds of the solver of the full model.
+        listener: is called with each step.
+    """
     store = run.open_store()
     try:
         listener(Progress("bound", 0, 3, "costs of the groups"))
         profiled, measured_now = _costs(run, store, listener)
-        choices, latencies = observed(run, store)
+        choices, latencies = measured_placements(run, store)
     finally:
         store.close()
     listener(Progress("bound", 1, 3, f"fitting the model to {len(choices)} placements"))
@@ -56,25 +167,19 @@ def bound_of(run: Finished, time_limit_s: float, listener: Listener) -> Data:
     answer = run.device_of_groups(run.answer)
     optimum = best_certified(table, time_limit_s, [*([] if answer is None else [answer]), *choices])
     listener(Progress("bound", 3, 3, "done"))
-    return {
-        "schema": SCHEMA,
-        "run": str(run.folder),
-        "model": run.result["model"],
-        "devices": run.result["devices"],
-        "environment": run.result["environment"],
-        "best": _best(run, table, answer, optimum),
-        "optimum": _optimum(run, optimum),
-        "certificates": [_certificate(solution.certificate) for solution in optimum.solutions],
-        "costs": {"source": profiled.source, "measured_now": measured_now},
-        "fit": {
-            "placements": fitted.n_trials,
-            "profiled": _plain(fitted.before),
-            "held_back": _plain(fitted.held_back),
-        },
-    }
+    return OptimalityGap(
+        run=str(run.folder),
+        result=run.result,
+        best=_best(run, table, answer, optimum),
+        optimum=_optimum(run, optimum),
+        certificates=tuple(summary(solution.certificate) for solution in optimum.solutions),
+        costs_source=profiled.source,
+        costs_measured_now=measured_now,
+        fit=ModelFit(fitted.n_trials, fitted.before, fitted.held_back),
+    )
 
 
-def _costs(run: Finished, store: RunStore, listener: Listener) -> tuple[CostTable, bool]:
+def _costs(run: CompletedRun, store: RunStore, listener: Listener) -> tuple[CostTable, bool]:
     """Return the costs of a run's groups, and whether they had to be found out now; then they are kept for later."""
     stored = stored_costs(store)
     if stored is not None:
@@ -91,39 +196,31 @@ def _costs(run: Finished, store: RunStore, listener: Listener) -> tuple[CostTabl
         session.pool.close()
 
 
-def _best(run: Finished, table: CostTable, answer: IntArray | None, optimum: CertifiedBest) -> Data:
-    best = run.result["best"]
+def _best(run: CompletedRun, table: CostTable, answer: IntArray | None, optimum: CertifiedBest) -> AnswerGap:
+    best = run.result.best
     value = None if answer is None else float(latency_ms(table, answer[None])[0])
-    return {
-        "origin": best["origin"],
-        "ops_per_device": best["ops_per_device"],
-        "latency_ms": best["latency_ms"],
-        "model_ms": value,
-        "above_optimum": None if value is None else value / optimum.value_ms - 1,
-        "above_bound": None if value is None else _finite(optimum.gap_of(value)),
-    }
+    return AnswerGap(
+        origin=best.origin,
+        ops_per_device=best.ops_per_device,
+        latency_ms=best.latency_ms,
+        model_ms=value,
+        above_optimum=None if value is None else value / optimum.value_ms - 1,
+        above_bound=None if value is None else finite(optimum.gap_of(value)),
+    )
 
 
-def _optimum(run: Finished, optimum: CertifiedBest) -> Data:
+def _optimum(run: CompletedRun, optimum: CertifiedBest) -> ModelOptimum:
     placement = run.partition.lift(optimum.device_of, run.devices)
-    return {
-        "model_ms": optimum.value_ms,
-        "lower_bound_ms": _finite(optimum.lower_bound_ms),
-        "gap": _finite(optimum.gap_of(optimum.value_ms)),
-        "found_by": optimum.found_by or "the run",
-        "ops_per_device": placement.ops_per_device(),
-        "submodels": placement.submodels(run.graph),
-        "placement": placement.to_names(run.graph),
-    }
+    return ModelOptimum(
+        model_ms=optimum.value_ms,
+        lower_bound_ms=finite(optimum.lower_bound_ms),
+        gap=finite(optimum.gap_of(optimum.value_ms)),
+        found_by=optimum.found_by or "the run",
+        ops_per_device=placement.ops_per_device(),
+        submodels=tuple(placement.submodels(run.graph)),
+        placement=placement.to_names(run.graph),
+    )
 
 
-def _certificate(of: Certificate) -> Data:
-    return asdict(of) | {"lower_bound_ms": _finite(of.lower_bound_ms), "gap": _finite(of.gap)}
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
-
-
-def _plain(found: Agreement | None) -> Data | None:
+def _agreement_to_json(found: Agreement | None) -> dict[str, Any] | None:
     return None if found is None else {"spearman": found.spearman, "mape": found.mape, "placements": found.n}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from ovplace.experiments.markdown import markdown
 from ovplace.experiments.run_grid import run_grid, states
 from ovplace.experiments.summary import ScoredRun, rows
 from ovplace.experiments.task import Task
-from ovplace.search.result import write_json
 from ovplace.session.events import Listener, silent
+from ovplace.store.atomic import write_json
+from ovplace.store.run_folder import RunFolder
 
 SCHEMA = 1
 Data = dict[str, Any]
@@ -25,14 +25,12 @@ def read_scored_run(folder: Path) -> ScoredRun | None:
     """Return the score and the result that a run folder holds, None if the run is not finished.
 
     Raises:
-        OSError: a file cannot be read.
-        ValueError: a file is damaged.
-        StoreError: the score is damaged.
+        StoreError: the score or the result is damaged.
     """
     found = score.stored(folder)
     if found is None:
         return None
-    return ScoredRun(found, json.loads((folder / "result.json").read_text(encoding="utf-8")))
+    return ScoredRun(found, RunFolder(folder).read_result())
 
 
 SEARCH = Task("ovplace.experiments.score:search_and_score", read_scored_run)
@@ -93,19 +91,19 @@ def _run(state: CellState[ScoredRun]) -> Data:
     status = "finished" if found else "failed" if state.error else "open"
     data: Data = {**named, "status": status, "error": state.error or None, "folder": str(cell.folder)}
     if found:
-        result, search = found.result, found.result["search"]
+        result, search = found.result, found.result.search
         data |= {
-            "simulated": result["environment"]["simulated"],
+            "simulated": result.environment.simulated,
             "latency_ms": found.score.latency_ms,
             "to_single": found.score.to_single,
             "found_to_single": found.score.found_to_single,
             "noise_free": found.score.noise_free,
-            "verdict": result["verdict"]["status"],
-            "origin": result["best"]["origin"],
-            "ops_per_device": result["best"]["ops_per_device"],
-            "measured": search["measured"],
-            "failed_trials": search["failed"],
-            "seconds": search["seconds"]["total"],
-            "placer_info": search.get("placer_info"),
+            "verdict": result.verdict.status,
+            "origin": result.best.origin,
+            "ops_per_device": dict(result.best.ops_per_device),
+            "measured": search.measured,
+            "failed_trials": search.failed,
+            "seconds": search.seconds.total,
+            "placer_info": dict(search.placer_info) or None,
         }
     return data

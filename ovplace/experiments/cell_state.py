@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic
 
-from ovplace.config import toml
 from ovplace.errors import ConfigError, StoreError
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Outcome, Task
-from ovplace.session.session import CONFIG
+from ovplace.store.run_folder import RunFolder
 
 ERROR = "error.txt"
 
@@ -40,7 +39,7 @@ def read_state(cell: Cell, task: Task[Outcome]) -> CellState[Outcome]:
         outcome = task.read(cell.folder)
         if outcome is None:
             return CellState(cell, error=error)
-        if toml.build(toml.read(cell.folder / CONFIG)) != cell.config:
+        if RunFolder(cell.folder).read_config() != cell.config:
             return CellState(cell, error=error or "the folder holds a run with other settings")
         return CellState(cell, outcome)
     except (OSError, ValueError, ConfigError, StoreError) as damage:

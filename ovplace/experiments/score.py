@@ -16,19 +16,18 @@ import numpy as np
 from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import Job
 from ovplace.core.placement import Placement
+from ovplace.core.result import RunResult
 from ovplace.cost.evaluate.effective_devices import refined, settled
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.plugins import registry
-from ovplace.search.completed_run import Finished, open_finished
-from ovplace.search.result import write_json
-from ovplace.session.session import PREPARED, choose_devices
+from ovplace.search.completed_run import CompletedRun, open_completed_run
+from ovplace.session.session import choose_devices
+from ovplace.store.atomic import write_json
 
 FILE = "score.json"
 """File in a run folder, written last: where it is, the run is finished."""
-
-FASTER = "faster"
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def score(folder: Path) -> RunScore:
     Raises:
         OvplaceError: the run cannot be read.
     """
-    run = open_finished(folder)
+    run = open_completed_run(folder)
     found = _without_noise(run, measured(run.result))
     write_json(folder / FILE, dataclasses.asdict(found))
     return found
@@ -91,26 +90,27 @@ def stored(folder: Path) -> RunScore | None:
         raise StoreError(f"cannot read '{path}': {error}; delete it and give the command again") from error
 
 
-def measured(result: dict[str, Any]) -> RunScore:
+def measured(result: RunResult) -> RunScore:
     """Return the score by what was measured.
 
     The final comparison's ratio is to the best baseline, and that one's ratio to the best single device was measured at
     the beginning, in turns with it, too.
     """
-    verdict, latency = result["verdict"], result["best"]["latency_ms"]["median"]
-    against = next(baseline for baseline in result["baselines"] if baseline["name"] == verdict["against"])
-    found = None if verdict["ratio"] is None else verdict["ratio"] * against["ratio"]
-    kept = against["ratio"] if found is None or verdict["status"] != FASTER else found
-    return RunScore(latency, kept, found, noise_free=False)
+    verdict, latency = result.verdict, result.best.latency_ms
+    against = result.baseline(verdict.against).ratio
+    assert latency is not None and against is not None, "an answer has a latency"
+    found = verdict.ratio.value * against if verdict.ratio else None
+    kept = found if found is not None and result.is_faster else against
+    return RunScore(latency.value, kept, found, noise_free=False)
 
 
-def _without_noise(run: Finished, score: RunScore) -> RunScore:
+def _without_noise(run: CompletedRun, score: RunScore) -> RunScore:
     """Return `score` with the answer's latency by what the backend answers from, as it is where it measures."""
     plugin = registry.load("backends", run.config.search.backend)
     if not (plugin.factory.simulated and plugin.factory.knows_costs):
         return score
     job = Job(
-        model_path=str((run.folder / PREPARED).resolve()),
+        model_path=str(run.folder.prepared_model.resolve()),
         devices=choose_devices(run.config).devices,
         seed=run.config.search.seed,
         options=dataclasses.asdict(plugin.config(dict(run.config.backend))),
@@ -124,8 +124,8 @@ def _without_noise(run: Finished, score: RunScore) -> RunScore:
     return RunScore(best_ms, best_ms / single_ms, found, noise_free=True)
 
 
-def _works(result: dict[str, Any], device: str) -> bool:
-    return any(baseline["name"] == device and baseline["latency_ms"] for baseline in result["baselines"])
+def _works(result: RunResult, device: str) -> bool:
+    return any(baseline.name == device and baseline.latency_ms for baseline in result.baselines)
 
 
 def _device_of(placement: Placement, devices: Sequence[str]) -> IntArray:
@@ -135,7 +135,7 @@ def _device_of(placement: Placement, devices: Sequence[str]) -> IntArray:
     return device_of
 
 
-def _found_ms(run: Finished, backend: Any) -> float | None:
+def _found_ms(run: CompletedRun, backend: Any) -> float | None:
     """Return the least latency of the placements on several devices that were measured and ran."""
     from ovplace.ir.legal.groups import legal_groups
 
@@ -149,7 +149,7 @@ def _found_ms(run: Finished, backend: Any) -> float | None:
     return float(latencies.min())
 
 
-def _latency_ms(run: Finished, backend: Any, device_of: IntArray) -> float:
+def _latency_ms(run: CompletedRun, backend: Any, device_of: IntArray) -> float:
     """Return the latency of a placement of operations `[N]`; HETERO's own choice may tear a group apart."""
     from ovplace.ir.legal.groups import legal_groups
 

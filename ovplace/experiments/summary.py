@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import sqrt
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from ovplace.core.result import RunResult
 from ovplace.core.statistics import ratio_interval
 from ovplace.experiments.cell_state import CellState
 from ovplace.experiments.grid import Cell
-from ovplace.experiments.score import FASTER, RunScore
+from ovplace.experiments.score import RunScore
 
 Data = dict[str, Any]
 
@@ -25,11 +25,11 @@ class ScoredRun:
 
     Attributes:
         score: what it came to.
-        result: what `result.json` holds.
+        result: its result.
     """
 
     score: RunScore
-    result: Data
+    result: RunResult
 
 
 State = CellState[ScoredRun]
@@ -75,18 +75,18 @@ def _row(states: Sequence[State], full: Sequence[State]) -> Data:
         "runs": len(states),
         "finished": len(done),
         "failed": sum(bool(state.error) for state in states),
-        "faster": sum(result["verdict"]["status"] == FASTER for result in results),
+        "faster": sum(result.is_faster for result in results),
         "noise_free": all(score.noise_free for score in scores) if scores else None,
         "latency_ms": mean([score.latency_ms for score in scores]),
         "to_full": None if states is full else ratio([(own[seed], base[seed]) for seed in paired]),
         "to_single": ratio([(score.to_single, 1.0) for score in scores]),
         "found_to_single": ratio([(s.found_to_single, 1.0) for s in scores if s.found_to_single is not None]),
-        "measured": _average([result["search"]["measured"] for result in results]),
+        "measured": _average([result.search.measured for result in results]),
         "info": placer_info(results),
     }
 
 
-def machine_title(cell: Cell, results: Sequence[Data]) -> str:
+def machine_title(cell: Cell, results: Sequence[RunResult]) -> str:
     """Return the machine's name with what is simulated or emulated called that.
 
     Args:
@@ -95,18 +95,17 @@ def machine_title(cell: Cell, results: Sequence[Data]) -> str:
     """
     if cell.simulated:
         return f"{cell.machine} (simulated)"
-    devices = results[0]["devices"] if results else []
-    listed = ", ".join(f"{device['name']} (emulated)" if device["emulated"] else device["name"] for device in devices)
+    devices = results[0].devices if results else []
+    listed = ", ".join(f"{device.name} (emulated)" if device.emulated else device.name for device in devices)
     return f"{cell.machine}: {listed}" if listed else cell.machine
 
 
-def placer_info(results: Sequence[Data]) -> dict[str, float]:
+def placer_info(results: Sequence[RunResult]) -> dict[str, float]:
     """Return the mean of each number that the placer reports of itself."""
     found: dict[str, list[float]] = {}
     for result in results:
-        for key, value in (result["search"].get("placer_info") or {}).items():
-            if isinstance(value, Real):
-                found.setdefault(key, []).append(float(value))
+        for key, value in result.search.placer_info.items():
+            found.setdefault(key, []).append(float(value))
     return {key: float(np.mean(values)) for key, values in found.items()}
 
 

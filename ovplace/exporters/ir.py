@@ -13,6 +13,7 @@ import openvino as ov
 from ovplace.errors import UsageError
 from ovplace.ir import placed_model
 from ovplace.plugins import protocols
+from ovplace.store.run_folder import RunFolder
 
 SUMMARY = "the placed model in a folder, for ovplace.load"
 
@@ -33,8 +34,9 @@ class Exporter(protocols.Exporter):
             raise UsageError(f"'{folder}' is the run folder itself; choose another folder with -o")
         placed_model.read_placed(ov.Core(), folder)
         target.mkdir(parents=True, exist_ok=True)
-        names = (placed_model.MODEL, str(Path(placed_model.MODEL).with_suffix(".bin")), placed_model.TABLE)
-        return [Path(shutil.copyfile(folder / name, target / name)) for name in names]
+        run = RunFolder(folder)
+        files = (run.placed_model, run.placed_model.with_suffix(".bin"), run.placement)
+        return [Path(shutil.copyfile(file, target / file.name)) for file in files]
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:
         """Return how to load the folder."""

@@ -18,6 +18,7 @@ import openvino as ov
 from ovplace.errors import UsageError
 from ovplace.ir import placed_model
 from ovplace.plugins import protocols
+from ovplace.store.run_folder import RunFolder
 
 SUMMARY = "IR for viewers such as Netron, whose layers show their device"
 
@@ -36,7 +37,7 @@ class Exporter(protocols.Exporter):
         """Write the model to the file `target` (`.xml`) and its weights beside it."""
         if target.suffix != ".xml":
             raise UsageError(f"'{target}' must end in .xml, as viewers and OpenVINO expect of an IR")
-        source = folder / placed_model.MODEL
+        source = RunFolder(folder).placed_model
         if target.resolve() == source.resolve():
             raise UsageError(f"'{target}' is the placed model itself; choose another file with -o")
         table = placed_model.read_placed(ov.Core(), folder).table

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ovplace.core.device import Device
 from ovplace.errors import DeviceError, PlacementError
+from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -19,7 +20,7 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
     Works in a process that has done nothing else: variants are registered, the emulated GPU is enabled.
 
     Args:
-        folder: holds `placed_model.xml`, `placed_model.bin` and `placement.json`.
+        folder: holds `placed.xml`, `placed.bin` and `placement.json`.
         core: the core to compile with; a new one by default.
 
     Raises:
@@ -55,7 +56,7 @@ def _emulate_if_needed(folder: Path) -> None:
     from ovplace.devices import emulated_gpu
 
     try:
-        about = (folder / "placed.xml").read_text(encoding="utf-8", errors="replace")
+        about = RunFolder(folder).placed_model.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return  # reading the model will say what is wrong
     wanted = "&quot;emulated&quot;: true" in about or '"emulated": true' in about

@@ -14,10 +14,10 @@ from ovplace.errors import PlacementError
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.opening import open_model
 from ovplace.ir.saving import save
+from ovplace.store.atomic import atomic_write
+from ovplace.store.run_folder import RunFolder
 
 SCHEMA = 1
-MODEL = "placed.xml"
-TABLE = "placement.json"
 _ROOT = "ovplace"
 
 
@@ -71,8 +71,8 @@ def write_placed(
     for key, value in about.items():
         model.set_rt_info(value, [_ROOT, key])
     try:
-        save(model, folder / MODEL)
-        (folder / TABLE).write_text(json.dumps(table, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+        save(model, RunFolder(folder).placed_model)
+        atomic_write(RunFolder(folder).placement, json.dumps(table, indent=0, ensure_ascii=False) + "\n")
     except (OSError, RuntimeError) as error:
         raise PlacementError(f"cannot write the placed model into '{folder}': {error}; check the disk") from error
 
@@ -91,15 +91,16 @@ def read_placed(core: ov.Core, folder: Path) -> PlacedModel:
         ModelError: the model cannot be read.
         PlacementError: there is no placement, it is of another version, or it does not belong to the model.
     """
-    model = open_model(core, folder / MODEL)
+    path = RunFolder(folder).placed_model
+    model = open_model(core, path)
     if not model.has_rt_info([_ROOT, "schema"]):
-        raise PlacementError(f"'{folder / MODEL}' holds no placement yet; let 'ovplace optimize' finish in this folder")
+        raise PlacementError(f"'{path}' holds no placement yet; let 'ovplace optimize' finish in this folder")
     about = {key: str(model.get_rt_info([_ROOT, key]).value) for key in ("schema", "model_hash", "devices")}
     if about["schema"] != str(SCHEMA):
         raise PlacementError(
             f"the placement in '{folder}' is of version {about['schema']}, this ovplace reads {SCHEMA}; optimize again"
         )
-    table, devices = _read_table(folder / TABLE), _read_devices(about["devices"], folder)
+    table, devices = _read_table(RunFolder(folder).placement), _read_devices(about["devices"], folder)
     _check_belongs(model, table, about["model_hash"], folder)
     strange = set(table.values()) - {device.name for device in devices}
     if strange:
@@ -114,7 +115,9 @@ def _read_devices(text: str, folder: Path) -> tuple[Device, ...]:
     try:
         return tuple(Device.from_dict(device) for device in json.loads(text))
     except (ValueError, TypeError, KeyError) as error:
-        raise PlacementError(f"cannot read the devices in '{folder / MODEL}': {error}; export the run again") from error
+        raise PlacementError(
+            f"cannot read the devices of the model in '{folder}': {error}; export the run again"
+        ) from error
 
 
 def _read_table(path: Path) -> dict[str, str]:
@@ -138,4 +141,4 @@ def _check_belongs(model: ov.Model, table: Mapping[str, str], model_hash: str, f
             f"{len(unknown)} names are unknown (such as '{min(missing or unknown)}'); optimize this model again"
         )
     if content_hash(model) != model_hash:
-        raise PlacementError(f"'{folder / MODEL}' was changed after it was placed; optimize this model again")
+        raise PlacementError(f"the model in '{folder}' was changed after it was placed; optimize this model again")

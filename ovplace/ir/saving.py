@@ -9,9 +9,8 @@ import openvino as ov
 
 from ovplace.errors import ConfigError, StoreError, UsageError
 from ovplace.ir.exceptions import last_line
-
-GIVEN = "given.xml"
-"""The model of a run that was given as an object."""
+from ovplace.store.atomic import replace_file
+from ovplace.store.run_folder import RunFolder
 
 
 def save(model: ov.Model, path: Path) -> None:
@@ -44,7 +43,7 @@ def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:
         raise UsageError(
             f"a model is a path or an openvino.Model, got {type(model).__name__}; convert it by openvino.convert_model"
         )
-    path = folder / GIVEN
+    path = RunFolder(folder).given_model
     try:
         folder.mkdir(parents=True, exist_ok=True)
         saved = _save_beside(model, path)
@@ -66,7 +65,7 @@ def _save_beside(model: ov.Model, path: Path) -> Path:
 
 def _replace(saved: Path, path: Path) -> None:
     for new, old in zip(_files(saved), _files(path), strict=True):
-        new.replace(old)
+        replace_file(new, old)
 
 
 def _same(one: Path, other: Path) -> bool:

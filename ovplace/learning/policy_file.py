@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -21,6 +19,7 @@ from torch import nn
 from ovplace.errors import StoreError, UsageError
 from ovplace.plugins import registry
 from ovplace.shipped import shipped, shipped_in
+from ovplace.store.atomic import replacing
 
 SHIPPED = "shipped"
 """Instead of a path: the policy of that placer that comes with ovplace."""
@@ -116,15 +115,11 @@ class PolicyFile:
             "n_features": self.n_features, "vocabulary": self.vocabulary, "provenance": dict(self.provenance),
         }  # fmt: skip
         arrays: dict[str, Any] = {f"{_WEIGHT}{name}": value for name, value in self.weights.items()}
-        temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as target:
+            with replacing(file) as temporary, temporary.open("wb") as target:
                 _save(target, {_ABOUT: np.array(json.dumps(about, sort_keys=True)), **arrays})
-            temporary.replace(file)
         except OSError as error:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
             raise StoreError(f"cannot write the policy '{file}': {error.strerror}; choose another file") from error
 
     def into(self, network: nn.Module) -> None:

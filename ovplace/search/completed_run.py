@@ -2,58 +2,55 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ovplace.config import toml
 from ovplace.config.schema import RunConfig
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
-from ovplace.errors import PlacementError, StoreError
+from ovplace.core.result import RunResult
+from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
-from ovplace.session.session import CONFIG, PREPARED, groups
+from ovplace.session.session import groups
 from ovplace.store.run_db import RunStore
-
-_FILES = ("result.json", "placement.json", "run.db", CONFIG, PREPARED)
+from ovplace.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Finished:
+class CompletedRun:
     """A run that has an answer.
 
     Attributes:
         folder: its folder.
-        config: what it was asked for.
+        config: its configuration.
         graph: the prepared model's operations.
         partition: the groups that were placed.
-        result: what `result.json` holds.
+        result: its result.
         answer: the placement of its answer.
     """
 
-    folder: Path
+    folder: RunFolder
     config: RunConfig
     graph: OpGraph
     partition: Partition
-    result: dict[str, Any]
+    result: RunResult
     answer: Placement
 
     @property
     def devices(self) -> tuple[str, ...]:
         """Names of the devices, `[D]`."""
-        return tuple(device["name"] for device in self.result["devices"])
+        return self.result.device_names
 
     @property
     def simulated(self) -> str:
         """Name of the simulated machine that it ran on; empty for a real one."""
-        return str(self.result["environment"].get("simulated", ""))
+        return self.result.environment.simulated
 
     def device_of_groups(self, placement: Placement) -> IntArray | None:
-        """Return the device of each group `[G]`, None if the placement tears a group apart or knows other devices."""
+        """Return the device of each group `[G]`; None if the placement divides a group or uses other devices."""
         if not set(placement.used) <= set(self.devices):
             return None
         position = np.array([self.devices.index(name) if name in placement.used else -1 for name in placement.devices])
@@ -65,10 +62,10 @@ class Finished:
 
     def open_store(self) -> RunStore:
         """Open its store; the caller closes it."""
-        return RunStore(self.folder / "run.db")
+        return self.folder.open_store()
 
 
-def open_finished(folder: Path) -> Finished:
+def open_completed_run(path: Path) -> CompletedRun:
     """Read a run folder.
 
     Raises:
@@ -77,32 +74,35 @@ def open_finished(folder: Path) -> Finished:
     """
     from ovplace.ir.read import read_graph
 
-    _check(folder)
-    try:
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        table = json.loads((folder / "placement.json").read_text(encoding="utf-8"))
-        n_groups = int(result["model"]["groups"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"cannot read the run in '{folder}': {error}; give its 'ovplace optimize' again") from error
-    config = toml.build(toml.read(folder / CONFIG))
-    graph = read_graph(folder / PREPARED)
+    folder = RunFolder(path)
+    folder.check_finished()
+    result, table = folder.read_result(), folder.read_placement()
+    config, graph = folder.read_config(), read_graph(folder.prepared_model)
     partition = groups(config, graph)
-    if partition.n_groups != n_groups:
+    if partition.n_groups != result.model.groups:
         raise StoreError(
-            f"the run in '{folder}' placed {n_groups} groups, this ovplace forms {partition.n_groups}; optimize again"
+            f"the run in '{folder}' placed {result.model.groups} groups, this ovplace forms {partition.n_groups}; "
+            "optimize again"
         )
-    return Finished(folder, config, graph, partition, result, Placement.from_names(graph, table))
+    return CompletedRun(folder, config, graph, partition, result, Placement.from_names(graph, table))
 
 
-def observed(run: Finished, store: RunStore) -> tuple[IntArray, FloatArray]:
-    """Return the distinct placements of groups that the run has measured, `[B, G]`, and their latencies in ms, `[B]`.
+def measured_placements(run: CompletedRun, store: RunStore) -> tuple[IntArray, FloatArray]:
+    """Return the distinct placements of groups that the run has measured, with their latencies.
 
-    A latency is the placement's ratio to the reference, measured in turns with it, times the reference's usual latency:
-    that cancels the drift of the machine over the run.
+    A latency is the placement's ratio to the reference, measured in turns with it, times the reference's median
+    latency: that cancels the drift of the machine over the run.
+
+    Args:
+        run: a finished run.
+        store: its open store.
+
+    Returns:
+        The placements, `[B, G]`, and their latencies in ms, `[B]`.
     """
     found: dict[bytes, tuple[IntArray, float, float]] = {}
     trials = [(trial.placement, trial.ratio, trial.measurement.median_ms) for trial in store.trials()]
-    for placement, ratio, latency_ms in [*_singles(run), *trials]:
+    for placement, ratio, latency_ms in [*_single_devices(run), *trials]:
         choice = run.device_of_groups(placement)
         if choice is not None and isfinite(ratio) and isfinite(latency_ms):
             found.setdefault(choice.tobytes(), (choice, ratio, latency_ms))
@@ -113,24 +113,11 @@ def observed(run: Finished, store: RunStore) -> tuple[IntArray, FloatArray]:
     return choices, ratios * usual_ms
 
 
-_Rows = list[tuple[Placement, float, float]]
-
-
-def _singles(run: Finished) -> _Rows:
+def _single_devices(run: CompletedRun) -> list[tuple[Placement, float, float]]:
     """Return the single devices that work: placement, ratio, latency in ms."""
     n = len(run.graph)
     return [
-        (Placement.uniform(n, baseline["name"], run.devices), baseline["ratio"], baseline["latency_ms"]["median"])
-        for baseline in run.result["baselines"]
-        if baseline["name"] in run.devices and baseline["ratio"] and baseline["latency_ms"]
+        (Placement.uniform(n, baseline.name, run.devices), baseline.ratio, baseline.latency_ms.value)
+        for baseline in run.result.baselines
+        if baseline.name in run.devices and baseline.ratio and baseline.latency_ms
     ]
-
-
-def _check(folder: Path) -> None:
-    if not folder.is_dir():
-        raise PlacementError(f"there is no run folder '{folder}'; 'ovplace optimize MODEL -o {folder}' makes one")
-    missing = [name for name in _FILES if not (folder / name).exists()]
-    if missing:
-        raise PlacementError(
-            f"'{folder}' holds no finished run: there is no {missing[0]}; give the 'ovplace optimize' command again"
-        )

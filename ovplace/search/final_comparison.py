@@ -1,4 +1,4 @@
-"""The final comparison: the best placement against the best baseline, in fresh processes, in turns."""
+"""The final comparison: the best placement against the best baselines, in turns, in fresh processes."""
 
 from __future__ import annotations
 
@@ -11,58 +11,82 @@ from ovplace.config.schema import DuelConfig
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, ratio_interval
-from ovplace.search.verdict import BASELINE, FASTER, Verdict, status_of
+from ovplace.core.verdict import Status, Verdict
 from ovplace.session.baselines import ATTEMPTS, Baseline
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer, ratio
 from ovplace.session.session import Session
-from ovplace.store.run_db import Stored
+from ovplace.store.run_db import StoredMeasurement
+
+PHASE = "final comparison"
+"""Name of this phase in the progress of a run."""
 
 _MIN_ROUNDS = 2
 
-HOPELESS, _SURE_ROUNDS = 1.5, 3
+LOST_RATIO, _LOST_ROUNDS = 1.5, 3
 """A placement that took this many times as long as the baseline in each of so many rounds has lost; further rounds,
 each of which compiles it anew, would take the user's time for a second digit. It costs no gain: where half of six
 rounds are that slow, no interval lies below 1."""
 
-CLOSE = 1.15
-"""Baselines this near to the best one fight, too. Which of them is the best, one noisy figure each cannot tell: with
-10 % between two of them and 3 to 5 % of noise from compilation to compilation, a placement as fast as the better one
-was called faster in 5 to 7 % of simulated runs, because the worse one stood for both."""
+CLOSE_RATIO = 1.15
+"""Baselines whose latency is at most this many times the best one's are compared, too. One noisy figure each cannot
+say which of them is the best: with 10 % between two of them and 3 to 5 % of noise from compilation to compilation, a
+placement as fast as the better one was called faster in 5 to 7 % of simulated runs, because the worse one stood for
+both."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """One process's worth of the duel: each candidate's measurement, by name."""
+    """One round of the final comparison, which has a process of its own.
+
+    Attributes:
+        measured: each candidate's measurement, by its name.
+    """
 
     measured: Mapping[str, Measurement]
 
 
 @dataclass(frozen=True)
-class Duel:
-    """What was compared and what came out.
+class FinalComparison:
+    """The outcome of the final comparison.
 
     Attributes:
-        verdict: the answer.
-        best: the best placement's measurements, one a round; empty without a duel.
-        against: the baseline's, one a round.
+        verdict: whether the best placement is faster than the best baseline.
+        placement: the answer: the best placement where it is faster, else the best baseline's.
+        origin: the answer's placer, or the baseline's name.
+        best: the best placement's measurements, one a round; empty where nothing was compared.
+        against: the baseline's measurements, one a round.
     """
 
     verdict: Verdict
+    placement: Placement
+    origin: str
     best: tuple[Measurement, ...] = ()
     against: tuple[Measurement, ...] = ()
 
 
-def decide(measurer: Measurer, baselines: Sequence[Baseline], trials: Sequence[Trial], listener: Listener) -> Duel:
-    """Choose the best placement and the best baseline, let them fight, and say which is the answer."""
+def decide(
+    measurer: Measurer, baselines: Sequence[Baseline], trials: Sequence[Trial], listener: Listener
+) -> FinalComparison:
+    """Choose the best placement and the best baselines, compare them, and say which is the answer.
+
+    Args:
+        measurer: measures and stores the rounds.
+        baselines: all baselines of the run, measured.
+        trials: all trials of the search.
+        listener: is called with each step.
+
+    Returns:
+        The answer, with the verdict and the measurements behind it.
+    """
     session = measurer.session
-    rivals = _rivals(baselines)
-    others = _others(trials, baselines)
+    contenders = _contenders(baselines)
+    others = _distinct(trials, baselines)
     finalists = [trial for trial in others if trial.measurement.ok][: session.config.duel.finalists]
-    champion = _play_off(measurer, finalists, rivals[0], listener)
-    if champion is None:
-        return Duel(_keep(rivals[0], _why_none(session, others)))
-    return _fight(measurer, champion, rivals, baselines, listener)
+    best = _best_finalist(measurer, finalists, contenders[0], listener)
+    if best is None:
+        return _baseline_answer(contenders[0], _why_none(session, others))
+    return _compare(measurer, best, contenders, baselines, listener)
 
 
 def _why_none(session: Session, others: Sequence[Trial]) -> str:
@@ -71,7 +95,7 @@ def _why_none(session: Session, others: Sequence[Trial]) -> str:
     return f"no other placement {'worked' if others else 'was tried'}"
 
 
-def _rivals(baselines: Sequence[Baseline]) -> list[Baseline]:
+def _contenders(baselines: Sequence[Baseline]) -> list[Baseline]:
     """Return the baselines that may be the best one, the most likely first."""
     distinct: dict[str, Baseline] = {}
     for baseline in baselines:
@@ -79,10 +103,10 @@ def _rivals(baselines: Sequence[Baseline]) -> list[Baseline]:
         if baseline.competes and baseline.measurement.ok and baseline.placement:
             distinct.setdefault(baseline.placement.hash, baseline)
     best = min(baseline.ratio for baseline in distinct.values())
-    return sorted((b for b in distinct.values() if b.ratio <= CLOSE * best), key=lambda b: b.ratio)
+    return sorted((b for b in distinct.values() if b.ratio <= CLOSE_RATIO * best), key=lambda b: b.ratio)
 
 
-def _others(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
+def _distinct(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
     """Return the trials that are not baselines anyway, one a placement, the best first."""
     known = {b.placement.hash for b in baselines if b.competes and b.placement}
     distinct: dict[str, Trial] = {}
@@ -92,43 +116,66 @@ def _others(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Tria
     return list(distinct.values())
 
 
-def _play_off(
+def _best_finalist(
     measurer: Measurer, finalists: Sequence[Trial], against: Baseline, listener: Listener
 ) -> Candidate | None:
-    """Measure the finalists again: the best of many noisy figures is too good to be true."""
+    """Measure the finalists again and return the best: the least of many noisy latencies is biased low."""
     spec = _spec(measurer.session, measurer.session.config.duel, len(finalists) + 1)
     scored = []
     for i, trial in enumerate(finalists):
         listener(Progress("finalists", i, len(finalists), f"trial {trial.number}"))
         candidate = Candidate(f"trial {trial.number}", trial.placement)
-        scored.append((measurer.beside(candidate, against.candidate, spec, ATTEMPTS).ratio, i, candidate))
+        scored.append((measurer.stored_pair(candidate, against.candidate, spec, ATTEMPTS).ratio, i, candidate))
     best = min(scored, default=None)
     return best[2] if best and np.isfinite(best[0]) else None
 
 
-def _fight(
+def _compare(
     measurer: Measurer,
-    champion: Candidate,
-    rivals: Sequence[Baseline],
+    best: Candidate,
+    contenders: Sequence[Baseline],
     baselines: Sequence[Baseline],
     listener: Listener,
-) -> Duel:
+) -> FinalComparison:
     session = measurer.session
-    null = _null_candidate(session, champion, rivals[0])
+    null = _null_candidate(session, best, contenders[0])
     defaults = [b.candidate for b in baselines if not b.competes and b.candidate.placement and b.measurement.ok]
-    candidates = [champion, *(rival.candidate for rival in rivals), *([null] if null else []), *defaults]
+    candidates = [best, *(baseline.candidate for baseline in contenders), *([null] if null else []), *defaults]
     rounds = _rounds(measurer, candidates, listener)
     if len(rounds) < _MIN_ROUNDS:
-        return Duel(_keep(rivals[0], "the final comparison failed too often to be judged"))
-    intervals = {c.name: interval for c in candidates if (interval := _interval(rounds, champion.name, c.name))}
-    # Faster is what is faster than each of them: the one that is hardest to beat stands for all.
-    against = max((r for r in rivals if r.name in intervals), key=lambda r: intervals[r.name].high)
-    verdict = _verdict(session, champion, against, intervals)
-    if null:
-        verdict = replace(verdict, null_control=_interval(rounds, null.name, rivals[0].name))
-    verdict = replace(verdict, defaults={c.name: intervals[c.name] for c in defaults if c.name in intervals})
-    sides = [tuple(r.measured[name] for r in rounds) for name in (champion.name, against.name)]
-    return Duel(_with_notes(verdict), *sides)
+        return _baseline_answer(contenders[0], "the final comparison failed too often to be judged")
+    ratios = {c.name: interval for c in candidates if (interval := _interval(rounds, best.name, c.name))}
+    # Faster means faster than each of them: the baseline that is hardest to beat stands for all.
+    against = max((b for b in contenders if b.name in ratios), key=lambda b: ratios[b.name].high)
+    verdict = Verdict(
+        status=Status.of(ratios[against.name]),
+        against=against.name,
+        ratio=ratios[against.name],
+        null_control=_interval(rounds, null.name, contenders[0].name) if null else None,
+        defaults={c.name: ratios[c.name] for c in defaults if c.name in ratios},
+    )
+    sides = [tuple(r.measured[name] for r in rounds) for name in (best.name, against.name)]
+    return _answer(session, _with_null_note(verdict), best, against, *sides)
+
+
+def _answer(
+    session: Session,
+    verdict: Verdict,
+    best: Candidate,
+    against: Baseline,
+    best_measured: tuple[Measurement, ...],
+    against_measured: tuple[Measurement, ...],
+) -> FinalComparison:
+    faster = verdict.status == Status.FASTER
+    placement = best.placement if faster else against.placement
+    assert placement is not None
+    origin = session.config.search.placer if faster else against.name
+    return FinalComparison(verdict, placement, origin, best_measured, against_measured)
+
+
+def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:
+    assert baseline.placement is not None
+    return FinalComparison(Verdict(Status.BASELINE, baseline.name, notes=(note,)), baseline.placement, baseline.name)
 
 
 def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Listener) -> list[Round]:
@@ -137,19 +184,19 @@ def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Liste
     spec = _spec(measurer.session, config, len(candidates))
     rounds = []
     for number in range(config.rounds):
-        listener(Progress("duel", number, config.rounds, f"{candidates[0].name} against {candidates[1].name}"))
+        listener(Progress(PHASE, number, config.rounds, f"{candidates[0].name} against {candidates[1].name}"))
         measured = _round(measurer, candidates, spec, number)
         if all(m.ok for m in measured[:2]):
             rounds.append(Round({c.name: m for c, m in zip(candidates, measured, strict=True)}))
         if _is_lost(rounds, candidates[0].name, candidates[1].name):
             break
-    listener(Progress("duel", config.rounds, config.rounds, "done"))
+    listener(Progress(PHASE, config.rounds, config.rounds, "done"))
     return rounds
 
 
 def _is_lost(rounds: Sequence[Round], name: str, other: str) -> bool:
-    slower = [ratio(r.measured[name], r.measured[other]) > HOPELESS for r in rounds]
-    return len(slower) >= _SURE_ROUNDS and all(slower)
+    slower = [ratio(r.measured[name], r.measured[other]) > LOST_RATIO for r in rounds]
+    return len(slower) >= _LOST_ROUNDS and all(slower)
 
 
 def _round(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec, number: int) -> list[Measurement]:
@@ -159,9 +206,9 @@ def _round(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpe
     if all(stored):
         return [s.measurement for s in stored if s]
     measurer.session.pool.recycle()
-    measured = measurer.repeated(candidates, spec, ATTEMPTS)
+    measured = measurer.measure(candidates, spec, ATTEMPTS)
     for key, candidate, m in zip(keys, candidates, measured, strict=True):
-        measurer.store.keep(key, candidate.name, Stored(m, ratio(m, measured[1])))
+        measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, ratio(m, measured[1])))
     return measured
 
 
@@ -175,9 +222,9 @@ def _spec(session: Session, duel: DuelConfig, candidates: int) -> MeasureSpec:
     )
 
 
-def _null_candidate(session: Session, champion: Candidate, against: Baseline) -> Candidate | None:
-    """Return the champion's cut between two identical aliases of the baseline's device, if there can be one."""
-    placement = champion.placement
+def _null_candidate(session: Session, best: Candidate, against: Baseline) -> Candidate | None:
+    """Return the best placement's cut between two identical aliases of the baseline's device, if there can be one."""
+    placement = best.placement
     base = against.placement.used[0] if against.placement and against.placement.is_uniform else ""
     if not session.config.duel.null_control or placement is None or placement.is_uniform or base not in session.nulls:
         return None
@@ -196,23 +243,9 @@ def _interval(rounds: Sequence[Round], name: str, other: str) -> Interval | None
     return ratio_interval(numerator, denominator)
 
 
-def _verdict(session: Session, champion: Candidate, against: Baseline, intervals: Mapping[str, Interval]) -> Verdict:
-    found = intervals[against.candidate.name]
-    status = status_of(found)
-    assert champion.placement is not None
-    if status == FASTER:
-        return Verdict(status, against.name, champion.placement, session.config.search.placer, found)
-    return replace(_keep(against, ""), status=status, ratio=found)
-
-
-def _keep(against: Baseline, note: str) -> Verdict:
-    assert against.placement is not None
-    return Verdict(BASELINE, against.name, against.placement, against.name, notes=(note,) if note else ())
-
-
-def _with_notes(verdict: Verdict) -> Verdict:
+def _with_null_note(verdict: Verdict) -> Verdict:
     null = verdict.null_control
-    if verdict.status != FASTER or null is None or null.high >= 1:
+    if verdict.status != Status.FASTER or null is None or null.high >= 1:
         return verdict
     note = (
         "cutting the model at the same places without changing the device also changes the latency, "

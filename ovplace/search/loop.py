@@ -105,7 +105,7 @@ class Loop:
         key = self.measurer.key(candidate, [self.reference], self.spec)
         stored = self.measurer.store.find(key)
         cached = stored is not None
-        stored = stored or self.measurer.fresh(candidate, self.reference, self.spec)
+        stored = stored or self.measurer.measure_pair(candidate, self.reference, self.spec)
         trial = Trial(number, placement, stored.measurement, stored.ratio, self.origin, cached)
         self.measurer.store.add_trial(key, trial)
         return trial

@@ -1,41 +1,52 @@
-"""A whole run: set up, baselines, search, duel, files."""
+"""A whole run: set-up, baselines, search, final comparison, files."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ovplace.config import toml
 from ovplace.config.schema import RunConfig
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
-from ovplace.errors import ConfigError, InterruptedRunError, StoreError
+from ovplace.core.placement import Placement
+from ovplace.core.result import RunResult
+from ovplace.errors import InterruptedRunError
 from ovplace.plugins import registry
 from ovplace.profiling.obtain import Costs, obtain_costs
+from ovplace.search.continuation import check_fingerprints, open_store
 from ovplace.search.final_comparison import decide
 from ovplace.search.loop import Budget, Loop
-from ovplace.search.placed import write_placed
-from ovplace.search.result import Data, Outcome, to_data, write_json
+from ovplace.search.result import Findings, build_result
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import Listener, silent
 from ovplace.session.measurer import Measurer
-from ovplace.session.model_fingerprint import fingerprint
-from ovplace.session.session import CONFIG, Session, check_settings, open_session
+from ovplace.session.session import Session, check_settings, open_session
 from ovplace.store.run_db import RunStore
+from ovplace.store.run_folder import RunFolder
 
 F32_LIMIT = 1e-3
 """Relative output error that a placement on f32 devices may have where the user sets none. Two correct f32
 implementations of the benchmark models differ by 3e-4 at most; a faulty kernel is off by the signal itself."""
 
-_MAY_CHANGE = ("budget", "time_s", "require_gain")
+_PROVENANCE = ("verdict", "best", "environment")
+"""Parts of the result that the placed model carries, too."""
 
 
-def run(config: RunConfig, folder: Path, listener: Listener = silent, command: str = "") -> Data:
-    """Run, or continue, a search in `folder`; return what `result.json` holds.
+def run(config: RunConfig, path: Path, listener: Listener = silent, command: str = "") -> RunResult:
+    """Run, or continue, a search.
+
+    Args:
+        config: the effective configuration.
+        path: the run folder.
+        listener: is called with each step.
+        command: the command line to note in the result.
+
+    Returns:
+        The result, which the folder holds, too.
 
     Raises:
         OvplaceError: with its own text; what was measured until then is in the folder, and the same call continues.
@@ -43,14 +54,16 @@ def run(config: RunConfig, folder: Path, listener: Listener = silent, command: s
     """
     start = time.monotonic()
     check_settings(config)
-    store = open_folder(config, folder)
+    folder = RunFolder(path)
+    store = open_store(config, folder)
     try:
-        source, machine = _check_source(config, folder, store), _check_machine(config, folder, store)
+        fingerprints = check_fingerprints(config, folder, store)
         session = open_session(config, folder, listener)
         try:
-            _remember(config, folder)
-            store.put("source", source)
-            store.put("machine", machine)
+            # Only now, as model and devices have proved good: a mistyped call must not occupy the folder.
+            folder.write_config(config)
+            for key, value in fingerprints.items():
+                store.put(key, value)
             return _search(session, store, listener, start, command)
         finally:
             session.pool.close()
@@ -62,75 +75,7 @@ def run(config: RunConfig, folder: Path, listener: Listener = silent, command: s
         store.close()
 
 
-def open_folder(config: RunConfig, folder: Path) -> RunStore:
-    """Create the run folder or take up the one that is there.
-
-    Raises:
-        StoreError: it cannot be written.
-        ConfigError: it holds a run of something else.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        earlier = folder / CONFIG
-        if earlier.exists():
-            _check_same(toml.build(toml.read(earlier)), config, folder)
-    except OSError as error:
-        raise StoreError(f"cannot write the run folder '{folder}': {error.strerror}; choose another with -o") from error
-    return RunStore(folder / "run.db")
-
-
-def _check_source(config: RunConfig, folder: Path, store: RunStore) -> str:
-    """Return the fingerprint of the model, once it is sure that a run to be continued began with the same."""
-    found = fingerprint(Path(config.search.model))
-    if (folder / CONFIG).exists() and store.get("source") not in (None, found):
-        raise _changed(config.search.model, folder)
-    return found
-
-
-def _check_machine(config: RunConfig, folder: Path, store: RunStore) -> str:
-    """Return the digest of the simulated machine, likewise; empty where the devices are real."""
-    backend = registry.load("backends", config.search.backend)
-    found = backend.factory.digest(backend.config(config.backend))
-    if (folder / CONFIG).exists() and store.get("machine") not in (None, found):
-        raise _changed(str(config.backend.get("machine", "the simulated machine")), folder)
-    return str(found)
-
-
-def _changed(what: str, folder: Path) -> ConfigError:
-    return ConfigError(
-        f"'{what}' has changed since the run in '{folder}' began; choose another folder with -o, or delete it"
-    )
-
-
-def _remember(config: RunConfig, folder: Path) -> None:
-    """Note what the folder is for, once model and devices have proved good: a mistyped call must not occupy it."""
-    temporary = folder / f"new-{CONFIG}"
-    try:
-        temporary.write_text(toml.dumps(config), encoding="utf-8")
-        temporary.replace(folder / CONFIG)  # half of it would be another run's
-    except OSError as error:
-        raise StoreError(f"cannot write the run folder '{folder}': {error.strerror}; choose another with -o") from error
-
-
-def _check_same(earlier: RunConfig, config: RunConfig, folder: Path) -> None:
-    changed = _differences(earlier, config)
-    if changed:
-        raise ConfigError(
-            f"'{folder}' holds another run ({', '.join(changed)} differ); choose another folder with -o, or delete it"
-        )
-
-
-def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:
-    old, new = asdict(earlier), asdict(config)
-    return [
-        f"{section}.{key}"
-        for section in old
-        for key in sorted({*old[section], *new[section]})
-        if key not in _MAY_CHANGE and old[section].get(key) != new[section].get(key)
-    ]
-
-
-def _search(session: Session, store: RunStore, listener: Listener, start: float, command: str) -> Data:
+def _search(session: Session, store: RunStore, listener: Listener, start: float, command: str) -> RunResult:
     measurer = Measurer(session, store, limit=_asked_limit(session))
     baselines = measure_baselines(measurer, session.config.measure, listener)
     measurer.limit = error_limit(session, baselines)
@@ -143,15 +88,25 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
             loop = make_loop(measurer, baselines[0], listener, costs.table if costs else None)
             trials = loop.run()
         certificate, info = loop.placer.certificate, loop.placer.info
-    duel = decide(measurer, baselines, trials, listener)
+    comparison = decide(measurer, baselines, trials, listener)
     total_s = time.monotonic() - start
     about = costs.about if costs else None
-    data = to_data(
-        Outcome(session, baselines, trials, duel, measurer.seconds, total_s, command, about, certificate, info)
+    findings = Findings(
+        session, baselines, trials, comparison, measurer.seconds, total_s, command, about, certificate, info
     )
-    write_placed(session, data, duel.verdict.placement)
-    write_json(session.folder / "result.json", data)
-    return data
+    result = build_result(findings)
+    _write_answer(session, result, comparison.placement)
+    return result
+
+
+def _write_answer(session: Session, result: RunResult, placement: Placement) -> None:
+    """Write the placed model with the run's provenance, the placement, and last the result."""
+    from ovplace.ir.placed_model import write_placed
+
+    provenance = {key: value for key, value in result.to_json().items() if key in _PROVENANCE}
+    table = placement.to_names(session.graph)
+    write_placed(session.folder.prepared_model, session.folder.path, table, session.devices, provenance)
+    session.folder.write_result(result)
 
 
 def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:

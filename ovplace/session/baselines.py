@@ -15,7 +15,7 @@ from ovplace.graphs.op_kinds import RANDOM
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer, ratio
 from ovplace.session.session import Session
-from ovplace.store.run_db import Stored
+from ovplace.store.run_db import StoredMeasurement
 
 ATTEMPTS = 3
 """A baseline lost to a crash or a timeout is tried again: everything is compared with it."""
@@ -61,7 +61,7 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
     reference = baselines[0].candidate
     for candidate, competes in others:
         listener(Progress("baselines", len(baselines), total, candidate.name))
-        stored = measurer.beside(candidate, reference, spec, ATTEMPTS, judge=competes)
+        stored = measurer.stored_pair(candidate, reference, spec, ATTEMPTS, check=competes)
         placement = _automatic(measurer.session, candidate.target, stored.measurement) if competes else None
         baselines.append(
             Baseline(candidate, stored.measurement, stored.ratio, competes and placement is not None, placement)
@@ -87,9 +87,9 @@ def _stored_or_measured(measurer: Measurer, candidates: Sequence[Candidate], spe
     stored = [measurer.store.find(key) for key in keys]
     if all(stored):
         return [s.measurement for s in stored if s]
-    measured = [measurer.judged(m) for m in _in_turns_or_alone(measurer, candidates, spec)]
+    measured = [measurer.check_outputs(m) for m in _in_turns_or_alone(measurer, candidates, spec)]
     for key, candidate, m in zip(keys, candidates, measured, strict=True):
-        measurer.store.keep(key, candidate.name, Stored(m, 1.0))
+        measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, 1.0))
     return measured
 
 
@@ -98,7 +98,7 @@ def _in_turns_or_alone(measurer: Measurer, candidates: Sequence[Candidate], spec
     measured = measurer.request(candidates, spec)
     if any(m.ok for m in measured):
         return measured
-    return [measurer.repeated([candidate], spec, ATTEMPTS)[0] for candidate in candidates]
+    return [measurer.measure([candidate], spec, ATTEMPTS)[0] for candidate in candidates]
 
 
 def _others(session: Session) -> Iterator[tuple[Candidate, bool]]:

@@ -1,4 +1,4 @@
-"""Measures pairs of a candidate and the reference, through the store: nothing is measured twice."""
+"""Measuring candidates in turns with a reference; nothing is measured twice, as the run's store keeps it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.measure.process_pool import ProcessPool
 from ovplace.session.session import Session
-from ovplace.store.run_db import RunStore, Stored, cache_key
+from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
 
 
 @dataclass
 class Seconds:
-    """Where the wall time of a run went.
+    """Wall time of a run so far, in seconds.
 
     Attributes:
-        compiling: in the runtime's compilations.
-        inferring: in inferences, untimed ones included.
+        compiling: the runtime's compilations.
+        inferring: inferences, untimed ones included.
         requests: waiting for measurements.
-        placer: in the placer.
-        profiling: finding out what the parts of the model cost, measuring included.
-        search: in the ask/tell loop as a whole.
+        placer: the placer's `ask` and `tell`.
+        profiling: finding the costs of the model's parts, measuring included.
+        search: the ask/tell loop as a whole.
         search_outside: part of `search` in which the runtime neither compiled nor inferred.
     """
 
@@ -53,7 +53,7 @@ class Seconds:
 
 @dataclass
 class Measurer:
-    """The pool and the store of one run.
+    """Measures candidates for one run, and keeps what was measured in the run's store.
 
     Attributes:
         session: the run.
@@ -67,8 +67,8 @@ class Measurer:
     limit: float = float("inf")
     seconds: Seconds = field(default_factory=Seconds)
 
-    def key(self, candidate: Candidate, beside: Sequence[Candidate], spec: MeasureSpec) -> str:
-        """Return the cache key of `candidate` measured in turns with `beside`."""
+    def key(self, candidate: Candidate, others: Sequence[Candidate], spec: MeasureSpec) -> str:
+        """Return the cache key of `candidate`, measured in turns with `others`."""
         session = self.session
         return cache_key(
             session.graph.content_hash,
@@ -78,13 +78,25 @@ class Measurer:
             spec.key(),
             self.limit,
             candidate.hash,
-            [other.hash for other in beside],
+            [other.hash for other in others],
         )
 
     def request(
         self, candidates: Sequence[Candidate], spec: MeasureSpec, pool: ProcessPool | None = None
     ) -> list[Measurement]:
-        """Measure the candidates in turns, now, with the run's pool or another one, and account for the time."""
+        """Measure the candidates in turns, now, and account for the time.
+
+        Args:
+            candidates: what to measure.
+            spec: how long and how often.
+            pool: where; the run's own pool by default.
+
+        Returns:
+            One measurement for each candidate.
+
+        Raises:
+            BackendError: the measuring process cannot be started.
+        """
         start = time.monotonic()
         measured = (pool or self.session.pool).measure(candidates, spec)
         self.seconds.requests += time.monotonic() - start
@@ -93,38 +105,50 @@ class Measurer:
             self.seconds.inferring += float(m.facts.get("inferring_ms", 0)) / 1e3
         return measured
 
-    def beside(
-        self, candidate: Candidate, reference: Candidate, spec: MeasureSpec, attempts: int = 1, *, judge: bool = True
-    ) -> Stored:
-        """Return `candidate` measured in turns with `reference`, from the store if it is there.
+    def stored_pair(
+        self, candidate: Candidate, reference: Candidate, spec: MeasureSpec, attempts: int = 1, *, check: bool = True
+    ) -> StoredMeasurement:
+        """Return `candidate` measured in turns with `reference`: from the store if it is there, else measured now.
 
         Args:
             candidate: what to measure.
             reference: what to compare with.
-            spec: how.
+            spec: how long and how often.
             attempts: how often a timeout or a crash is tried again; a trial's failure is its result.
-            judge: whether outputs further off than the limit make it a failure.
+            check: whether outputs further off than the limit make it a failure.
+
+        Returns:
+            The candidate's measurement with its ratio to the reference.
         """
         key = self.key(candidate, [reference], spec)
         stored = self.store.find(key)
         if stored is None:
-            stored = self.fresh(candidate, reference, spec, attempts, judge=judge)
-            self.store.keep(key, candidate.name, stored)
+            stored = self.measure_pair(candidate, reference, spec, attempts, check=check)
+            self.store.put_measurement(key, candidate.name, stored)
         return stored
 
-    def fresh(
-        self, candidate: Candidate, reference: Candidate, spec: MeasureSpec, attempts: int = 1, *, judge: bool = True
-    ) -> Stored:
-        """Return `candidate` measured in turns with `reference`, now."""
+    def measure_pair(
+        self, candidate: Candidate, reference: Candidate, spec: MeasureSpec, attempts: int = 1, *, check: bool = True
+    ) -> StoredMeasurement:
+        """Measure `candidate` in turns with `reference`, now; arguments and result are those of `stored_pair`."""
         if candidate.hash == reference.hash:
-            both = self.repeated([candidate], spec, attempts) * 2
+            both = self.measure([candidate], spec, attempts) * 2
         else:
-            both = self.repeated([candidate, reference], spec, attempts)
-        measured = self.judged(both[0]) if judge else both[0]
-        return Stored(measured, ratio(measured, both[1]))
+            both = self.measure([candidate, reference], spec, attempts)
+        measured = self.check_outputs(both[0]) if check else both[0]
+        return StoredMeasurement(measured, ratio(measured, both[1]))
 
-    def repeated(self, candidates: Sequence[Candidate], spec: MeasureSpec, attempts: int) -> list[Measurement]:
-        """Measure until no candidate is lost to a timeout or a crash, `attempts` times at most."""
+    def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec, attempts: int) -> list[Measurement]:
+        """Measure the candidates in turns, again where a timeout or a crash lost one.
+
+        Args:
+            candidates: what to measure.
+            spec: how long and how often.
+            attempts: requests at most.
+
+        Returns:
+            One measurement for each candidate, of the last request.
+        """
         lost = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
         measured = self.request(candidates, spec)
         for _ in range(attempts - 1):
@@ -133,7 +157,7 @@ class Measurer:
             measured = self.request(candidates, spec)
         return measured
 
-    def judged(self, measurement: Measurement) -> Measurement:
+    def check_outputs(self, measurement: Measurement) -> Measurement:
         """Return the measurement, as a failure if its outputs are further off than the limit allows."""
         if not measurement.ok or (measurement.max_error <= self.limit and np.isfinite(measurement.max_error)):
             return measurement
@@ -142,7 +166,7 @@ class Measurer:
 
 
 def ratio(measured: Measurement, reference: Measurement) -> float:
-    """Return the median over blocks of the latency ratio; infinite if either failed."""
+    """Return the median over blocks of the latency ratio `measured / reference`; infinite if either failed."""
     if not (measured.ok and reference.ok):
         return float("inf")
     a, b = measured.block_medians_ms, reference.block_medians_ms

@@ -23,12 +23,7 @@ from ovplace.measure.isolated_call import isolated_call
 from ovplace.measure.process_pool import ProcessPool, WorkerSpec
 from ovplace.plugins import registry
 from ovplace.session.events import Listener, Progress
-
-PREPARED = "placed.xml"
-"""The prepared model of a run folder; the finished run adds the placement to it."""
-
-CONFIG = "config.toml"
-"""The configuration of a run folder; it is there once the run has begun."""
+from ovplace.store.run_folder import RunFolder
 
 
 @dataclass
@@ -48,7 +43,7 @@ class Session:
     """
 
     config: RunConfig
-    folder: Path
+    folder: RunFolder
     graph: OpGraph
     selection: Selection
     defaults: tuple[Device, ...]
@@ -117,7 +112,7 @@ def _simulated_devices(config: RunConfig, machine: str, devices: tuple[Device, .
     return among(config.search.device, machine, devices)
 
 
-def prepare_model(config: RunConfig, folder: Path) -> OpGraph:
+def prepare_model(config: RunConfig, folder: RunFolder) -> OpGraph:
     """Prepare the model into the run folder, unless that is done, and read it.
 
     What a call that failed at once has left there is of no use: it may be of another model.
@@ -125,14 +120,14 @@ def prepare_model(config: RunConfig, folder: Path) -> OpGraph:
     from ovplace.ir.prepare.prepare import prepare
     from ovplace.ir.read import read_graph
 
-    target = folder / PREPARED
-    if not (target.exists() and (folder / CONFIG).exists()):
+    target = folder.prepared_model
+    if not (target.exists() and folder.has_begun):
         model = Path(config.search.model)
         isolated_call(f"reading '{model}'", prepare, model, target, config.search.shape)
     return read_graph(target)
 
 
-def open_session(config: RunConfig, folder: Path, listener: Listener) -> Session:
+def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Session:
     """Set a run up in `folder`.
 
     Raises:
@@ -206,12 +201,12 @@ def _null_aliases(selection: Selection) -> dict[str, Device]:
     return {name: alias for name, alias in aliases if alias is not None}
 
 
-def _job(config: RunConfig, folder: Path, devices: tuple[Device, ...]) -> Job:
+def _job(config: RunConfig, folder: RunFolder, devices: tuple[Device, ...]) -> Job:
     backend = registry.load("backends", config.search.backend)
     if problem := backend.factory.available():
         raise BackendError(problem)
     return Job(
-        model_path=str((folder / PREPARED).resolve()),
+        model_path=str(folder.prepared_model.resolve()),
         devices=devices,
         input_path=str(Path(config.search.input).resolve()) if config.search.input else "",
         seed=config.search.seed,

@@ -1,1 +1,1 @@
-"""What a run remembers."""
+"""Files of a run and of the user's cache."""

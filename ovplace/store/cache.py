@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ovplace.store.atomic import atomic_write
+
 VARIABLE = "OVPLACE_CACHE"
 """Environment variable that names another folder."""
 
@@ -37,9 +39,7 @@ def keep_profile(key: str, data: Mapping[str, object]) -> bool:
     try:
         path = _path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(data), encoding="utf-8")
-        temporary.replace(path)
+        atomic_write(path, json.dumps(data))
     except (OSError, RuntimeError):
         return False
     return True

@@ -1,4 +1,4 @@
-"""One SQLite file a run: placements, measurements, trials and the placer's state.
+"""The store of a run, one SQLite file: placements, measurements, trials and the placer's state.
 
 Written in WAL mode, one transaction a step: a run killed at any time loses at most the trial being measured.
 
@@ -43,12 +43,17 @@ CREATE TABLE IF NOT EXISTS texts(hash TEXT PRIMARY KEY, text TEXT NOT NULL);
 """
 
 _LONG = 10_000
-"""Characters from which a text of a state is kept apart: the weights of `hsdag`, 2.7 MB, change once an episode."""
+"""Characters from which a text of a state is stored separately: weights (2.7 MB for `hsdag`) change once an episode."""
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A measurement from the cache with its ratio to the reference measured beside it."""
+class StoredMeasurement:
+    """A measurement as the store keeps it.
+
+    Attributes:
+        measurement: the measurement.
+        ratio: its latency over the reference's, measured in turns with it; infinite if either failed.
+    """
 
     measurement: Measurement
     ratio: float
@@ -56,11 +61,11 @@ class Stored:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where the search stood after its last `ask`.
+    """The state of the search after its last `ask`.
 
     Attributes:
         state: the placer's own state.
-        pending: what it asked for; the trials that already answer it are the last ones in the store.
+        pending: the placements that it asked for; those already measured are the last trials in the store.
         first: number of the first pending trial.
     """
 
@@ -70,7 +75,7 @@ class Checkpoint:
 
 
 def cache_key(*parts: object) -> str:
-    """Return the key of a measurement: equal only if all it depends on is equal."""
+    """Return the key of a measurement: a hash of everything that the measurement depends on."""
     return _hashed(json.dumps(parts, sort_keys=True, default=str))
 
 
@@ -83,6 +88,9 @@ class RunStore:
 
     def __init__(self, path: Path) -> None:
         """Open or create the file.
+
+        Args:
+            path: the SQLite file; `:memory:` for none.
 
         Raises:
             StoreError: it cannot be written, is not a run store, or is of another version.
@@ -137,33 +145,44 @@ class RunStore:
                 raise
 
     def get(self, key: str) -> object:
-        """Return a stored value, None if there is none."""
+        """Return the value that `put` stored under `key`; None if there is none."""
         with self._guard(_DAMAGE):
             row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
             return json.loads(row[0]) if row else None
 
     def put(self, key: str, value: object) -> None:
-        """Store a value that JSON can hold."""
+        """Store a value that JSON can hold under `key`, in place of an earlier one."""
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
-    def find(self, key: str) -> Stored | None:
-        """Return the measurement of a cache key, None if there is none."""
+    def find(self, key: str) -> StoredMeasurement | None:
+        """Return the measurement stored under a cache key; None if there is none."""
         with self._guard(_DAMAGE):
             row = self._db.execute("SELECT data, ratio FROM measurements WHERE key = ?", (key,)).fetchone()
-            return Stored(Measurement.from_dict(json.loads(row[0])), _ratio(row[1])) if row else None
+            return StoredMeasurement(Measurement.from_dict(json.loads(row[0])), _ratio(row[1])) if row else None
 
-    def keep(self, key: str, name: str, stored: Stored) -> None:
-        """Store a measurement that is no trial: a baseline, a finalist."""
+    def put_measurement(self, key: str, name: str, stored: StoredMeasurement) -> None:
+        """Store a measurement that is not a trial's: of a baseline or a finalist.
+
+        Args:
+            key: its cache key.
+            name: the candidate's name.
+            stored: the measurement.
+        """
         with self._transaction() as db:
             _insert_measurement(db, key, name, stored)
 
     def add_trial(self, key: str, trial: Trial) -> None:
-        """Store a trial and, unless it came from the cache, its measurement."""
+        """Store a trial and, unless the store answered it, its measurement.
+
+        Args:
+            key: cache key of the measurement.
+            trial: the trial.
+        """
         with self._transaction() as db:
             _insert_placement(db, trial.placement)
             if not trial.cached:
-                _insert_measurement(db, key, f"trial {trial.number}", Stored(trial.measurement, trial.ratio))
+                _insert_measurement(db, key, f"trial {trial.number}", StoredMeasurement(trial.measurement, trial.ratio))
             row = (trial.number, trial.placement.hash, key, trial.origin, int(trial.cached))
             db.execute("INSERT INTO trials VALUES (?, ?, ?, ?, ?)", row)
 
@@ -187,14 +206,19 @@ class RunStore:
             ]
 
     def placement(self, digest: str) -> Placement:
-        """Return a stored placement."""
+        """Return the placement with the hash `digest`, which must be stored."""
         devices, blob = self._db.execute(
             "SELECT devices, device_of FROM placements WHERE hash = ?", (digest,)
         ).fetchone()
         return Placement(np.frombuffer(blob, dtype="<i4").astype(np.int64), tuple(json.loads(devices)))
 
     def save_checkpoint(self, state: State, pending: Sequence[Placement]) -> None:
-        """Store the placer's state right after an `ask`, together with what it asked for."""
+        """Store the placer's state right after an `ask`, with the placements that it asked for.
+
+        Args:
+            state: the placer's state, plain data.
+            pending: the placements, none of them measured yet.
+        """
         with self._transaction() as db:
             for placement in pending:
                 _insert_placement(db, placement)
@@ -230,7 +254,7 @@ def _insert_placement(db: sqlite3.Connection, placement: Placement) -> None:
     db.execute("INSERT OR IGNORE INTO placements VALUES (?, ?, ?)", row)
 
 
-def _insert_measurement(db: sqlite3.Connection, key: str, name: str, stored: Stored) -> None:
+def _insert_measurement(db: sqlite3.Connection, key: str, name: str, stored: StoredMeasurement) -> None:
     ratio = stored.ratio if np.isfinite(stored.ratio) else None
     row = (key, name, json.dumps(stored.measurement.to_dict()), ratio)
     db.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?)", row)

@@ -14,13 +14,14 @@ from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, T
 from ovplace.devices.select import Selection
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.measure.process_pool import ProcessPool, WorkerSpec
-from ovplace.search.final_comparison import Duel, decide
+from ovplace.search.final_comparison import FinalComparison, decide
 from ovplace.search.run import make_loop
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import Listener, Progress, silent
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore
+from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend
 from ovplace.testing.graphs import devices, layered, problem
 
@@ -70,7 +71,7 @@ def session(
     of = problem(graph or layered(OPS, seed=3), seed=search.get("seed", 0))
     return Session(
         config=RunConfig(search=SearchConfig(**search), measure=spec, duel=duel),
-        folder=folder,
+        folder=RunFolder(folder),
         graph=of.graph,
         selection=Selection(of.devices),
         defaults=(),
@@ -87,7 +88,7 @@ class Played:
 
     baselines: list[Baseline]
     trials: list[Trial]
-    duel: Duel
+    comparison: FinalComparison
 
     @property
     def hashes(self) -> list[str]:
@@ -109,13 +110,13 @@ def main(folder: str, log: str, placer: str, batch: str) -> None:
     def listener(progress: Progress) -> None:
         print(progress.phase, progress.done, flush=True)  # noqa: T201
 
-    store = RunStore(Path(folder) / "run.db")
+    store = RunFolder(Path(folder)).open_store()
     played = play(
         session(Path(folder), direct(log=log, delay_s=0.005), placer=placer, batch=int(batch), budget=14),
         store,
         listener,
     )
-    print("verdict", played.duel.verdict.status, flush=True)  # noqa: T201
+    print("verdict", played.comparison.verdict.status, flush=True)  # noqa: T201
     store.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from ovplace.errors import ConfigError, InterruptedRunError, StoreError
 from ovplace.plugins.protocols import Trainer
 from ovplace.seeds import generator
 from ovplace.session.events import Listener, Progress
+from ovplace.store.atomic import atomic_write
 from ovplace.train.plan import Plan
 
 SAVE_EVERY_S = 30.0
@@ -118,10 +118,8 @@ def _resumed(trainer: Trainer, plan: Plan, state: Path) -> _Reached:
 
 def _save(reached: _Reached, state: Path) -> None:
     """Write the state so that a crash leaves either the old one or the new one."""
-    temporary = state.with_name(f"{state.name}.{os.getpid()}.tmp")
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(asdict(reached)), encoding="utf-8")
-        temporary.replace(state)
+        atomic_write(state, json.dumps(asdict(reached)))
     except OSError as error:
         raise StoreError(f"cannot write '{state}': {error.strerror}; choose another output with -o") from error

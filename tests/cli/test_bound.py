@@ -1,28 +1,39 @@
 """`ovplace bound`: a finished run, bad input, and the words for each case."""
 
-import copy
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ovplace.cli.bound import sentences
+from ovplace.commands.optimality_gap import AnswerGap, ModelFit, ModelOptimum, OptimalityGap
+from ovplace.cost.calibration.fit import Agreement
+from ovplace.testing.results import run_result
 
-DATA = {
-    "environment": {"simulated": ""},
-    "best": {"model_ms": 11.0, "above_optimum": 0.1, "above_bound": 0.2},
-    "optimum": {"model_ms": 10.0, "lower_bound_ms": 9.0, "gap": 0.09},
-    "fit": {"profiled": {"mape": 0.07, "spearman": 0.8}, "held_back": {"mape": 0.05, "spearman": 0.9}},
-}
+FOUND = OptimalityGap(
+    run="run",
+    result=run_result(),
+    best=AnswerGap("cut", {"CPU": 10}, None, model_ms=11.0, above_optimum=0.1, above_bound=0.2),
+    optimum=ModelOptimum(10.0, 9.0, 0.09, "milp", {"CPU": 10}, ("CPU",), {}),
+    certificates=(),
+    costs_source="profiled",
+    costs_measured_now=False,
+    fit=ModelFit(9, Agreement(0.8, 0.07, 9), None),
+)
 
 
 def said(simulated="", best=None, gap=0.09, held_back=None):
-    data = copy.deepcopy(DATA) | {"environment": {"simulated": simulated}}
-    data["best"] |= best or {}
-    data["optimum"]["gap"] = gap
-    data["fit"]["held_back"] = held_back
-    return "\n".join(sentences(data))
+    environment = replace(FOUND.result.environment, simulated=simulated)
+    found = replace(
+        FOUND,
+        result=replace(FOUND.result, environment=environment),
+        best=replace(FOUND.best, **(best or {})),
+        optimum=replace(FOUND.optimum, gap=gap),
+        fit=replace(FOUND.fit, held_back=held_back),
+    )
+    return "\n".join(sentences(found))
 
 
 def test_a_distance_is_of_the_model():
@@ -48,7 +59,7 @@ def test_a_simulated_machine_is_called_that():
 
 
 def test_the_model_says_how_far_off_it_is():
-    assert "off by 5 % on average" in said(held_back={"mape": 0.05, "spearman": 0.9})
+    assert "off by 5 % on average" in said(held_back=Agreement(0.9, 0.05, 9))
     assert "off by" not in said()
 
 

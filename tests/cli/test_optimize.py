@@ -3,11 +3,15 @@
 import json
 import signal
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import openvino as ov
 import pytest
 from openvino import opset13 as ops
+
+from ovplace.core.verdict import Status
+from ovplace.store.run_folder import RunFolder
 
 
 def test_result_and_files(finished):
@@ -54,13 +58,14 @@ def test_a_required_gain_that_is_not_there(ovplace, finished, tiny, quick, monke
     folder, _ = finished
     from ovplace import api
 
-    data = json.loads((folder / "result.json").read_text())
-    monkeypatch.setattr(api, "run", lambda *_: data | {"verdict": data["verdict"] | {"status": "baseline"}})
+    result = RunFolder(folder).read_result()
+    verdicts = {status: replace(result, verdict=replace(result.verdict, status=status)) for status in Status}
+    monkeypatch.setattr(api, "run", lambda *_: verdicts[Status.BASELINE])
     done = ovplace("optimize", tiny, "-q", "-o", folder, *quick, "--require-gain")
     assert done.code == 3
     assert "Left in" in done.out
     assert done.err.startswith("Error: no placement is faster than")
-    monkeypatch.setattr(api, "run", lambda *_: data | {"verdict": data["verdict"] | {"status": "faster"}})
+    monkeypatch.setattr(api, "run", lambda *_: verdicts[Status.FASTER])
     assert ovplace("optimize", tiny, "-q", "-o", folder, *quick, "--require-gain", "--json").code == 0
 
 

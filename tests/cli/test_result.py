@@ -1,49 +1,29 @@
 """The verdict in words."""
 
-import copy
+from dataclasses import replace
 
 import pytest
 
-from ovplace.api import Run
 from ovplace.cli.output.result import interval, label, show_result, verdict_lines
+from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Status, Verdict
+from ovplace.testing.results import baseline, device, run_result
 
-LATENCY = {"median": 5.0, "ci95": [4.9, 5.1]}
-BASELINE = {"ratio": 1.0, "competes": True, "submodels": [], "runs_on": "", "max_rel_error": 0.0, "error": None}
-DATA = {
-    "devices": [
-        {"name": "GPU", "base": "GPU", "emulated": True, "default_precision": "f16"},
-        {"name": "CPU", "base": "CPU", "emulated": False, "default_precision": "bf16"},
-    ],
-    "baselines": [
-        BASELINE | {"name": "CPU", "latency_ms": LATENCY},
-        BASELINE
-        | {"name": "CPU (default precision)", "latency_ms": LATENCY, "max_rel_error": 0.002, "competes": False},
-    ],
-    "best": {
-        "origin": "cut",
-        "latency_ms": LATENCY,
-        "ops_per_device": {"GPU": 3, "CPU": 7},
-        "submodels": ["CPU", "GPU", "CPU"],
-        "cut_bytes": 2048,
-    },
-    "accuracy": {"outputs": [{"max_rel": 1e-7}]},
-    "verdict": {
-        "status": "faster",
-        "against": "CPU",
-        "ratio": 0.47,
-        "ci95": [0.46, 0.5],
-        "null_control": {"ratio": 1.02, "ci95": [1.0, 1.04]},
-        "defaults": {"CPU (default precision)": {"ratio": 0.8, "ci95": [0.7, 0.9]}},
-        "notes": ["a note"],
-    },
-}
+VERDICT = Verdict(
+    Status.FASTER, "CPU", Interval(0.47, 0.46, 0.5), null_control=Interval(1.02, 1.0, 1.04),
+    defaults={"CPU (default precision)": Interval(0.8, 0.7, 0.9)}, notes=("a note",),
+)  # fmt: skip
+RESULT = run_result(
+    devices=(device("GPU", emulated=True, default_precision="f16"), device("CPU", default_precision="bf16")),
+    baselines=(baseline("CPU"), baseline("CPU (default precision)", max_rel_error=0.002, competes=False)),
+    verdict=VERDICT,
+)
 
 
-def said(**verdict):
-    data = copy.deepcopy(DATA)
-    data["verdict"] |= verdict
-    data["best"]["origin"] = "cut" if data["verdict"]["status"] == "faster" else data["verdict"]["against"]
-    return "\n".join(verdict_lines(data))
+def said(**changes):
+    verdict = replace(VERDICT, **changes)
+    origin = "cut" if verdict.status == Status.FASTER else verdict.against
+    return "\n".join(verdict_lines(replace(RESULT, verdict=verdict, best=replace(RESULT.best, origin=origin))))
 
 
 def test_faster():
@@ -65,31 +45,27 @@ def test_faster():
     ],
 )
 def test_not_faster(status, ratio, words):
-    ci95 = [ratio - 0.01, ratio + 0.02] if ratio else None
-    text = said(status=status, ratio=ratio, ci95=ci95, null_control=None)
+    found = Interval(ratio, ratio - 0.01, ratio + 0.02) if ratio else None
+    text = said(status=Status(status), ratio=found, null_control=None)
     assert words in text
     assert "less time" not in text
     assert "default precision" not in text
 
 
 def test_emulated_devices_are_always_called_that():
-    assert label(DATA, "HETERO:GPU,CPU (automatic)") == "HETERO:GPU (emulated),CPU (automatic)"
-    assert label(DATA, "GPU_F16") == "GPU_F16"
-    assert label(DATA, "GPU.1") == "GPU.1"
+    assert label(RESULT, "HETERO:GPU,CPU (automatic)") == "HETERO:GPU (emulated),CPU (automatic)"
+    assert label(RESULT, "GPU_F16") == "GPU_F16"
+    assert label(RESULT, "GPU.1") == "GPU.1"
 
 
 def test_the_table(capsys, tmp_path):
-    data = copy.deepcopy(DATA)
-    broken = {"latency_ms": None, "ratio": None, "max_rel_error": None, "error": "compile: no\nkernel"}
-    data["baselines"] += [
-        BASELINE | {"name": "GPU"} | broken,
-        BASELINE | {"name": "AUTO:GPU,CPU", "latency_ms": LATENCY, "runs_on": "GPU.0", "competes": False},
-    ]
-    show_result(Run(tmp_path, data))
+    broken = baseline("GPU", latency_ms=None, ratio=None, max_rel_error=None, error="compile: no\nkernel")
+    automatic = baseline("AUTO:GPU,CPU", runs_on="GPU.0", competes=False)
+    show_result(replace(RESULT, baselines=(*RESULT.baselines, broken, automatic), folder=tmp_path))
     out = capsys.readouterr().out
     rows = {line.split("  ")[0]: line for line in out.splitlines()}
     assert rows["GPU (emulated)"].endswith("compile: no kernel")
     assert rows["AUTO:GPU (emulated),CPU"].endswith("does not compete, runs on GPU (emulated)")
     assert rows["found by cut"].split()[-5:] == ["1e-07", "against", "CPU,", "in", "turns"]
-    assert interval([5.0, 5.0]) == "one sample"
+    assert interval(Interval(5.0, 5.0, 5.0)) == "one sample"
     assert rows["CPU"].split() == ["CPU", "5.000", "[4.900,", "5.100]", "1.000", "0"]

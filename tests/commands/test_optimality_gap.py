@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ovplace.commands import optimality_gap as module
-from ovplace.commands.optimality_gap import bound_of
+from ovplace.commands.optimality_gap import ModelFit, bound_of
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import Measurement
 from ovplace.core.partition import Partition
@@ -18,9 +18,9 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
 from ovplace.cost.solvers.certificate import Solution
 from ovplace.errors import DeviceError, PlacementError, StoreError
-from ovplace.search.completed_run import Finished, observed, open_finished
+from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
 from ovplace.search.final_comparison import decide
-from ovplace.search.result import Outcome, to_data
+from ovplace.search.result import Findings, build_result
 from ovplace.search.run import make_loop
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.events import silent
@@ -57,12 +57,12 @@ def finished(folder, truth, stored=None, budget=30):
     measurer = Measurer(made, store)
     baselines = measure_baselines(measurer, made.config.measure, silent)
     trials = make_loop(measurer, baselines[0], silent).run()
-    duel = decide(measurer, baselines, trials, silent)
-    result = to_data(Outcome(made, baselines, trials, duel, measurer.seconds, 1.0, ""))
+    comparison = decide(measurer, baselines, trials, silent)
+    result = build_result(Findings(made, baselines, trials, comparison, measurer.seconds, 1.0))
     if stored is not None:
         store.put("costs", stored.to_dict())
     store.close()
-    return Finished(folder, made.config, made.graph, GROUPS, json.loads(json.dumps(result)), duel.verdict.placement)
+    return CompletedRun(made.folder, made.config, made.graph, GROUPS, result, comparison.placement)
 
 
 def table(seed=0):
@@ -73,39 +73,39 @@ def table(seed=0):
 def test_the_distance_is_what_brute_force_says(seed, tmp_path):
     truth = table(seed)
     run = finished(tmp_path, truth, truth, budget=8)
-    data = bound_of(run, 20.0, silent)
+    found = bound_of(run, 20.0, silent)
     best = optimum(truth, latency_ms)
-    assert data["optimum"]["model_ms"] == pytest.approx(best, rel=0.02)
-    assert data["optimum"]["lower_bound_ms"] <= data["optimum"]["model_ms"] * (1 + 1e-9)
-    measured = run.result["best"]["latency_ms"]["median"]
-    assert data["best"]["above_optimum"] == pytest.approx(measured / best - 1, abs=0.03)
-    assert data["best"]["above_bound"] >= data["best"]["above_optimum"] >= 0
-    placed = Placement.from_names(run.graph, data["optimum"]["placement"])
-    assert placed.ops_per_device().items() <= data["optimum"]["ops_per_device"].items()
-    assert sum(data["optimum"]["ops_per_device"].values()) == OPS
-    assert data["environment"]["simulated"] == ""
-    json.dumps(data, allow_nan=False)
+    assert found.optimum.model_ms == pytest.approx(best, rel=0.02)
+    assert found.optimum.lower_bound_ms <= found.optimum.model_ms * (1 + 1e-9)
+    measured = run.result.best.latency_ms.value
+    assert found.best.above_optimum == pytest.approx(measured / best - 1, abs=0.03)
+    assert found.best.above_bound >= found.best.above_optimum >= 0
+    placed = Placement.from_names(run.graph, found.optimum.placement)
+    assert placed.ops_per_device().items() <= found.optimum.ops_per_device.items()
+    assert sum(found.optimum.ops_per_device.values()) == OPS
+    assert found.result.environment.simulated == ""
+    json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_fitting_corrects_costs_that_are_off(tmp_path):
     truth = table()
     run = finished(tmp_path, truth, replace(truth, group_ms=truth.group_ms * np.linspace(0.5, 2, 2)), budget=60)
-    fit = bound_of(run, 5.0, silent)["fit"]
-    assert fit["placements"] > 50
-    assert fit["held_back"]["mape"] < 0.3 * fit["profiled"]["mape"]
-    assert fit["held_back"]["spearman"] > 0.95
+    fit = bound_of(run, 5.0, silent).fit
+    assert fit.placements > 50
+    assert fit.held_back.mape < 0.3 * fit.profiled.mape
+    assert fit.held_back.spearman > 0.95
 
 
 def test_without_measurements_the_model_stands_as_it_was_profiled(tmp_path):
     run = finished(tmp_path, table(), table(), budget=1)
-    silenced = replace(run, result=run.result | {"baselines": []}, partition=Partition(np.arange(OPS) // 2))
+    silenced = replace(run, result=replace(run.result, baselines=()), partition=Partition(np.arange(OPS) // 2))
     (tmp_path / "run.db").unlink()
     store = run.open_store()
     store.put("costs", table().to_dict())
     store.close()
-    data = bound_of(silenced, 5.0, silent)
-    assert data["fit"] == {"placements": 0, "profiled": None, "held_back": None}
-    assert data["optimum"]["model_ms"] == pytest.approx(optimum(table(), latency_ms))
+    found = bound_of(silenced, 5.0, silent)
+    assert found.fit == ModelFit(0, None, None)
+    assert found.optimum.model_ms == pytest.approx(optimum(table(), latency_ms))
 
 
 def test_a_solver_without_time_proves_nothing(tmp_path, monkeypatch):
@@ -114,9 +114,9 @@ def test_a_solver_without_time_proves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(portfolio, "solve_milp", hasty)
     monkeypatch.setattr(portfolio, "solve_min_cut", hasty)
-    data = bound_of(finished(tmp_path, table(), table(), budget=4), 5.0, silent)
-    assert data["optimum"]["gap"] is data["optimum"]["lower_bound_ms"] is data["best"]["above_bound"] is None
-    json.dumps(data, allow_nan=False)
+    found = bound_of(finished(tmp_path, table(), table(), budget=4), 5.0, silent)
+    assert found.optimum.gap is found.optimum.lower_bound_ms is found.best.above_bound is None
+    json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_what_was_not_profiled_is_measured_now(tmp_path, monkeypatch):
@@ -125,7 +125,8 @@ def test_what_was_not_profiled_is_measured_now(tmp_path, monkeypatch):
     made = small_session(tmp_path, truth)
     monkeypatch.setattr(module, "open_session", lambda *_: made)
     monkeypatch.setattr(module, "costs_of_run", lambda *_: truth)
-    assert bound_of(run, 5.0, silent)["costs"] == {"source": "random", "measured_now": True}
+    found = bound_of(run, 5.0, silent)
+    assert (found.costs_source, found.costs_measured_now) == ("random", True)
 
 
 def test_costs_of_another_machine_are_refused(tmp_path, monkeypatch):
@@ -140,15 +141,15 @@ def test_costs_of_another_machine_are_refused(tmp_path, monkeypatch):
 def test_an_answer_that_divides_groups_has_no_value(tmp_path):
     run = finished(tmp_path, table(), table(), budget=4)
     torn = replace(run, answer=Placement(np.arange(OPS) % 2, run.devices))
-    best = bound_of(torn, 5.0, silent)["best"]
-    assert best["model_ms"] is best["above_optimum"] is best["above_bound"] is None
+    best = bound_of(torn, 5.0, silent).best
+    assert best.model_ms is best.above_optimum is best.above_bound is None
 
 
 def test_latencies_are_on_one_scale(tmp_path):
     """A machine that slows down over the run changes both a trial and the reference beside it."""
     run = finished(tmp_path, table(), budget=20)
     store = run.open_store()
-    choices, latencies = observed(run, store)
+    choices, latencies = measured_placements(run, store)
     store.close()
     assert len(np.unique(choices, axis=0)) == len(choices) > 10
     assert latencies == pytest.approx(latency_ms(table(), choices))
@@ -159,16 +160,16 @@ def test_an_unfinished_run_is_one_line(missing, tmp_path):
     for name in {"result.json", "placement.json", "run.db", "config.toml", "placed.xml"} - {missing}:
         (tmp_path / name).touch()
     with pytest.raises(PlacementError, match=f"no finished run: there is no {missing}"):
-        open_finished(tmp_path)
+        open_completed_run(tmp_path)
 
 
 def test_a_damaged_run_is_one_line(tmp_path):
     for name in ("result.json", "placement.json", "run.db", "config.toml", "placed.xml"):
         (tmp_path / name).touch()
     with pytest.raises(StoreError, match="cannot read the run"):
-        open_finished(tmp_path)
+        open_completed_run(tmp_path)
 
 
 def test_there_is_no_folder(tmp_path):
     with pytest.raises(PlacementError, match="there is no run folder"):
-        open_finished(tmp_path / "nothing")
+        open_completed_run(tmp_path / "nothing")

@@ -17,7 +17,7 @@ from ovplace.experiments.ablation import SEARCH, ablate, table
 from ovplace.experiments.cell_state import read_state
 from ovplace.experiments.execute import error_text
 from ovplace.experiments.grid import read_grid
-from ovplace.search.completed_run import open_finished
+from ovplace.search.completed_run import open_completed_run
 from ovplace.search.run import run as search
 
 
@@ -58,7 +58,7 @@ def test_a_run_is_what_optimize_makes(finished, tmp_path):
     alone = search(run.config, tmp_path / "alone")
     result = read_state(run, SEARCH).outcome.result
     for part in ("verdict", "best", "baselines"):
-        assert alone[part] == result[part]
+        assert getattr(alone, part) == getattr(result, part)
 
 
 def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
@@ -66,10 +66,10 @@ def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
     result = search(run.config, run.folder)
     found = score.score(run.folder)
     assert found.noise_free
-    assert found.latency_ms == pytest.approx(result["best"]["latency_ms"]["median"], rel=1e-9)
+    assert found.latency_ms == pytest.approx(result.best.latency_ms.value, rel=1e-9)
     assert found.to_single == pytest.approx(score.measured(result).to_single, rel=1e-9)
     assert score.stored(run.folder) == found
-    with closing(open_finished(run.folder).open_store()) as store:
+    with closing(open_completed_run(run.folder).open_store()) as store:
         quiet = [t.measurement.median_ms for t in store.trials() if not t.placement.is_uniform]
     single_ms = found.latency_ms / found.to_single
     assert found.found_to_single == pytest.approx(min(quiet) / single_ms, rel=1e-9)

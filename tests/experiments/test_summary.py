@@ -1,5 +1,6 @@
 """The numbers of the table."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,14 @@ import pytest
 from scipy import stats
 
 from ovplace.config.schema import RunConfig
+from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Status, Verdict
 from ovplace.experiments.cell_state import CellState
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.markdown import HEADER, failures, markdown, tables
 from ovplace.experiments.score import RunScore, measured
 from ovplace.experiments.summary import ScoredRun, mean, ratio, rows
+from ovplace.testing.results import baseline, device, run_result
 
 SINGLE_MS = 10.0
 
@@ -20,11 +24,13 @@ def state(variant, seed, latency_ms=None, error="", simulated=True, info=None):
     cell = Cell(variant, "net", "box", seed, Path("x"), RunConfig(), simulated)
     if latency_ms is None:
         return CellState(cell, error=error)
-    result = {
-        "verdict": {"status": "faster" if latency_ms < SINGLE_MS else "same"},
-        "search": {"measured": 10 + seed, **({"placer_info": info} if info else {})},
-        "devices": [{"name": "GPU", "emulated": True}, {"name": "CPU", "emulated": False}],
-    }
+    made = run_result()
+    result = replace(
+        made,
+        verdict=replace(made.verdict, status=Status.FASTER if latency_ms < SINGLE_MS else Status.SAME),
+        search=replace(made.search, measured=10 + seed, placer_info=info or {}),
+        devices=(device("GPU", emulated=True), device("CPU")),
+    )
     score = RunScore(latency_ms, latency_ms / SINGLE_MS, latency_ms / 5, noise_free=simulated)
     return CellState(cell, ScoredRun(score, result))
 
@@ -110,13 +116,13 @@ def test_the_page_shows_failures_and_what_is_open():
 
 
 def test_measured_ratios_go_through_the_best_baseline():
-    result = {
-        "best": {"latency_ms": {"median": 3.0}},
-        "verdict": {"status": "faster", "ratio": 0.5, "against": "HETERO:GPU,CPU (automatic)"},
-        "baselines": [{"name": "CPU", "ratio": 1.0}, {"name": "HETERO:GPU,CPU (automatic)", "ratio": 0.8}],
-    }
-    assert measured(result) == RunScore(3.0, 0.4, 0.4, noise_free=False)
-    kept = result | {"verdict": result["verdict"] | {"status": "same", "ratio": 1.5}}
-    assert measured(kept) == RunScore(3.0, 0.8, pytest.approx(1.2), noise_free=False)
-    alone = result | {"verdict": {"status": "baseline", "ratio": None, "against": "CPU"}}
-    assert measured(alone) == RunScore(3.0, 1.0, None, noise_free=False)
+    automatic = "HETERO:GPU,CPU (automatic)"
+    result = run_result(
+        baselines=(baseline("CPU"), baseline(automatic, ratio=0.8)),
+        verdict=Verdict(Status.FASTER, automatic, Interval(0.5, 0.4, 0.6)),
+    )
+    assert measured(result) == RunScore(5.0, 0.4, 0.4, noise_free=False)
+    kept = replace(result, verdict=Verdict(Status.SAME, automatic, Interval(1.5, 0.9, 2.0)))
+    assert measured(kept) == RunScore(5.0, 0.8, pytest.approx(1.2), noise_free=False)
+    alone = replace(result, verdict=Verdict(Status.BASELINE, "CPU"))
+    assert measured(alone) == RunScore(5.0, 1.0, None, noise_free=False)

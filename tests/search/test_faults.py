@@ -37,7 +37,7 @@ def run(tmp_path):
             store.close()
         assert not pool_module._workers
         assert len(played.trials) == budget
-        assert played.duel.verdict.status in ("faster", "same", "baseline")
+        assert played.comparison.verdict.status in ("faster", "same", "baseline")
         return played
 
     return act
@@ -50,7 +50,7 @@ def run(tmp_path):
 def test_if_nothing_but_the_baselines_works_a_baseline_is_the_answer(run, fault, kind, budget):
     played = run(fault=fault, budget=budget)
     assert {t.measurement.error for t in played.trials if not t.placement.is_uniform} == {kind}
-    assert (played.duel.verdict.status, played.duel.verdict.origin) == ("baseline", "CPU_0")
+    assert (played.comparison.verdict.status, played.comparison.origin) == ("baseline", "CPU_0")
 
 
 def test_a_backend_that_hangs_on_some_placements(run):
@@ -64,7 +64,7 @@ def test_outputs_that_are_not_numbers_do_not_win(run):
     played = run(fault="nan_outputs", on="split", budget=3)
     split = [t.measurement for t in played.trials if not t.placement.is_uniform]
     assert {m.error for m in split} == {ErrorKind.OUTPUT_MISMATCH}
-    assert played.duel.verdict.status == "baseline"
+    assert played.comparison.verdict.status == "baseline"
 
 
 def test_a_child_that_is_killed_at_random(run):

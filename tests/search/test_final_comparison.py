@@ -62,7 +62,7 @@ def splits(count):
     return [Trial(i, p, Measurement((8.0,), (1,)), 0.8 + i / 100, "test") for i, p in enumerate(placements)]
 
 
-def fight(world, trials=None, config=DUEL, nulls=()):
+def compared(world, trials=None, config=DUEL, nulls=()):
     of = session(Path(), DirectPool(world.measure, world.fresh), duel=config)
     of.nulls = dict(nulls)
     store = RunStore(Path(":memory:"))
@@ -74,7 +74,7 @@ def fight(world, trials=None, config=DUEL, nulls=()):
 
 
 def statuses(split, count, **noise):
-    return Counter(fight(World(split, seed, **noise)).verdict.status for seed in range(count))
+    return Counter(compared(World(split, seed, **noise)).verdict.status for seed in range(count))
 
 
 def test_what_is_not_faster_is_hardly_ever_called_so():
@@ -92,7 +92,7 @@ def test_nor_when_two_baselines_are_so_close_that_the_worse_may_look_better(monk
     worlds = {"between": 0.04, "within": 0.02}
     found = statuses(1.0, 150, **worlds)
     assert found["faster"] <= 0.05 * 150
-    monkeypatch.setattr(final_comparison, "CLOSE", 1.0)  # only the one that looked best
+    monkeypatch.setattr(final_comparison, "CLOSE_RATIO", 1.0)  # only the one that looked best
     assert statuses(1.0, 150, **worlds)["faster"] > found["faster"]
 
 
@@ -107,17 +107,17 @@ def test_what_is_slower_is_never_the_answer():
 
 
 def test_the_answer_belongs_to_the_verdict():
-    faster, slower = fight(World(0.8, 0)).verdict, fight(World(1.25, 0)).verdict
+    faster, slower = compared(World(0.8, 0)), compared(World(1.25, 0))
     assert not faster.placement.is_uniform
-    assert faster.against in BEST
+    assert faster.verdict.against in BEST
     assert slower.placement.used == ("CPU_0",)
-    assert slower.origin == slower.against == "CPU_0"
-    assert slower.ratio.low > 1
+    assert slower.origin == slower.verdict.against == "CPU_0"
+    assert slower.verdict.ratio.low > 1
 
 
-def test_what_is_surely_lost_is_not_fought_to_the_end():
+def test_a_comparison_that_is_surely_lost_ends_early():
     config = replace(DUEL, rounds=6)
-    lost, close = (fight(World(split, 0), config=config) for split in (9.0, 1.25))
+    lost, close = (compared(World(split, 0), config=config) for split in (9.0, 1.25))
     assert (len(lost.best), len(close.best)) == (3, 6)
     assert lost.verdict.status == "baseline"
     assert lost.verdict.ratio.low < 9.0 < lost.verdict.ratio.high
@@ -125,7 +125,7 @@ def test_what_is_surely_lost_is_not_fought_to_the_end():
 
 def test_each_round_has_a_process_of_its_own():
     world = World(0.9, 0)
-    found = fight(world)
+    found = compared(world)
     assert world.processes == 1 + DUEL.rounds
     assert set(map(id, found.best)).isdisjoint(map(id, found.against))
     assert len(found.best) == len(found.against) == DUEL.rounds
@@ -135,7 +135,7 @@ def test_each_round_has_a_process_of_its_own():
 def test_a_lost_round_is_tried_again():
     world, trials = World(0.8, 0), splits(1)
     world.failures[trials[0].placement.hash] = 2  # of the three attempts
-    found = fight(world, trials)
+    found = compared(world, trials)
     assert found.verdict.status == "faster"
     assert len(found.best) == DUEL.rounds
 
@@ -143,7 +143,7 @@ def test_a_lost_round_is_tried_again():
 def test_finalists_that_do_not_work_again_leave_the_baseline():
     world, trials = World(0.8, 0), splits(2)
     world.failures = {t.placement.hash: 1000 for t in trials}
-    verdict = fight(world, trials).verdict
+    verdict = compared(world, trials).verdict
     assert (verdict.status, verdict.ratio) == ("baseline", None)
     assert "no other placement worked" in verdict.notes
 
@@ -151,21 +151,21 @@ def test_finalists_that_do_not_work_again_leave_the_baseline():
 def test_trials_of_nothing_but_baselines_are_not_called_failures():
     alone = Placement.uniform(OPS, NAMES[1], NAMES)
     for trials in ([], [Trial(0, alone, Measurement((11.0,), (1,)), 1.1, "test")]):
-        verdict = fight(World(0.8, 0), trials).verdict
+        verdict = compared(World(0.8, 0), trials).verdict
         assert (verdict.status, verdict.ratio) == ("baseline", None)
         assert "no other placement was tried" in verdict.notes
 
 
-def test_a_finalist_that_is_lost_in_the_duel_leaves_the_baseline():
+def test_a_finalist_that_is_lost_in_the_final_comparison_leaves_the_baseline():
     world, trials = World(0.8, 0), splits(1)
     asked = []
 
     def measure(candidates, spec):
         asked.append(candidates)
-        duel = world.processes > 1 and any(c.name.startswith("trial") for c in candidates)
-        return (
-            [Measurement.failed(ErrorKind.CRASH, "lost")] * len(candidates) if duel else world.measure(candidates, spec)
-        )
+        final = world.processes > 1 and any(c.name.startswith("trial") for c in candidates)
+        if final:
+            return [Measurement.failed(ErrorKind.CRASH, "lost")] * len(candidates)
+        return world.measure(candidates, spec)
 
     of = session(Path(), DirectPool(measure, world.fresh), duel=DUEL)
     store = RunStore(Path(":memory:"))
@@ -177,33 +177,33 @@ def test_a_finalist_that_is_lost_in_the_duel_leaves_the_baseline():
 
 
 def test_no_trials_leave_the_baseline():
-    verdict = fight(World(0.8, 0), []).verdict
-    assert (verdict.status, verdict.origin) == ("baseline", "CPU_0")
+    found = compared(World(0.8, 0), [])
+    assert (found.verdict.status, found.origin) == ("baseline", "CPU_0")
 
 
 def test_a_baseline_found_by_the_search_is_no_finalist():
     uniform = Placement.uniform(OPS, "CPU_1", NAMES)
-    verdict = fight(World(0.8, 0), [replace(splits(1)[0], placement=uniform, ratio=0.5)]).verdict
+    verdict = compared(World(0.8, 0), [replace(splits(1)[0], placement=uniform, ratio=0.5)]).verdict
     assert (verdict.status, verdict.ratio) == ("baseline", None)
 
 
 def test_failed_trials_are_no_finalists():
     failed = [replace(t, measurement=Measurement.failed(ErrorKind.COMPILE, "x"), ratio=float("inf")) for t in splits(3)]
-    assert fight(World(0.8, 0), failed).verdict.ratio is None
+    assert compared(World(0.8, 0), failed).verdict.ratio is None
 
 
 def test_the_null_control_shows_what_cutting_alone_does():
     nulls = {"CPU_0": Device("CPU_0_NULL", "CPU")}
-    verdict = fight(World(0.8, 0), nulls=nulls).verdict
+    verdict = compared(World(0.8, 0), nulls=nulls).verdict
     # In this world every cut costs 0.8 times the whole, whatever the devices.
     assert verdict.null_control.high < 1
     assert "cutting the model at the same places" in verdict.notes[0]
-    none = fight(World(0.8, 0), nulls=nulls, config=replace(DUEL, null_control=False)).verdict
+    none = compared(World(0.8, 0), nulls=nulls, config=replace(DUEL, null_control=False)).verdict
     assert none.null_control is None
 
 
 @pytest.mark.parametrize("rounds", [2, 3])
 def test_few_rounds_do_not_make_it_rash(rounds):
     config = replace(DUEL, rounds=rounds)
-    found = Counter(fight(World(1.0, seed), config=config).verdict.status for seed in range(40))
+    found = Counter(compared(World(1.0, seed), config=config).verdict.status for seed in range(40))
     assert found["faster"] <= 0.05 * 40

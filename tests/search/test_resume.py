@@ -75,8 +75,8 @@ def in_pieces(folder, **search):
 def same(a, b):
     assert a.hashes == b.hashes
     assert [t.ratio for t in a.trials] == [t.ratio for t in b.trials]
-    assert a.duel.verdict.status == b.duel.verdict.status
-    assert a.duel.verdict.placement.hash == b.duel.verdict.placement.hash
+    assert a.comparison.verdict.status == b.comparison.verdict.status
+    assert a.comparison.placement.hash == b.comparison.placement.hash
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -110,7 +110,7 @@ def test_a_run_killed_at_any_moment_continues_as_if_it_had_not_been(tmp_path, pl
     while not (said := killed_after(folder, placer, rng)).startswith("verdict"):
         kills += 1
     assert kills or len(whole.trials) < 8
-    assert said.split()[1] == whole.duel.verdict.status
+    assert said.split()[1] == whole.comparison.verdict.status
     store = RunStore(folder / "run.db")
     trials = store.trials()
     store.close()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ovplace.core.measurement import ErrorKind, Measurement, OutputError, Trial
 from ovplace.core.placement import Placement
 from ovplace.errors import StoreError
-from ovplace.store.run_db import RunStore, Stored, cache_key
+from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
 
 NAMES = ("CPU_0", "CPU_1", "CPU_2")
 GOOD = Measurement(
@@ -58,7 +58,7 @@ def fill(store, count=5):
 def test_everything_comes_back_in_another_session(path):
     store = RunStore(path)
     trials = fill(store)
-    store.keep("baseline", "CPU", Stored(GOOD, 1.25))
+    store.put_measurement("baseline", "CPU", StoredMeasurement(GOOD, 1.25))
     store.put("stage", {"done": [1, 2]})
     pending = [trial(7).placement, trial(2).placement]
     store.save_checkpoint({"rng": {"state": 2**100}, "text": "ä\n"}, pending)
@@ -66,8 +66,8 @@ def test_everything_comes_back_in_another_session(path):
 
     again = RunStore(path)
     assert same(again.trials(), trials)
-    assert again.find("baseline") == Stored(GOOD, 1.25)
-    assert again.find("key 1") == Stored(BAD, float("inf"))
+    assert again.find("baseline") == StoredMeasurement(GOOD, 1.25)
+    assert again.find("key 1") == StoredMeasurement(BAD, float("inf"))
     assert again.find("absent") is None
     assert again.get("stage") == {"done": [1, 2]}
     found = again.checkpoint()

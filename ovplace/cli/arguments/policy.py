@@ -36,11 +36,11 @@ def _read(policy: str, placer: str | None) -> dict[str, Any]:
 def _begun(policy: str, folder: Path) -> dict[str, Any]:
     """Return what the run in `folder` says, if it began with a file that is gone; else nothing."""
     from ovplace.config import toml
-    from ovplace.session.session import CONFIG
+    from ovplace.store.run_folder import RunFolder
 
-    if Path(policy).exists() or not (folder / CONFIG).exists():
+    if Path(policy).exists() or not RunFolder(folder).has_begun:
         return {}
-    tables = toml.read(folder / CONFIG)
+    tables = toml.read(RunFolder(folder).config)
     if tables.get("placer", {}).get("policy") != policy:
         return {}
     return {key: value for key, value in tables.get("search", {}).items() if key in ("placer", "features")}

@@ -4,143 +4,143 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import click
 
-from ovplace.api import Run
 from ovplace.cli.output.tables import show, size
+from ovplace.core.result import BaselineSummary, RunResult
+from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Status
+from ovplace.store.run_folder import RunFolder
 
-FILES = ("placed.xml", "placed.bin", "placement.json", "result.json", "report.html")
 _HEADER = ("placement", "median ms", "95 % interval", "ratio", "output error", "remark")
 
-Data = dict[str, Any]
 
-
-def show_result(done: Run) -> None:
-    """Print a finished run."""
-    data = done.data
-    best = [_best_row(data)] if done.verdict["status"] == "faster" else []
-    show(_HEADER, [*(_row(data, b) for b in data["baselines"]), *best], right=(1, 2, 3, 4))
+def show_result(result: RunResult) -> None:
+    """Print the result of a finished run."""
+    best = [_best_row(result)] if result.is_faster else []
+    show(_HEADER, [*(_row(result, baseline) for baseline in result.baselines), *best], right=(1, 2, 3, 4))
     click.echo()
-    for line in (*verdict_lines(data), *_next_lines(done)):
+    for line in (*verdict_lines(result), *_next_lines(result)):
         click.echo(line)
 
 
-def verdict_lines(data: Data) -> Iterator[str]:
+def verdict_lines(result: RunResult) -> Iterator[str]:
     """Yield the verdict in plain sentences."""
-    verdict = data["verdict"]
-    yield _answer(data)
-    if machine := _machine(data):
+    verdict = result.verdict
+    yield _answer(result)
+    if machine := result.environment.simulated:
         yield f"All figures are simulated, on the machine {machine}; no inference was run."
-    for name, default in verdict["defaults"].items():
-        if default and verdict["status"] == "faster":
-            yield _against_default(data, name, default)
-    if null := verdict["null_control"]:
-        base = label(data, verdict["against"])
-        found = _ratio(null["ratio"], null["ci95"])
-        yield f"Null control, the same cut between {base} and an identical {base}: {found}."
-    for note in verdict["notes"]:
+    if result.is_faster:
+        for name, ratio in verdict.defaults.items():
+            yield _against_default(result, name, ratio)
+    if verdict.null_control:
+        base = label(result, verdict.against)
+        yield f"Null control, the same cut between {base} and an identical {base}: {_ratio(verdict.null_control)}."
+    for note in verdict.notes:
         yield f"Note: {note}."
 
 
-def label(data: Mapping[str, Any], name: str) -> str:
-    """Return a device's or a baseline's name in which emulated and simulated devices are called that."""
-    simulated = _machine(data)
-    for device in data["devices"]:
-        if word := "emulated" if device["emulated"] else "simulated" if simulated else "":
-            name = re.sub(rf"(?<![\w.]){re.escape(device['name'])}(?![\w.])", f"{device['name']} ({word})", name)
+def label(result: RunResult, name: str) -> str:
+    """Return a name in which devices that are emulated or simulated are marked.
+
+    Args:
+        result: says which devices are.
+        name: of a device, or of a baseline that names some.
+    """
+    emulated = {device.name: device.emulated for device in result.devices}
+    return marked(name, emulated, bool(result.environment.simulated))
+
+
+def marked(name: str, emulated: Mapping[str, bool], simulated: bool) -> str:
+    """Return a name in which devices that are emulated or simulated are marked.
+
+    Args:
+        name: of a device, or of a baseline that names some.
+        emulated: for each device whether it is emulated.
+        simulated: whether all of them are simulated.
+    """
+    for device, is_emulated in emulated.items():
+        if word := "emulated" if is_emulated else "simulated" if simulated else "":
+            name = re.sub(rf"(?<![\w.]){re.escape(device)}(?![\w.])", f"{device} ({word})", name)
     return name
 
 
-def _machine(data: Mapping[str, Any]) -> str:
-    """Return the name of the simulated machine, "" where the figures are measured."""
-    return str(data.get("environment", {}).get("simulated", ""))
-
-
-def _row(data: Data, baseline: Data) -> tuple[str, ...]:
-    found, mark = baseline["latency_ms"], "" if baseline["competes"] else "does not compete"
-    name = label(data, baseline["name"])
-    if not found:
-        return name, "-", "-", "-", "-", " ".join(str(baseline["error"]).split())[:100]
-    chosen = f"runs on {_runs_on(data, baseline)}" if baseline["name"].startswith("AUTO") else ""
-    cells = (*_latency(found), number(baseline["ratio"]), error(baseline["max_rel_error"]))
+def _row(result: RunResult, baseline: BaselineSummary) -> tuple[str, ...]:
+    mark = "" if baseline.competes else "does not compete"
+    name = label(result, baseline.name)
+    if not baseline.latency_ms:
+        return name, "-", "-", "-", "-", " ".join(str(baseline.error).split())[:100]
+    chosen = f"runs on {_runs_on(result, baseline)}" if baseline.name.startswith("AUTO") else ""
+    cells = (*_latency(baseline.latency_ms), number(baseline.ratio), error(baseline.max_rel_error))
     return (name, *cells, ", ".join(filter(None, (mark, chosen))))
 
 
-def _runs_on(data: Data, baseline: Data) -> str:
+def _runs_on(result: RunResult, baseline: BaselineSummary) -> str:
     """Return what AUTO chose; the GPU plugin calls itself `GPU.0` even where there is but one `GPU`."""
-    known = [device["name"] for device in data["devices"]]
-    names = baseline["runs_on"].split(",")
-    return ", ".join(label(data, name if name in known else name.removesuffix(".0")) for name in names)
+    names = baseline.runs_on.split(",")
+    return ", ".join(label(result, n if n in result.device_names else n.removesuffix(".0")) for n in names)
 
 
-def _best_row(data: Data) -> tuple[str, ...]:
-    worst = max((output["max_rel"] for output in data["accuracy"]["outputs"]), default=None)
-    cells = (*_latency(data["best"]["latency_ms"]), number(data["verdict"]["ratio"]), error(worst))
-    return (
-        f"found by {data['best']['origin']}",
-        *cells,
-        f"against {label(data, data['verdict']['against'])}, in turns",
-    )
+def _best_row(result: RunResult) -> tuple[str, ...]:
+    best, verdict = result.best, result.verdict
+    ratio = number(verdict.ratio.value if verdict.ratio else None)
+    cells = (*_latency(best.latency_ms), ratio, error(result.accuracy.max_rel_error))
+    return (f"found by {best.origin}", *cells, f"against {label(result, verdict.against)}, in turns")
 
 
-def _answer(data: Data) -> str:
-    verdict, best, against = data["verdict"], data["best"], label(data, data["verdict"]["against"])
-    if verdict["status"] == "faster":
-        gain = f"{1 - verdict['ratio']:.0%}".replace("%", " %")
-        return (
-            f"{_description(data)} takes {gain} less time than {against}: {_ratio(verdict['ratio'], verdict['ci95'])}."
-        )
-    answer = label(data, best["origin"])
-    if verdict["ratio"] is None:
+def _answer(result: RunResult) -> str:
+    verdict, against = result.verdict, label(result, result.verdict.against)
+    if verdict.status == Status.FASTER and verdict.ratio:
+        gain = f"{1 - verdict.ratio.value:.0%}".replace("%", " %")
+        return f"{_description(result)} takes {gain} less time than {against}: {_ratio(verdict.ratio)}."
+    answer = label(result, result.best.origin)
+    if verdict.ratio is None:
         return f"{answer} is the answer."
-    found = _ratio(verdict["ratio"], verdict["ci95"])
-    if verdict["status"] == "same":
-        return f"{answer} is the answer: the best other placement cannot be told from it, {found}."
-    return f"{answer} is the answer: the best other placement is slower, {found}."
+    if verdict.status == Status.SAME:
+        return f"{answer} is the answer: the best other placement cannot be told from it, {_ratio(verdict.ratio)}."
+    return f"{answer} is the answer: the best other placement is slower, {_ratio(verdict.ratio)}."
 
 
-def _description(data: Data) -> str:
-    best = data["best"]
-    counts = {name: n for name, n in best["ops_per_device"].items() if n}
-    used = ", ".join(f"{n} operations on {label(data, name)}" for name, n in counts.items())
+def _description(result: RunResult) -> str:
+    best = result.best
+    counts = {name: n for name, n in best.ops_per_device.items() if n}
+    used = ", ".join(f"{n} operations on {label(result, name)}" for name, n in counts.items())
     if len(counts) == 1:
         return f"The placement ({used})"
-    cut = f"{len(best['submodels'])} submodels, {size(best['cut_bytes'])} across"
+    cut = f"{len(best.submodels)} submodels, {size(best.cut_bytes)} across"
     return f"The HETERO placement ({used}; {cut})"
 
 
-def _against_default(data: Data, name: str, found: Data) -> str:
-    base = name.removesuffix(" (default precision)")
-    baseline = next(b for b in data["baselines"] if b["name"] == name)
-    precision = next((d["default_precision"] for d in data["devices"] if d["base"] == base), "")
+def _against_default(result: RunResult, name: str, ratio: Interval) -> str:
+    base, error_found = name.removesuffix(" (default precision)"), result.baseline(name).max_rel_error
+    precision = next((device.default_precision for device in result.devices if device.base == base), "")
     said = f" ({precision})" if precision else ""
-    off = f", whose outputs are off by {error(baseline['max_rel_error'])}" if baseline["max_rel_error"] else ""
-    return f"Against {base} at its default precision{said}: {_ratio(found['ratio'], found['ci95'])}{off}."
+    off = f", whose outputs are off by {error(error_found)}" if error_found else ""
+    return f"Against {base} at its default precision{said}: {_ratio(ratio)}{off}."
 
 
-def _next_lines(done: Run) -> Iterator[str]:
-    left = [name for name in FILES if (done.folder / name).exists()]
+def _next_lines(result: RunResult) -> Iterator[str]:
+    files = [path.name for path in RunFolder(result.folder).answer_files()]
     yield ""
-    yield f"Left in {done.folder}: {', '.join(left)}"
-    yield f"Load it:    python -c \"import ovplace; compiled = ovplace.load('{done.folder}')\""
-    yield f"Other forms: ovplace export {done.folder} --to python|cpp|blob|netron|dot"
+    yield f"Left in {result.folder}: {', '.join(files)}"
+    yield f"Load it:    python -c \"import ovplace; compiled = ovplace.load('{result.folder}')\""
+    yield f"Other forms: ovplace export {result.folder} --to python|cpp|blob|netron|dot"
 
 
-def _latency(found: Data) -> tuple[str, str]:
-    return number(found["median"]), interval(found["ci95"])
+def _latency(found: Interval | None) -> tuple[str, str]:
+    return (number(found.value), interval(found)) if found else ("-", "-")
 
 
-def _ratio(value: float, ci95: list[float]) -> str:
-    return f"ratio {value:.3f} {interval(ci95)}"
+def _ratio(ratio: Interval) -> str:
+    return f"ratio {ratio.value:.3f} {interval(ratio)}"
 
 
-def interval(ci95: list[float]) -> str:
-    """Return an interval as text; a hopeless candidate has but one sample."""
-    if ci95[0] == ci95[1]:
+def interval(found: Interval) -> str:
+    """Return an interval as text; a candidate that was given up early has but one sample."""
+    if found.low == found.high:
         return "one sample"
-    return f"[{number(ci95[0])}, {number(ci95[1])}]"
+    return f"[{number(found.low)}, {number(found.high)}]"
 
 
 def number(value: float | None) -> str:

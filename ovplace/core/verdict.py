@@ -1,0 +1,94 @@
+"""The verdict of a run: whether its best placement is faster than the best simple choice, with an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from ovplace.core.statistics import Interval
+
+
+class Status(StrEnum):
+    """The three answers that a confidence interval of the latency ratio allows.
+
+    Attributes:
+        FASTER: the interval lies below 1: the placement found is the answer.
+        SAME: the interval contains 1: the best baseline is the answer.
+        BASELINE: the interval lies above 1, or no other placement worked: the best baseline is the answer.
+    """
+
+    FASTER = "faster"
+    SAME = "same"
+    BASELINE = "baseline"
+
+    @classmethod
+    def of(cls, ratio: Interval) -> Status:
+        """Return the status of a latency ratio, placement over baseline.
+
+        >>> Status.of(Interval(0.9, 0.85, 0.95))
+        <Status.FASTER: 'faster'>
+        """
+        if ratio.high < 1:
+            return cls.FASTER
+        return cls.BASELINE if ratio.low > 1 else cls.SAME
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement of a run's final comparison.
+
+    Attributes:
+        status: whether the best placement is the answer, or the best baseline.
+        against: name of the baseline that the best placement was compared with.
+        ratio: latency of the best placement over that baseline's; None where nothing was compared.
+        null_control: latency of the best placement's cut between two identical aliases of one device, over that
+            device's: the effect of cutting alone. None where it was not measured.
+        defaults: latency of the best placement over each device's at its plugin's default precision, by baseline name.
+        notes: further remarks, each a sentence without its full stop.
+    """
+
+    status: Status
+    against: str
+    ratio: Interval | None = None
+    null_control: Interval | None = None
+    defaults: Mapping[str, Interval] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the part `verdict` of `result.json`."""
+        return {
+            "status": self.status.value,
+            "against": self.against,
+            "ratio": self.ratio.value if self.ratio else None,
+            "ci95": [self.ratio.low, self.ratio.high] if self.ratio else None,
+            "null_control": _ratio_to_json(self.null_control),
+            "defaults": {name: _ratio_to_json(ratio) for name, ratio in self.defaults.items()},
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Verdict:
+        """Build a verdict from what `to_json` returned.
+
+        Raises:
+            ValueError: the status is unknown.
+            KeyError: a field is missing; likewise TypeError for one of another form.
+        """
+        return cls(
+            status=Status(data["status"]),
+            against=data["against"],
+            ratio=_ratio_from_json(data),
+            null_control=_ratio_from_json(data["null_control"]),
+            defaults={name: ratio for name, found in data["defaults"].items() if (ratio := _ratio_from_json(found))},
+            notes=tuple(data["notes"]),
+        )
+
+
+def _ratio_to_json(ratio: Interval | None) -> dict[str, Any] | None:
+    return {"ratio": ratio.value, "ci95": [ratio.low, ratio.high]} if ratio else None
+
+
+def _ratio_from_json(data: Mapping[str, Any] | None) -> Interval | None:
+    return Interval(data["ratio"], *data["ci95"]) if data and data["ratio"] is not None else None

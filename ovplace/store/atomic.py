@@ -1,0 +1,69 @@
+"""Replacing a file so that a crash leaves either the old content or the new one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ovplace.errors import StoreError
+
+
+def atomic_write(path: Path, content: str | bytes) -> None:
+    """Replace the content of `path`, text as UTF-8.
+
+    Raises:
+        OSError: it cannot be written; the old file stays.
+    """
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a name beside `path` for the new content, which takes its place when the block ends without an error.
+
+    Raises:
+        OSError: it cannot be written; the old file stays.
+    """
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        replace_file(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def replace_file(new: Path, path: Path) -> None:
+    """Put the complete file `new` in the place of `path`, once its content has reached the disk.
+
+    Args:
+        new: a file on the same file system, which is gone afterwards.
+        path: the name to replace.
+
+    Raises:
+        OSError: that cannot be done.
+    """
+    with new.open("rb") as file:
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write `data` as JSON so that a crash leaves either the old file or the new one.
+
+    Args:
+        path: the file.
+        data: what JSON can hold.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    try:
+        atomic_write(path, json.dumps(data, indent=2) + "\n")
+    except OSError as error:
+        raise StoreError(f"cannot write '{path}': {error.strerror}; check the folder and the disk") from error

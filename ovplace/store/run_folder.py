@@ -1,0 +1,161 @@
+"""The files of a run folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ovplace.config import toml
+from ovplace.config.schema import RunConfig
+from ovplace.core.result import RunResult
+from ovplace.errors import PlacementError, StoreError
+from ovplace.store.atomic import atomic_write, write_json
+from ovplace.store.run_db import RunStore
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run folder: the names of its files, and reading and writing them.
+
+    Attributes:
+        path: the folder; it need not exist.
+    """
+
+    path: Path
+
+    def __str__(self) -> str:
+        """Return the path, for messages."""
+        return str(self.path)
+
+    @property
+    def config(self) -> Path:
+        """The configuration, in TOML; it is there once the run has begun."""
+        return self.path / "config.toml"
+
+    @property
+    def database(self) -> Path:
+        """The run's measurements, trials and checkpoint, in SQLite."""
+        return self.path / "run.db"
+
+    @property
+    def given_model(self) -> Path:
+        """The model as it was given, where that was an object in memory and no file."""
+        return self.path / "given.xml"
+
+    @property
+    def prepared_model(self) -> Path:
+        """The prepared model, without a placement until the run is finished; its weights lie in the `.bin` beside."""
+        return self.path / "placed.xml"
+
+    @property
+    def placed_model(self) -> Path:
+        """The prepared model of a finished run, which carries the placement and its provenance: the same file."""
+        return self.prepared_model
+
+    @property
+    def placement(self) -> Path:
+        """The placement: one flat JSON object, operation name to device name."""
+        return self.path / "placement.json"
+
+    @property
+    def result(self) -> Path:
+        """The result as JSON, written last."""
+        return self.path / "result.json"
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a run has begun here."""
+        return self.config.exists()
+
+    def answer_files(self) -> list[Path]:
+        """Return the files of the answer that are there."""
+        weights = self.placed_model.with_suffix(".bin")
+        return [path for path in (self.placed_model, weights, self.placement, self.result) if path.exists()]
+
+    def check_finished(self) -> None:
+        """Check that all files of a finished run are there.
+
+        Raises:
+            PlacementError: there is no folder, or a file is missing.
+        """
+        if not self.path.is_dir():
+            raise PlacementError(f"there is no run folder '{self}'; 'ovplace optimize MODEL -o {self}' makes one")
+        wanted = (self.result, self.placement, self.database, self.config, self.prepared_model)
+        missing = [path.name for path in wanted if not path.exists()]
+        if missing:
+            raise PlacementError(
+                f"'{self}' holds no finished run: there is no {missing[0]}; give the 'ovplace optimize' command again"
+            )
+
+    def create(self) -> None:
+        """Make the folder.
+
+        Raises:
+            StoreError: it cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def read_config(self) -> RunConfig:
+        """Return the configuration of the run that has begun here.
+
+        Raises:
+            ConfigError: the file is damaged, or holds what this version does not know.
+        """
+        return toml.build(toml.read(self.config))
+
+    def write_config(self, config: RunConfig) -> None:
+        """Note what the folder is for.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        try:
+            atomic_write(self.config, toml.dumps(config))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def open_store(self) -> RunStore:
+        """Open the run's store, which the caller closes.
+
+        Raises:
+            StoreError: it cannot be read, or is of another version.
+        """
+        return RunStore(self.database)
+
+    def read_result(self) -> RunResult:
+        """Return the result.
+
+        Raises:
+            StoreError: it cannot be read, is damaged, or is of a version that this one does not read.
+        """
+        try:
+            return RunResult.from_json(json.loads(self.result.read_text(encoding="utf-8")), self.path)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"cannot read the run in '{self}': {error}; give its 'ovplace optimize' again") from error
+
+    def read_placement(self) -> dict[str, str]:
+        """Return the placement of the answer: device name of each operation, by the operation's name.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        try:
+            found = json.loads(self.placement.read_text(encoding="utf-8"))
+            return {str(name): str(device) for name, device in found.items()}
+        except (OSError, ValueError, AttributeError) as error:
+            raise StoreError(f"cannot read the run in '{self}': {error}; give its 'ovplace optimize' again") from error
+
+    def write_result(self, result: RunResult) -> None:
+        """Write the result.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        write_json(self.result, result.to_json())
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        return StoreError(f"cannot write the run folder '{self}': {error.strerror}; choose another with -o")

@@ -1,0 +1,129 @@
+"""A result and its JSON: there and back, and the files of earlier versions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovplace.core.measurement import OutputError
+from ovplace.core.result import (
+    Accuracy,
+    BaselineSummary,
+    BestPlacement,
+    CertificateSummary,
+    DeviceSummary,
+    Environment,
+    ModelSummary,
+    OutsideFraction,
+    RunResult,
+    SearchSummary,
+    TimeSpent,
+)
+from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Status, Verdict
+from ovplace.testing.results import run_result
+
+STORED = Path(__file__).parent / "data" / "result_schema_1.json"
+"""Written by revision 43b0ab1, before `RunResult` was."""
+
+TEXT = st.text(max_size=5)
+TEXTS = st.dictionaries(TEXT, TEXT, max_size=2)
+NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+MAYBE = st.none() | NUMBER
+INTERVAL = st.builds(Interval, NUMBER, NUMBER, NUMBER)
+SUBMODELS = st.lists(TEXT, max_size=3).map(tuple)
+VERDICT = st.builds(
+    Verdict, st.sampled_from(Status), TEXT, st.none() | INTERVAL, st.none() | INTERVAL,
+    st.dictionaries(TEXT, INTERVAL, max_size=2), SUBMODELS,
+)  # fmt: skip
+SEARCH = st.builds(
+    SearchSummary,
+    seconds=st.builds(TimeSpent, *[NUMBER] * 7),
+    outside_fraction=st.builds(OutsideFraction, NUMBER, NUMBER),
+    placer_info=st.dictionaries(TEXT, NUMBER, max_size=2),
+    costs=st.none() | st.dictionaries(TEXT, NUMBER | TEXT, max_size=2),
+    certificate=st.none() | st.builds(CertificateSummary, TEXT, TEXT, NUMBER, MAYBE, NUMBER, TEXT, MAYBE),
+)
+RESULT = st.builds(
+    RunResult,
+    model=st.builds(ModelSummary, TEXT, TEXT, st.integers(), st.integers()),
+    devices=st.lists(st.builds(DeviceSummary, properties=TEXTS), max_size=2).map(tuple),
+    baselines=st.lists(
+        st.builds(BaselineSummary, latency_ms=st.none() | INTERVAL, ratio=MAYBE, submodels=SUBMODELS), max_size=2
+    ).map(tuple),
+    best=st.builds(
+        BestPlacement,
+        latency_ms=st.none() | INTERVAL,
+        ops_per_device=st.dictionaries(TEXT, st.integers()),
+        submodels=SUBMODELS,
+    ),
+    verdict=VERDICT,
+    accuracy=st.builds(
+        Accuracy, TEXT, st.lists(st.builds(OutputError, TEXT, NUMBER, NUMBER, NUMBER), max_size=2).map(tuple)
+    ),
+    search=SEARCH,
+    environment=st.builds(Environment, versions=TEXTS, drivers=TEXTS),
+    folder=st.just(Path("run")),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(RESULT)
+def test_there_and_back(result):
+    text = json.dumps(result.to_json())
+    assert RunResult.from_json(json.loads(text)) == result
+
+
+def test_a_file_of_an_earlier_version_is_read():
+    data = json.loads(STORED.read_text(encoding="utf-8"))
+    result = RunResult.from_json(data)
+    assert result.to_json() == data
+    assert result.verdict.status == Status.BASELINE
+    assert result.best.latency_ms.low < result.best.latency_ms.value < result.best.latency_ms.high
+    assert result.search.certificate.solver == "milp"
+    assert result.baseline("NPU").latency_ms is None
+    assert result.environment.simulated == "core-ultra"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"schema": 7}, "has schema 7, this ovplace reads 1"),
+        ({"best": {}}, "has no field 'origin'"),
+        ({"verdict": None}, "another form"),
+        ({"devices": 3}, "another form"),
+    ],
+)
+def test_other_data_are_refused_with_the_reason(change, words):
+    with pytest.raises(ValueError, match=words):
+        RunResult.from_json(run_result().to_json() | change)
+
+
+def test_a_file_without_a_version_is_refused():
+    with pytest.raises(ValueError, match="no field 'schema'"):
+        RunResult.from_json({})
+
+
+def test_the_folder_is_no_part_of_the_result(tmp_path):
+    result = run_result()
+    assert replace(result, folder=tmp_path) == result
+    assert RunResult.from_json(result.to_json(), tmp_path).folder == tmp_path
+
+
+def test_the_largest_output_error():
+    errors = (OutputError("a", 1.0, 0.1, 1.0), OutputError("b", 0.5, 0.3, 1.0))
+    assert Accuracy("", errors).max_rel_error == 0.3
+    assert Accuracy("", ()).max_rel_error is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "status"),
+    [(0.8, 0.99, Status.FASTER), (0.8, 1.0, Status.SAME), (1.0, 1.2, Status.SAME), (1.01, 1.2, Status.BASELINE)],
+)
+def test_a_status_is_that_of_the_interval(low, high, status):
+    assert Status.of(Interval((low + high) / 2, low, high)) is status

@@ -1,0 +1,90 @@
+"""The files of a run folder."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.errors import PlacementError, StoreError
+from ovplace.store.atomic import atomic_write, replacing, write_json
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing.results import run_result
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path)
+
+
+def test_what_is_written_is_read(folder):
+    config = RunConfig(search=SearchConfig(model="x.xml", budget=7))
+    assert not folder.has_begun
+    folder.write_config(config)
+    folder.write_result(run_result())
+    assert folder.has_begun
+    assert folder.read_config() == config
+    assert folder.read_result() == run_result()
+    assert folder.read_result().folder == folder.path
+    assert {path.name for path in folder.answer_files()} == {"result.json"}
+
+
+def test_a_result_of_another_version_is_refused_in_one_line_that_says_what_to_do(folder):
+    folder.result.write_text(json.dumps(run_result().to_json() | {"schema": 2}))
+    with pytest.raises(StoreError) as caught:
+        folder.read_result()
+    text = str(caught.value)
+    assert "schema 2, this ovplace reads 1" in text
+    assert text.endswith("give its 'ovplace optimize' again")
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1}', "null"])
+def test_a_damaged_result_is_one_clear_error(folder, content):
+    folder.result.write_text(content)
+    with pytest.raises(StoreError, match="cannot read the run"):
+        folder.read_result()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "3"])
+def test_a_damaged_placement_is_one_clear_error(folder, content):
+    folder.placement.write_text(content)
+    with pytest.raises(StoreError, match="cannot read the run"):
+        folder.read_placement()
+
+
+def test_what_an_unfinished_run_lacks_is_named(folder, tmp_path):
+    folder.write_config(RunConfig())
+    with pytest.raises(PlacementError, match=r"there is no result\.json"):
+        folder.check_finished()
+    with pytest.raises(PlacementError, match="there is no run folder"):
+        RunFolder(tmp_path / "absent").check_finished()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    blocked = RunFolder(tmp_path / "file" / "run")
+    for act in (blocked.create, lambda: blocked.write_config(RunConfig())):
+        with pytest.raises(StoreError, match="cannot write the run folder"):
+            act()
+    with pytest.raises(StoreError, match="cannot write"):
+        write_json(blocked.result, {})
+
+
+def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path):
+    path = tmp_path / "file"
+    atomic_write(path, "old")
+
+    def torn():
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError("torn")
+
+    with pytest.raises(RuntimeError, match="torn"):
+        torn()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    atomic_write(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
