@@ -12,7 +12,7 @@ from ovplace.cli.output.console import Talk
 
 if TYPE_CHECKING:
     from ovplace.commands.optimality_gap import ModelOptimum, OptimalityGap
-    from ovplace.core.result import CertificateSummary
+    from ovplace.core.certificate import Certificate
 
 PROVEN = 1e-6
 """A gap below this is rounding."""
@@ -138,9 +138,11 @@ def _fit_pairs(found: OptimalityGap) -> Iterator[tuple[str, str]]:
             yield name, f"Spearman {agreement.spearman:.3f}, MAPE {_percent(agreement.mape)}"
 
 
-def _row(certificate: CertificateSummary) -> tuple[str, ...]:
-    values = [_number(certificate.value_ms), _number(certificate.lower_bound_ms)]
-    gap, seconds = _percent(certificate.gap), f"{certificate.seconds:.2f}"
+def _row(certificate: Certificate) -> tuple[str, ...]:
+    from ovplace.core.certificate import finite
+
+    values = [_number(finite(value)) for value in (certificate.value_ms, certificate.lower_bound_ms)]
+    gap, seconds = _percent(finite(certificate.gap)), f"{certificate.seconds:.2f}"
     return (certificate.solver, certificate.model, *values, gap, seconds, certificate.leaves_out)
 
 

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ovplace.core.certificate import Certificate, finite
 from ovplace.core.cost_table import CostTable
-from ovplace.core.result import CertificateSummary, RunResult
+from ovplace.core.result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.cost.calibration.fit import Agreement, fit
 from ovplace.cost.evaluate.latency import latency_ms
@@ -17,7 +18,6 @@ from ovplace.errors import DeviceError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.profiling.obtain import costs_of_run, stored_costs
 from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
-from ovplace.search.result import finite, summary
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import open_session
@@ -104,7 +104,7 @@ class OptimalityGap:
     result: RunResult
     best: AnswerGap
     optimum: ModelOptimum
-    certificates: tuple[CertificateSummary, ...]
+    certificates: tuple[Certificate, ...]
     costs_source: str
     costs_measured_now: bool
     fit: ModelFit
@@ -119,7 +119,7 @@ class OptimalityGap:
             "best": asdict(self.best)
             | {"latency_ms": latency and {"median": latency.value, "ci95": [latency.low, latency.high]}},
             "optimum": asdict(self.optimum) | {"submodels": list(self.optimum.submodels)},
-            "certificates": [asdict(certificate) for certificate in self.certificates],
+            "certificates": [certificate.to_json() for certificate in self.certificates],
             "costs": {"source": self.costs_source, "measured_now": self.costs_measured_now},
             "fit": {
                 "placements": self.fit.placements,
@@ -172,7 +172,7 @@ def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> Opti
         result=run.result,
         best=_best(run, table, answer, optimum),
         optimum=_optimum(run, optimum),
-        certificates=tuple(summary(solution.certificate) for solution in optimum.solutions),
+        certificates=tuple(solution.certificate for solution in optimum.solutions),
         costs_source=profiled.source,
         costs_measured_now=measured_now,
         fit=ModelFit(fitted.n_trials, fitted.before, fitted.held_back),

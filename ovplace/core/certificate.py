@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import inf, isfinite
+from typing import Any
 
 PAIRWISE = "pairwise"
 """The model without the overhead of submodels, `cost.evaluate.latency.pairwise_ms`."""
@@ -38,3 +40,19 @@ class Certificate:
         if self.value_ms <= self.lower_bound_ms:
             return 0.0
         return self.value_ms / self.lower_bound_ms - 1 if self.lower_bound_ms > 0 else inf
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, with None for what is infinite; the inverse of `from_json`."""
+        return asdict(self) | {"lower_bound_ms": finite(self.lower_bound_ms), "gap": finite(self.gap)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Certificate:
+        """Build a certificate from what `to_json` returned."""
+        bound = data["lower_bound_ms"]
+        lower_bound_ms = -inf if bound is None else bound
+        return cls(data["solver"], data["model"], data["value_ms"], lower_bound_ms, data["seconds"], data["leaves_out"])
+
+
+def finite(value: float) -> float | None:
+    """Return the value; None where it is infinite or not a number, which JSON does not have."""
+    return value if isfinite(value) else None

@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ovplace.core.certificate import Certificate
 from ovplace.core.measurement import OutputError
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
@@ -176,29 +177,6 @@ class OutsideFraction:
 
 
 @dataclass(frozen=True)
-class CertificateSummary:
-    """A solver's proof of how good a placement is under the cost model.
-
-    Attributes:
-        solver: name of the solver.
-        model: the cost model that value and bound are of: `pairwise` or `full`.
-        value_ms: the placement's latency under that model.
-        lower_bound_ms: no placement's latency under that model is lower; None where nothing is proven.
-        seconds: time of the solver.
-        leaves_out: what the solver ignored of the full model or of the machine.
-        gap: how far the value may be above the optimum, as a fraction; None where nothing is proven.
-    """
-
-    solver: str
-    model: str
-    value_ms: float
-    lower_bound_ms: float | None
-    seconds: float
-    leaves_out: str
-    gap: float | None
-
-
-@dataclass(frozen=True)
 class SearchSummary:
     """What a search did.
 
@@ -226,7 +204,7 @@ class SearchSummary:
     outside_fraction: OutsideFraction
     placer_info: Mapping[str, float] = field(default_factory=dict)
     costs: Mapping[str, Any] | None = None
-    certificate: CertificateSummary | None = None
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True)
@@ -373,10 +351,13 @@ def _with_latency(part: BaselineSummary | BestPlacement) -> dict[str, Any]:
 
 def _search_to_json(search: SearchSummary) -> dict[str, Any]:
     """Return the part `search`; what a run does not have is left out."""
-    data = asdict(search)
-    optional = {"placer_info": not search.placer_info, "costs": search.costs is None}
-    optional["certificate"] = search.certificate is None
-    return {name: value for name, value in data.items() if not optional.get(name)}
+    optional = {
+        "placer_info": dict(search.placer_info) or None,
+        "costs": search.costs,
+        "certificate": search.certificate.to_json() if search.certificate else None,
+    }
+    required = {name: value for name, value in asdict(search).items() if name not in optional}
+    return required | {name: value for name, value in optional.items() if value is not None}
 
 
 def _search_from_json(data: Mapping[str, Any]) -> SearchSummary:
@@ -386,6 +367,6 @@ def _search_from_json(data: Mapping[str, Any]) -> SearchSummary:
         "outside_fraction": _part(OutsideFraction, data["outside_fraction"]),
         "placer_info": data.get("placer_info", {}),
         "costs": data.get("costs"),
-        "certificate": _part(CertificateSummary, certificate) if certificate else None,
+        "certificate": Certificate.from_json(certificate) if certificate else None,
     }
     return _part(SearchSummary, {**data, **built})

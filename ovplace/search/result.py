@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ovplace.core.certificate import Certificate
+from ovplace.core.certificate import Certificate, finite
 from ovplace.core.device import Device
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.result import (
     Accuracy,
     BaselineSummary,
     BestPlacement,
-    CertificateSummary,
     DeviceSummary,
     Environment,
     ModelSummary,
@@ -78,17 +77,6 @@ def build_result(findings: Findings) -> RunResult:
         environment=_environment(findings),
         folder=session.folder.path,
     )
-
-
-def summary(certificate: Certificate) -> CertificateSummary:
-    """Return a certificate in the form of the result, in which nothing is infinite."""
-    bounds = {"lower_bound_ms": finite(certificate.lower_bound_ms), "gap": finite(certificate.gap)}
-    return CertificateSummary(**asdict(certificate) | bounds)
-
-
-def finite(value: float) -> float | None:
-    """Return the value, None where it is infinite or not a number."""
-    return value if np.isfinite(value) else None
 
 
 def _model(session: Session) -> ModelSummary:
@@ -174,7 +162,7 @@ def _search(findings: Findings) -> SearchSummary:
         ),
         placer_info=dict(findings.info),
         costs=dict(findings.costs) if findings.costs is not None else None,
-        certificate=summary(findings.certificate) if findings.certificate else None,
+        certificate=findings.certificate,
     )
 
 

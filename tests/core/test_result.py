@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ovplace.core.certificate import Certificate
 from ovplace.core.measurement import OutputError
 from ovplace.core.result import (
     Accuracy,
     BaselineSummary,
     BestPlacement,
-    CertificateSummary,
     DeviceSummary,
     Environment,
     ModelSummary,
@@ -47,7 +48,7 @@ SEARCH = st.builds(
     outside_fraction=st.builds(OutsideFraction, NUMBER, NUMBER),
     placer_info=st.dictionaries(TEXT, NUMBER, max_size=2),
     costs=st.none() | st.dictionaries(TEXT, NUMBER | TEXT, max_size=2),
-    certificate=st.none() | st.builds(CertificateSummary, TEXT, TEXT, NUMBER, MAYBE, NUMBER, TEXT, MAYBE),
+    certificate=st.none() | st.builds(Certificate, TEXT, TEXT, NUMBER, NUMBER | st.just(-inf), NUMBER, TEXT),
 )
 RESULT = st.builds(
     RunResult,
