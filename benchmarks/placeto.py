@@ -26,7 +26,7 @@ from ovplace.cost.solvers.portfolio import best_known
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.plugins import registry
-from ovplace.session.session import make_problem
+from ovplace.session.problem import make_problem
 from ovplace.simulation.machine_file import load
 from ovplace.testing.graphs import measured
 

@@ -77,7 +77,7 @@ def model_problem(name: str):  # noqa: ANN201
     from ovplace.config.schema import RunConfig, SearchConfig
     from ovplace.core.device import Device
     from ovplace.ir.read import read_graph
-    from ovplace.session.session import make_problem
+    from ovplace.session.problem import make_problem
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.xml"

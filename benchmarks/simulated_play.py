@@ -33,7 +33,7 @@ from ovplace.plugins import registry
 from ovplace.plugins.protocols import Placer
 from ovplace.search.loop import IDLE
 from ovplace.session.measurer import ratio
-from ovplace.session.session import make_problem
+from ovplace.session.problem import make_problem
 from ovplace.simulation.machine_file import load
 
 

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 from ovplace.config.schema import RunConfig
 from ovplace.devices.select import references
 from ovplace.measure.isolated_call import isolated_call
-from ovplace.session.session import check_settings, choose_devices, groups, prepare_model
+from ovplace.session.devices import choose_devices
+from ovplace.session.prepare import prepare_model
+from ovplace.session.problem import form_groups
+from ovplace.session.session import check_settings
 from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ def plan(config: RunConfig) -> Plan:
         graph = prepare_model(config, folder)
         preparing_s = time.monotonic() - start
         selection = choose_devices(config)
-        partition = groups(config, graph)
+        partition = form_groups(config, graph)
         prepared, seen = folder.prepared_model, None
         if not selection.simulated:
             seen = isolated_call("running the model on the CPU", time_once, prepared, config.search.seed)

@@ -11,7 +11,9 @@ from pathlib import Path
 from ovplace.config.schema import RunConfig
 from ovplace.ir.model_info import InputFacts, model_info
 from ovplace.measure.isolated_call import isolated_call
-from ovplace.session.session import check_settings, groups, prepare_model
+from ovplace.session.prepare import prepare_model
+from ovplace.session.problem import form_groups
+from ovplace.session.session import check_settings
 from ovplace.store.run_folder import RunFolder
 
 
@@ -71,6 +73,6 @@ def inspect(config: RunConfig) -> Inspection:
         types=dict(Counter(graph.types).most_common()),
         inputs=before.inputs,
         legal_groups=legal_groups(graph).n_groups,
-        groups=groups(config, graph).n_groups,
+        groups=form_groups(config, graph).n_groups,
         coarsener=config.search.coarsener,
     )

@@ -22,7 +22,8 @@ from ovplace.experiments.models import FOLDER, GridModel, parse_model
 from ovplace.experiments.variants import FULL, Variant, over, settings, variants
 from ovplace.plugins import registry
 from ovplace.plugins.registry import fill
-from ovplace.session.session import check_settings, choose_devices
+from ovplace.session.devices import choose_devices
+from ovplace.session.session import check_settings
 
 HERE = "here"
 """The machine that ovplace runs on, with its real devices."""

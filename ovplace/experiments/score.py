@@ -23,7 +23,7 @@ from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.plugins import registry
 from ovplace.search.completed_run import CompletedRun, open_completed_run
-from ovplace.session.session import choose_devices
+from ovplace.session.devices import choose_devices
 from ovplace.store.atomic import write_json
 
 FILE = "score.json"

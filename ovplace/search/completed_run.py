@@ -14,7 +14,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.result import RunResult
 from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
-from ovplace.session.session import groups
+from ovplace.session.problem import form_groups
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
@@ -78,7 +78,7 @@ def open_completed_run(path: Path) -> CompletedRun:
     folder.check_finished()
     result, table = folder.read_result(), folder.read_placement()
     config, graph = folder.read_config(), read_graph(folder.prepared_model)
-    partition = groups(config, graph)
+    partition = form_groups(config, graph)
     if partition.n_groups != result.model.groups:
         raise StoreError(
             f"the run in '{folder}' placed {result.model.groups} groups, this ovplace forms {partition.n_groups}; "

@@ -18,7 +18,7 @@ from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.plugins.registry import fill
-from ovplace.session.session import groups, node_features
+from ovplace.session.problem import compute_features, form_groups
 from ovplace.simulation.machine import Machine
 
 
@@ -84,8 +84,8 @@ def cases(
         solver_s: time limit of the mixed-integer program; 0 does without it.
     """
     read = _read(graph)
-    partition = groups(RunConfig(search=SearchConfig(seed=seed)), read)
-    rows = node_features(read, features)
+    partition = form_groups(RunConfig(search=SearchConfig(seed=seed)), read)
+    rows = compute_features(read, features)
     for machine in machines:
         try:
             costs = machine.table(read, partition)

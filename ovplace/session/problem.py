@@ -1,0 +1,78 @@
+"""The problem of a run: legal groups, coarsened as configured, with the configured features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ovplace.config.schema import RunConfig
+from ovplace.core.device import Device
+from ovplace.core.partition import Partition
+from ovplace.core.problem import Problem
+from ovplace.errors import ModelError
+from ovplace.graphs.op_graph import BoolArray, FloatArray, OpGraph
+from ovplace.plugins import registry
+
+
+def make_problem(config: RunConfig, graph: OpGraph, devices: tuple[Device, ...], supported: BoolArray) -> Problem:
+    """Return the problem that the placer sees.
+
+    Args:
+        config: names coarsener, features and seed.
+        graph: the prepared model's operations.
+        devices: the devices to choose from, `[D]`.
+        supported: which device supports which operation, `[N, D]`.
+
+    Raises:
+        ModelError: the model computes nothing.
+    """
+    return Problem(
+        graph=graph,
+        partition=form_groups(config, graph),
+        devices=devices,
+        supported=supported,
+        features=compute_features(graph, feature_names(config)),
+        seed=config.search.seed,
+    )
+
+
+def form_groups(config: RunConfig, graph: OpGraph) -> Partition:
+    """Return the legal groups of `graph`, coarsened as configured.
+
+    Args:
+        config: names the coarsener and its settings.
+        graph: the prepared model's operations.
+
+    Raises:
+        ModelError: the model computes nothing.
+    """
+    from ovplace.ir.legal.groups import legal_groups
+
+    if not len(graph):
+        raise ModelError("the model has no operations left after preparing; there is nothing to place")
+    coarsener = registry.load("coarseners", config.search.coarsener)
+    built = coarsener.factory(coarsener.config(dict(config.coarsener)))
+    partition: Partition = built.coarsen(graph, legal_groups(graph))
+    return partition
+
+
+def compute_features(graph: OpGraph, names: Sequence[str]) -> FloatArray:
+    """Return the features of each operation, `[N, F]`: the columns of all feature plug-ins in the order of `names`.
+
+    Args:
+        graph: the operations.
+        names: names of feature plug-ins.
+    """
+    parts = [np.empty((len(graph), 0))]
+    for name in names:
+        feature = registry.load("features", name)
+        parts.append(feature.factory(feature.config({})).compute(graph))
+    return np.concatenate(parts, axis=1)
+
+
+def feature_names(config: RunConfig) -> Sequence[str]:
+    """Return the features that the user named, else those that the placer wants."""
+    placer = registry.load("placers", config.search.placer)
+    names: Sequence[str] = config.search.features or placer.features
+    return names
