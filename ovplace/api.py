@@ -41,7 +41,7 @@ def optimize(
             this run is continued.
         settings: `section.key=value` texts, as `--set` takes them.
         config_file: a TOML file.
-        listener: is told each step.
+        listener: is called with each step.
         command: the command line to note in the result.
         **search: fields of `SearchConfig`: `device="GPU,CPU"`, `budget=100`, `placer="cut"`, ...
 
@@ -54,9 +54,12 @@ def optimize(
 
     Example:
         >>> import ovplace
-        >>> done = ovplace.optimize("models/demo.xml", budget=40)  # doctest: +SKIP
-        >>> done.verdict.status  # doctest: +SKIP
-        'faster'
+        >>> machine = ["backend.machine=i9-12900k+flex170"]
+        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", backend="simulate", settings=machine, budget=5)
+        >>> result.verdict.status.value, result.verdict.against
+        ('baseline', 'CPU')
+        >>> result.best.ops_per_device
+        {'GPU': 0, 'CPU': 146}
     """
     source, target = _source_and_target(model, folder)
     config = toml.effective(config_file, settings, {"model": source, **search})
@@ -96,6 +99,14 @@ def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener 
 
     Raises:
         OvplaceError: there is no finished run, or what it lacks cannot be measured on this machine.
+
+    Example:
+        >>> import ovplace
+        >>> machine = ["backend.machine=i9-12900k+flex170"]
+        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", backend="simulate", settings=machine, budget=5)
+        >>> gap = ovplace.bound(result.folder)
+        >>> f"{gap.best.above_optimum:.1%} above the optimum of the cost model"
+        '0.0% above the optimum of the cost model'
     """
     from ovplace.commands.optimality_gap import bound as find
 

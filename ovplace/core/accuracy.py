@@ -1,4 +1,4 @@
-"""How far outputs are from a reference."""
+"""Differences of outputs to a reference."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ def compare(name: str, reference: Array, output: Array) -> OutputError:
         name: the output.
         reference: what the whole model computes.
         output: what the placed model computes.
+
+    Example:
+        >>> compare("y", np.array([1.0, 4.0]), np.array([1.0, 4.5])).max_rel
+        0.125
     """
     if reference.shape != output.shape:
         return OutputError(name, float("inf"), float("inf"), 0.0)
@@ -49,5 +53,11 @@ def _cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def compare_all(names: Sequence[str], reference: Sequence[Array], outputs: Sequence[Array]) -> tuple[OutputError, ...]:
-    """Return the difference of each output."""
+    """Return the difference of each output.
+
+    Args:
+        names: the outputs.
+        reference: what the whole model computes, one array an output.
+        outputs: what the placed model computes, likewise.
+    """
     return tuple(compare(n, a, b) for n, a, b in zip(names, reference, outputs, strict=True))

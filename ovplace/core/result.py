@@ -247,13 +247,13 @@ class RunResult:
         folder: the run folder, which `ovplace.load` takes; not part of the JSON and not compared.
 
     Example:
-        >>> import ovplace
-        >>> result = ovplace.RunResult.from_json(data)
-        >>> result.verdict.status.value, result.verdict.against
-        ('faster', 'CPU')
+        >>> from ovplace.testing.results import run_result
+        >>> result = run_result()  # as `ovplace.optimize` returns it
+        >>> result.is_faster, result.verdict.against, result.verdict.ratio
+        (True, 'CPU', Interval(value=0.47, low=0.46, high=0.5))
         >>> result.best.ops_per_device
         {'GPU': 3, 'CPU': 7}
-        >>> result.to_json() == data
+        >>> RunResult.from_json(result.to_json()) == result
         True
     """
 

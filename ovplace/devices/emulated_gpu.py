@@ -98,6 +98,13 @@ def enable() -> None:
 
     Raises:
         DeviceError: no platform or library for it, or openvino's libraries are loaded already (rule 1).
+
+    Example:
+        >>> import ovplace
+        >>> ovplace.enable_emulated_gpu()
+        >>> import openvino
+        >>> openvino.Core().get_property("GPU", "FULL_DEVICE_NAME")
+        "emulated GPU on Intel's OpenCL runtime for CPUs ..."
     """
     if is_enabled():
         return

@@ -28,6 +28,14 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
         PlacementError: the placement is of another model or version, or was changed.
         DeviceError: a device is not on this machine, or the emulated GPU comes too late (call
             `ovplace.enable_emulated_gpu()` before the first import of openvino).
+
+    Example:
+        >>> import ovplace
+        >>> machine = ["backend.machine=i9-12900k+flex170"]
+        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", backend="simulate", settings=machine, budget=5)
+        >>> compiled = ovplace.load(result.folder)
+        >>> compiled.output().get_any_name()
+        'logits'
     """
     path = Path(folder)
     _emulate_if_needed(path)

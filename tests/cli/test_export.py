@@ -15,7 +15,7 @@ from ovplace import api
 from ovplace.commands.export import exporter
 from ovplace.core.device import Device
 from ovplace.errors import UsageError
-from ovplace.ir.placed_model import write
+from ovplace.ir.placed_model import write_placed
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.plugins import registry
 
@@ -32,7 +32,7 @@ def split(tiny, tmp_path_factory):
     table = {name: "CPU_B" if "conv1" in name or "w1" in name else "CPU" for name in names}
     f32 = {"INFERENCE_PRECISION_HINT": "f32"}
     devices = [Device("CPU", "CPU", f32), Device("CPU_B", "CPU", f32)]
-    write(folder / "prepared.xml", folder, table, devices, {})
+    write_placed(folder / "prepared.xml", folder, table, devices, {})
     return folder
 
 
@@ -126,7 +126,7 @@ def test_the_emulated_gpu_is_enabled_by_the_program_and_said_in_the_other(ovplac
     prepare(tiny, tmp_path / "prepared.xml")
     core = ov.Core()
     names = [op.get_friendly_name() for op in core.read_model(tmp_path / "prepared.xml").get_ops()]
-    write(
+    write_placed(
         tmp_path / "prepared.xml",
         tmp_path,
         dict.fromkeys(names, "GPU"),
