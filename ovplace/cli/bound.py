@@ -1,4 +1,4 @@
-"""`ovplace bound`: how far a run's answer is from the optimum of the cost model."""
+"""The command `ovplace bound`: how far a run's answer is from the optimum of the cost model."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:
     emulated = {device.name: device.emulated for device in report.devices}
     name, found = marked(row.name, emulated, bool(report.environment.get("simulated"))), row.latency_ms
     if not found:
-        return name, "-", "-", "-", "-", "-", "-", str(row.error)[:100]
+        return name, "-", "-", "-", "-", "-", "-", str(row.error)
     times = (number(found.median.value), interval(found.median), number(found.p90), number(found.p99))
     chain = " ".join(row.submodels) if len(row.submodels) <= 8 else f"{len(row.submodels)}"
     return name, *times, f"{row.compile_ms:.0f}", error(row.max_rel_error), chain

@@ -1,4 +1,4 @@
-"""What is measured, how, and what came out."""
+"""Values of measuring: candidates, specifications, measurements and trials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ovplace.core.placement import Placement
 
 
 class ErrorKind(StrEnum):
-    """Why a measurement has no samples."""
+    """The reasons why a measurement has no samples."""
 
     COMPILE = "compile"
     INFER = "infer"
@@ -29,25 +29,30 @@ class ErrorKind(StrEnum):
 OUT_OF_MEMORY = (
     "bad_alloc", "MemoryError", "out of memory", "OUT_OF_HOST_MEMORY", "MEM_OBJECT_ALLOCATION", "OUT_OF_RESOURCES",
 )  # fmt: skip
-"""Signs of exhausted memory in the words of runtimes and drivers."""
+"""Texts by which runtimes and drivers report exhausted memory."""
 
 
 def kind_of(text: str, otherwise: ErrorKind) -> ErrorKind:
-    """Return `MEMORY` if an error's words speak of exhausted memory, else `otherwise`."""
+    """Return `MEMORY` if an error text reports exhausted memory, else `otherwise`.
+
+    Args:
+        text: the error text of a runtime or driver.
+        otherwise: the kind of any other error.
+    """
     return ErrorKind.MEMORY if any(sign in text for sign in OUT_OF_MEMORY) else otherwise
 
 
 @dataclass(frozen=True)
 class MeasureSpec:
-    """How long and how often to measure.
+    """Duration and number of measurements.
 
     Attributes:
-        warmup: inferences before the first sample, beside the very first one, which is timed apart.
-        blocks: how often the candidates of one request take turns.
+        warmup: inferences before the first sample, after the very first one, whose time is kept separately.
+        blocks: how often each candidate of a request is timed; candidates take turns block by block.
         repeats: samples of each candidate in a block, at least.
         min_time_ms: time each candidate is run in a block, at least; short inferences get more samples.
         hopeless_ratio: a candidate whose warm-up takes this many times the fastest one's of its request gets one
-            sample in one block: nobody needs precise figures of it.
+            sample in one block, as precise figures of it are not needed.
         deadline_s: a request (compile, check and all blocks of all its candidates) is killed after this.
     """
 
@@ -65,7 +70,7 @@ class MeasureSpec:
                 raise ValueError(f"{name} must be positive, got {value}")
 
     def key(self) -> str:
-        """Return the text by which the store tells specs apart."""
+        """Return the text that identifies the specification in the store."""
         return json.dumps(asdict(self), sort_keys=True)
 
 
@@ -74,7 +79,7 @@ class Candidate:
     """Something that can be compiled and timed: a placement, or one of OpenVINO's own choices.
 
     Attributes:
-        name: what tables call it, such as `CPU` or `trial 12`.
+        name: its name in tables, such as `CPU` or `trial 12`.
         placement: the devices of the operations; None where OpenVINO decides.
         target: the device string OpenVINO gets where `placement` is None, such as `AUTO:GPU,CPU`.
         part: indices of the operations that are compiled and timed alone, fed with the tensors that the whole model
@@ -95,7 +100,7 @@ class Candidate:
 
     @property
     def hash(self) -> str:
-        """Equal for candidates that compile to the same thing."""
+        """Hash that is equal for candidates that compile to the same thing."""
         if self.part:
             assert self.placement is not None
             digest = hashlib.blake2b(self.placement.hash.encode(), digest_size=12)
@@ -131,12 +136,12 @@ class Measurement:
         samples_ms: latency of each inference, in order, `[S]`.
         blocks: samples in each block, so that ratios can be formed block by block, `[B]`.
         error: why there are no samples.
-        error_text: the runtime's own words, one line.
+        error_text: the runtime's own text, in one line.
         compile_ms: time to compile.
         first_ms: time of the first inference.
         submodels: device of each submodel that really runs, in running order.
         outputs: differences to the reference; empty where outputs were not checked.
-        facts: what else the backend said (execution devices, precision, simulated, ...).
+        facts: further facts of the backend by name (execution devices, precision, simulated, ...).
     """
 
     samples_ms: tuple[float, ...] = ()
@@ -160,7 +165,13 @@ class Measurement:
 
     @classmethod
     def failed(cls, error: ErrorKind, text: str, **extra: object) -> Measurement:
-        """Return a failure; the text is kept as one line."""
+        """Return a failure.
+
+        Args:
+            error: its kind.
+            text: the runtime's text; the first 500 characters are kept, as one line.
+            **extra: other fields of the measurement.
+        """
         return cls(error=error, error_text=" ".join(text.split())[:500], **extra)  # type: ignore[arg-type]
 
     @property
@@ -209,10 +220,10 @@ class Trial:
     Attributes:
         number: position in the run, from 0.
         placement: what was measured.
-        measurement: what came out.
+        measurement: its measurement.
         ratio: median latency over the reference's, measured in turns in the same request; infinite for a failure.
-        origin: who asked for it, such as `local_search`.
-        cached: answered from the store.
+        origin: the placer that asked for it, such as `local_search`.
+        cached: whether the store answered it.
     """
 
     number: int
@@ -225,7 +236,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Job:
-    """What a backend needs to know before it can measure: one model on some devices.
+    """The job of a backend: one model to be measured on some devices.
 
     Attributes:
         model_path: the prepared model.

@@ -1,4 +1,4 @@
-"""Which device each operation runs on."""
+"""The placement: a device for each operation."""
 
 from __future__ import annotations
 
@@ -36,13 +36,30 @@ class Placement:
 
     @classmethod
     def uniform(cls, n: int, device: str, devices: tuple[str, ...] = ()) -> Placement:
-        """Return the placement of all `n` operations on one device."""
+        """Return the placement of all operations on one device.
+
+        Args:
+            n: number of operations.
+            device: name of the device.
+            devices: names that the placement knows; `device` alone by default.
+
+        Raises:
+            ValueError: `device` is not among `devices`.
+
+        Example:
+            >>> Placement.uniform(3, "GPU", ("GPU", "CPU")).ops_per_device()
+            {'GPU': 3, 'CPU': 0}
+        """
         devices = devices or (device,)
         return cls(np.full(n, devices.index(device)), devices)
 
     @classmethod
     def from_names(cls, graph: OpGraph, table: Mapping[str, str]) -> Placement:
-        """Return the placement that an {operation name: device name} table describes.
+        """Return the placement that a table of names describes.
+
+        Args:
+            graph: the operations.
+            table: device name of each operation, by the operation's name.
 
         Raises:
             PlacementError: operations are missing from the table, or it names unknown ones.

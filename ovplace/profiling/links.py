@@ -1,4 +1,4 @@
-"""Measures what cuts between the devices of a run cost, on a small model of its own."""
+"""Measuring the costs of cuts between the devices of a run, on a small model made for it."""
 
 from __future__ import annotations
 

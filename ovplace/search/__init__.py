@@ -1,1 +1,1 @@
-"""A run: baselines, ask/tell loop, duel, verdict."""
+"""A run: baselines, ask/tell loop, final comparison, verdict."""

@@ -46,11 +46,11 @@ class Loop:
     Attributes:
         placer: proposes placements.
         measurer: measures them.
-        reference: what each placement is timed beside.
+        reference: the candidate that each placement is timed in turns with.
         spec: how to time.
         budget: when to stop.
         origin: name of the placer.
-        listener: who watches.
+        listener: is called with each step.
         clock: seconds, monotonic.
     """
 

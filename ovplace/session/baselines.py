@@ -1,4 +1,4 @@
-"""The simple choices: what a user would run without this tool. They are measured first and compete."""
+"""The baselines: what a user would run without this tool. They are measured first and compete."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Baseline:
-    """A simple choice, measured.
+    """A measured baseline.
 
     Attributes:
         candidate: what was compiled.
-        measurement: what came out.
+        measurement: its measurement.
         ratio: its latency over the best single device's, measured in turns.
-        competes: it may be the answer. A plugin's own default precision may not: it computes other numbers.
-        placement: the placement that answers with it; None where OpenVINO's choice is not known.
+        competes: whether it may be the answer. A plugin's default precision may not, as it computes other numbers.
+        placement: its placement; None where OpenVINO's choice is not known.
     """
 
     candidate: Candidate
@@ -41,15 +41,20 @@ class Baseline:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         return self.candidate.name
 
 
 def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener) -> list[Baseline]:
     """Measure every single device, HETERO's automatic mode in each order, AUTO, and each plugin's default.
 
+    Args:
+        measurer: of the run.
+        spec: how long and how often.
+        listener: is called with each step.
+
     Returns:
-        Single devices first, the fastest at the head: the reference of all that follows.
+        Single devices first, the fastest at the head: the reference of all later measurements.
 
     Raises:
         BackendError: no single device can run the model.
@@ -117,7 +122,7 @@ def _others(session: Session) -> Iterator[tuple[Candidate, bool]]:
 
 
 def _automatic(session: Session, target: str, measured: Measurement) -> Placement | None:
-    """Return the placement that HETERO's automatic mode comes to, None where it cannot be told.
+    """Return the placement that HETERO's automatic mode comes to, None where that is not certain.
 
     Source: openvino `src/plugins/hetero/src/plugin.cpp`: each device in turn gets all it supports of what is left.
     """

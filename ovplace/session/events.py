@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it."""
+"""The progress of a run, as listeners get it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """A step of a run, told between measurements, never inside one.
+    """A step of a run, reported between measurements and never during one.
 
     Attributes:
-        phase: `prepare`, `baselines`, `profile`, `search`, `finalists` or `duel`.
+        phase: `prepare`, `baselines`, `profile`, `search`, `finalists` or `final comparison`.
         done: steps of the phase that are done.
         total: steps of the phase; 0 where unknown.
         text: what has just happened.
@@ -29,4 +29,4 @@ Listener = Callable[[Progress], None]
 
 
 def silent(_: Progress) -> None:
-    """Tell nobody."""
+    """Ignore the step."""

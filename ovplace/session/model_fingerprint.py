@@ -1,4 +1,4 @@
-"""Telling whether the model file of a run is still the one it began with."""
+"""The fingerprint of a model's files, by which a continued run sees that they have changed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _LOCATION = b"\x0a\x08location\x12"
-"""What comes before the length and the name of a file in ONNX: a protobuf entry with the key `location`.
+"""The bytes before the length and the name of a weights file in ONNX: a protobuf entry with the key `location`.
 
 Source: onnx `onnx/onnx.proto`, TensorProto.external_data and StringStringEntryProto.
 """
 
 
 def fingerprint(model: Path) -> str:
-    """Return a hash of the model's files: the file itself with weights that lie beside it, or a whole folder."""
+    """Return a hash of the model's files: the file itself with its separate weights, or a whole folder."""
     digest = hashlib.blake2b(digest_size=16)
     for path in _files(model):
         digest.update(path.name.encode())
@@ -28,10 +28,10 @@ def fingerprint(model: Path) -> str:
 def _files(model: Path) -> list[Path]:
     if model.is_dir():
         return sorted(path for path in model.rglob("*") if path.is_file())
-    beside = [model.with_suffix(".bin")] if model.suffix == ".xml" else []
+    weights = [model.with_suffix(".bin")] if model.suffix == ".xml" else []
     if model.suffix == ".onnx" and model.is_file() and model.stat().st_size:
-        beside = sorted({model.parent / name for name in _external(model)})
-    return [path for path in (model, *beside) if path.is_file()]
+        weights = sorted({model.parent / name for name in _external(model)})
+    return [path for path in (model, *weights) if path.is_file()]
 
 
 def _external(model: Path) -> Iterator[str]:

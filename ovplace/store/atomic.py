@@ -23,7 +23,7 @@ def atomic_write(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a name beside `path` for the new content, which takes its place when the block ends without an error.
+    """Yield a path for the new content of `path`, which replaces the old one when the block ends without an error.
 
     Raises:
         OSError: it cannot be written; the old file stays.

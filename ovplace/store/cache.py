@@ -1,4 +1,4 @@
-"""Profiles kept between runs, one JSON file each in the user's cache folder.
+"""The cache of profiles: one JSON file each in the user's cache folder, shared by all runs.
 
 A cache that cannot be read or written is no cache: nothing here raises.
 """
@@ -26,7 +26,7 @@ def cache_folder() -> Path:
 
 
 def find_profile(key: str) -> Mapping[str, Any] | None:
-    """Return what `keep_profile` kept under `key`, None if there is nothing readable."""
+    """Return the profile that `keep_profile` stored under `key`; None if there is none that can be read."""
     try:
         data = json.loads(_path(key).read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home folder
@@ -35,7 +35,15 @@ def find_profile(key: str) -> Mapping[str, Any] | None:
 
 
 def keep_profile(key: str, data: Mapping[str, object]) -> bool:
-    """Keep `data` under `key`; return whether that worked."""
+    """Store a profile.
+
+    Args:
+        key: what the profile depends on, hashed.
+        data: what JSON can hold.
+
+    Returns:
+        Whether it could be written.
+    """
     try:
         path = _path(key)
         path.parent.mkdir(parents=True, exist_ok=True)

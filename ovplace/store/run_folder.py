@@ -45,7 +45,7 @@ class RunFolder:
 
     @property
     def prepared_model(self) -> Path:
-        """The prepared model, without a placement until the run is finished; its weights lie in the `.bin` beside."""
+        """The prepared model, without a placement until the run is finished; the `.bin` next to it has its weights."""
         return self.path / "placed.xml"
 
     @property

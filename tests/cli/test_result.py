@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ovplace.cli.output.result import interval, label, show_result, verdict_lines
+from ovplace.cli.output.tables import MAX_CELL, show
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
 from ovplace.testing.results import baseline, device, run_result
@@ -69,3 +70,11 @@ def test_the_table(capsys, tmp_path):
     assert rows["found by cut"].split()[-5:] == ["1e-07", "against", "CPU,", "in", "turns"]
     assert interval(Interval(5.0, 5.0, 5.0)) == "one sample"
     assert rows["CPU"].split() == ["CPU", "5.000", "[4.900,", "5.100]", "1.000", "0"]
+
+
+def test_a_cell_is_one_line_of_limited_length(capsys):
+    show(("name", "text"), [("a", "long " * 50), ("b", "two\nlines")])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) == len("name") + 2 + MAX_CELL
+    assert lines[2].endswith("…")
+    assert lines[3] == "b     two lines"

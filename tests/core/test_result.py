@@ -55,7 +55,14 @@ RESULT = st.builds(
     model=st.builds(ModelSummary, TEXT, TEXT, st.integers(), st.integers()),
     devices=st.lists(st.builds(DeviceSummary, properties=TEXTS), max_size=2).map(tuple),
     baselines=st.lists(
-        st.builds(BaselineSummary, latency_ms=st.none() | INTERVAL, ratio=MAYBE, submodels=SUBMODELS), max_size=2
+        st.builds(
+            BaselineSummary,
+            latency_ms=st.none() | INTERVAL,
+            ratio=MAYBE,
+            max_rel_error=MAYBE,
+            submodels=SUBMODELS,
+        ),
+        max_size=2,
     ).map(tuple),
     best=st.builds(
         BestPlacement,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ovplace.session.events import Listener, Progress
 
 PLAIN_EVERY_S = 10.0
-"""Where there is no terminal, a phase that has begun is told of this often."""
+"""Seconds between two lines of a phase where there is no terminal."""
 
 
 @contextmanager

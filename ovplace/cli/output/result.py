@@ -70,7 +70,7 @@ def _row(result: RunResult, baseline: BaselineSummary) -> tuple[str, ...]:
     mark = "" if baseline.competes else "does not compete"
     name = label(result, baseline.name)
     if not baseline.latency_ms:
-        return name, "-", "-", "-", "-", " ".join(str(baseline.error).split())[:100]
+        return name, "-", "-", "-", "-", str(baseline.error)
     chosen = f"runs on {_runs_on(result, baseline)}" if baseline.name.startswith("AUTO") else ""
     cells = (*_latency(baseline.latency_ms), number(baseline.ratio), error(baseline.max_rel_error))
     return (name, *cells, ", ".join(filter(None, (mark, chosen))))
