@@ -7,7 +7,7 @@ import openvino as ov
 import pytest
 
 from ovplace import zoo
-from ovplace.cli.output.result import label
+from ovplace.cli.output.result import marked
 from ovplace.simulation.machine_file import names
 
 SHORT = [
@@ -156,7 +156,5 @@ def test_a_broken_machine_file_is_named_with_its_place(ovplace, model, tmp_path)
 
 
 def test_words_of_devices():
-    data = {"devices": [{"name": "GPU", "emulated": True}, {"name": "CPU", "emulated": False}]}
-    assert label(data, "HETERO:GPU,CPU") == "HETERO:GPU (emulated),CPU"
-    simulated = {"devices": [{"name": "GPU.0", "emulated": False}], "environment": {"simulated": "x"}}
-    assert label(simulated, "GPU.0") == "GPU.0 (simulated)"
+    assert marked("HETERO:GPU,CPU", {"GPU": True, "CPU": False}, simulated=False) == "HETERO:GPU (emulated),CPU"
+    assert marked("GPU.0", {"GPU.0": False}, simulated=True) == "GPU.0 (simulated)"
