@@ -17,6 +17,10 @@ def exit_code(talk: Talk, act: Callable[[], object]) -> int:
     """Run `act` and return the exit code of the process.
 
     No exception but `SystemExit` gets out, which click raises quietly where the reader of standard output is gone.
+
+    Args:
+        talk: says whether to print a traceback.
+        act: the command.
     """
     try:
         code = act()

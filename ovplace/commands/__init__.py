@@ -1,1 +1,1 @@
-"""What the commands other than `optimize` compute: inspect, dry run, measure, optimality gap."""
+"""Computations of the commands other than `optimize`: inspect, dry run, measure, optimality gap."""

@@ -1,4 +1,4 @@
-"""What a run would do, and roughly how long it would take."""
+"""The estimate of a run: its steps, and roughly its time."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from ovplace.store.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a model consists of.
+    """The composition of a model.
 
     Attributes:
         path: the model file.
@@ -30,9 +30,9 @@ class Inspection:
         weight_bytes: size of the prepared model's weights.
         types: how many operations there are of each type, most frequent first.
         inputs: of the model as it is.
-        legal_groups: groups that HETERO can place apart.
+        legal_groups: groups that HETERO can place independently.
         groups: groups that a search would place.
-        coarsener: what formed them.
+        coarsener: the coarsener that formed them.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Measuring what a user names, without a search: each device alone, HETERO's choice, one placement."""
+"""Measuring without a search: each device alone, HETERO's choice, one placement."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class MeasureReport:
 
     @property
     def failed(self) -> bool:
-        """Whether no candidate ran."""
+        """True if no candidate ran."""
         return all(row.error for row in self.measured)
 
     def to_json(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""How far the best placement of a finished run is from the optimum of the cost model."""
+"""The gap between the answer of a finished run and the optimum of the cost model."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ModelOptimum:
 
 @dataclass(frozen=True)
 class ModelFit:
-    """How well the cost model agrees with the run's measurements.
+    """Agreement of the cost model with the run's measurements.
 
     Attributes:
         placements: number of placements it was fitted to.
@@ -87,7 +87,7 @@ class ModelFit:
 
 @dataclass(frozen=True)
 class OptimalityGap:
-    """How far the answer of a run is from the optimum of the cost model.
+    """The gap between the answer of a run and the optimum of the cost model.
 
     Attributes:
         run: the run folder.

@@ -113,7 +113,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class OutputError:
-    """How far one output is from the whole model's on the CPU in f32.
+    """Difference of one output to the whole model's on the CPU in f32.
 
     Attributes:
         name: the output.
@@ -176,7 +176,7 @@ class Measurement:
 
     @property
     def ok(self) -> bool:
-        """Whether there are samples."""
+        """True if there are samples."""
         return self.error is None
 
     @property

@@ -96,7 +96,7 @@ class Placement:
 
     @property
     def is_uniform(self) -> bool:
-        """Whether one device has every operation."""
+        """True if one device has every operation."""
         return len(self.used) == 1
 
     def ops_per_device(self) -> dict[str, int]:

@@ -178,7 +178,7 @@ class OutsideFraction:
 
 @dataclass(frozen=True)
 class SearchSummary:
-    """What a search did.
+    """A summary of the search.
 
     Attributes:
         placer: the placer.
@@ -209,7 +209,7 @@ class SearchSummary:
 
 @dataclass(frozen=True)
 class Environment:
-    """Where and how a run was made.
+    """The environment of a run, for reproducing it.
 
     Attributes:
         versions: versions of ovplace and of OpenVINO, by name.
@@ -270,7 +270,7 @@ class RunResult:
 
     @property
     def is_faster(self) -> bool:
-        """Whether a placement was found that is faster than every baseline."""
+        """True if a placement was found that is faster than every baseline."""
         return self.verdict.status == Status.FASTER
 
     @property

@@ -1,1 +1,1 @@
-"""Measures what the parts of a model and the links between devices cost."""
+"""Measuring the costs of a model's parts and of the links between devices."""

@@ -15,18 +15,23 @@ from ovplace.graphs.op_graph import IntArray
 from ovplace.ir.parts.link_piece import STAGES, Piece
 
 PIECES = ((1 << 12, 1), (1 << 22, 1), (1 << 12, 4), (1 << 18, 1))
-"""Tensor bytes and branches of what is measured, the most telling first: small for latency, large for bandwidth."""
+"""Tensor bytes and branches of the pieces, the most informative first: small for latency, large for bandwidth."""
 
 _HALVES = ((0, 1), (2, 3))
 _THERE_AND_BACK = ((0,), (1, 2), (3,))
-"""Each branch of the middle is a submodel of its own: that tells the overheads of the two devices apart."""
+"""Each branch of the middle is a submodel of its own, which separates the overheads of the two devices."""
 
 Ask = Callable[[Sequence[Candidate], MeasureSpec], list[Measurement]]
 
 
 @dataclass
 class LinkSamples:
-    """What was measured: tiny pieces alone, and pieces on several devices."""
+    """Measurements of the link model.
+
+    Attributes:
+        alone: pieces of the smallest tensors on one device each.
+        splits: pieces cut between devices.
+    """
 
     alone: list[Alone] = field(default_factory=list)
     splits: list[Split] = field(default_factory=list)
@@ -47,7 +52,14 @@ class LinkBench:
     devices: tuple[str, ...]
 
     def measure(self, number: int, ask: Ask, spec: MeasureSpec, into: LinkSamples) -> None:
-        """Measure one piece cut in two between all pairs of devices; one with branches also with these elsewhere."""
+        """Measure one piece cut in two between all pairs of devices; one with branches also with these elsewhere.
+
+        Args:
+            number: index of the piece.
+            ask: measures candidates in turns.
+            spec: how long and how often.
+            into: collects the measurements.
+        """
         self._measure(number, _HALVES, ask, spec, into)
         if self.pieces[number].branches > 1:
             self._measure(number, _THERE_AND_BACK, ask, spec, into)

@@ -1,4 +1,4 @@
-"""Finds out what the parts of a model cost on the devices of a run: asked, remembered or measured."""
+"""The costs of a model's parts on the devices of a run: from the backend, from an earlier profile, or measured."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from ovplace.store.cache import find_profile, keep_profile
 from ovplace.store.run_db import RunStore, cache_key
 
 FORMAT = 1
-"""Of what is kept; profiles of another one are measured anew."""
+"""Version of stored profiles; those of another version are measured anew."""
 
 _TABLE, _ABOUT = "costs", "costs_about"  # in the run's store
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """A cost table with what `result.json` says of it.
+    """A cost table with its origin, as the result reports it.
 
     Attributes:
         table: the costs.
-        about: source, how much was measured, whether it was remembered.
+        about: source, number of measured parts, whether the profile is of an earlier run.
     """
 
     table: CostTable
@@ -92,7 +92,7 @@ def profile_costs(
     Args:
         measurer: of the run.
         baselines: measured already; the single devices' latencies calibrate the sum of the parts.
-        listener: who watches.
+        listener: is called with each step.
         budget_s: seconds for all of it. What is not measured then is estimated.
         open_links: opens the link model.
 
@@ -108,10 +108,16 @@ def profile_costs(
 def obtain_costs(
     measurer: Measurer, baselines: Sequence[Baseline], listener: Listener, open_links: OpenLinks = link_bench
 ) -> Costs:
-    """Return the costs of the run's problem.
+    """Return the costs of the run's problem, and keep them in the run's store.
 
-    A run that goes on takes those it began with; a backend that knows them is asked; else they come from an earlier
-    run's profile, or are measured. The run's store keeps them.
+    A continued run takes those it began with; a backend that knows the costs is asked; else they come from an earlier
+    run's profile, or are measured.
+
+    Args:
+        measurer: of the run.
+        baselines: measured already.
+        listener: is called with each step.
+        open_links: opens the link model.
 
     Raises:
         OvplaceError: the measuring process cannot be started.
@@ -131,6 +137,10 @@ def obtain_costs(
 
 def costs_of_run(measurer: Measurer, listener: Listener) -> CostTable:
     """Return the costs of a run that needed none until now; its baselines come from the store.
+
+    Args:
+        measurer: of the run.
+        listener: is called with each step.
 
     Raises:
         OvplaceError: no single device runs the model, or the measuring process cannot be started.

@@ -1,4 +1,4 @@
-"""Times the parts of a model on the devices of a run, within a time budget."""
+"""Timing the parts of a model on the devices of a run, within a time budget."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REQUEST_S = 4.0
 """About how long a request takes: longer ones would overrun the budget, shorter ones only cost round trips."""
 
 PART_S = 0.15
-"""What compiling and timing a part takes, as long as nothing is known; decides how finely a large model is cut."""
+"""Seconds assumed for compiling and timing a part before any is measured; decides how finely a large model is cut."""
 
 SLOW_MS = 30.0
 """A part that is expected to take longer gets one sample."""
@@ -44,8 +44,8 @@ OpenLinks = Callable[[Session], AbstractContextManager[tuple[LinkBench, ProcessP
 
 
 @dataclass(frozen=True)
-class Report:
-    """How a profile came about.
+class ProfileReport:
+    """The effort and the precision of a profile.
 
     Attributes:
         seconds: it took.
@@ -74,28 +74,28 @@ class Profile:
 
     Attributes:
         table: the costs.
-        report: how they came about.
+        report: effort and precision.
         times: what was measured, with the range of each.
         layout: of what.
     """
 
     table: CostTable
-    report: Report
+    report: ProfileReport
     times: Times
     layout: Layout
 
 
 class Profiler:
-    """One profile on its way: cuts, then each group on each device, then pairs of neighbours."""
+    """Measures one profile: cuts, then each group on each device, then pairs of neighbours."""
 
     def __init__(self, measurer: Measurer, whole_ms: FloatArray, listener: Listener, budget_s: float) -> None:
-        """Lay the work out.
+        """Plan the measurements.
 
         Args:
             measurer: of the run.
             whole_ms: latency of the whole model on each device, `[D]`.
-            listener: who watches.
-            budget_s: seconds for all of it.
+            listener: is called with each step.
+            budget_s: time limit in seconds.
         """
         self._measurer, self._listener = measurer, listener
         self._problem, self._config = measurer.session.problem, measurer.session.config.costs
@@ -108,7 +108,14 @@ class Profiler:
         self._alone_ms = np.zeros(d)
 
     def run(self, open_links: OpenLinks) -> Profile:
-        """Measure what there is time for, and assemble the costs."""
+        """Measure within the time limit, and assemble the costs.
+
+        Args:
+            open_links: opens the link model.
+
+        Raises:
+            BackendError: the measuring process cannot be started.
+        """
         self._measure_links(open_links)
         d = len(self._problem.devices)
         links = fit_links(d, self._links.alone, self._links.splits)
@@ -227,11 +234,11 @@ class Profiler:
             total += float(np.mean(self._overhead_s[task.device][-20:])) + self._runs(ms) * ms / 1e3
         return total
 
-    def _report(self) -> Report:
+    def _report(self) -> ProfileReport:
         d = len(self._problem.devices)
         ranges = [v for v in self._times.ms.values() if np.isfinite(v[1])]
         low, high = link_intervals(d, self._links.alone, self._links.splits)
-        return Report(
+        return ProfileReport(
             seconds=time.monotonic() - self._start,
             measured=len(ranges),
             failed=len(self._times.ms) - len(ranges),

@@ -1,4 +1,4 @@
-"""Whether a run folder may be continued: the same settings, model and simulated machine as it began with."""
+"""The checks before a run folder is continued: same settings, model and simulated machine as it began with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ask/tell loop: propose, measure, learn, until the budget is spent.
+"""The ask/tell loop: the placer proposes, placements are measured, the placer learns, until the budget is spent.
 
 Resume equals uninterrupted: the placer's state is stored right after each `ask`, each trial when it is measured.
 A run killed in between measures what is left of the batch, tells all of it, and goes on asking the same.
@@ -26,10 +26,10 @@ IDLE = 200
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop.
+    """Limits of a search.
 
     Attributes:
-        measurements: placements measured; answers from the store do not count.
+        measurements: placements measured; those answered by the store do not count.
         time_s: seconds of search, 0 for no limit; the trial being measured is finished.
         batch: placements asked for at a time.
     """

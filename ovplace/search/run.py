@@ -110,7 +110,7 @@ def _write_answer(session: Session, result: RunResult, placement: Placement) -> 
 
 
 def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:
-    """Return the costs of groups and cuts, None where the placer does without."""
+    """Return the costs of groups and cuts; None where the placer needs none."""
     placer = registry.load("placers", measurer.session.config.search.placer)
     if not placer.factory.needs_costs(placer.config(measurer.session.config.placer)):
         return None
@@ -128,7 +128,11 @@ def _asked_limit(session: Session) -> float:
 
 
 def error_limit(session: Session, baselines: Sequence[Baseline]) -> float:
-    """Return the error limit for placements.
+    """Return the largest relative output error that a placement may have.
+
+    Args:
+        session: the run.
+        baselines: measured, single devices first.
 
     Where a device computes in a lower precision and the user set no limit, a placement may be twice as far off as the
     worst working device alone: mixing devices of one run must not lose more than using one of them.
@@ -141,7 +145,14 @@ def error_limit(session: Session, baselines: Sequence[Baseline]) -> float:
 
 
 def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs: CostTable | None = None) -> Loop:
-    """Return the search loop of a run; profiling counts towards its time."""
+    """Return the search loop of a run; profiling counts towards its time.
+
+    Args:
+        measurer: of the run.
+        reference: the baseline that placements are measured in turns with.
+        listener: is called with each step.
+        costs: cost table for placers that work with one.
+    """
     search, problem = measurer.session.config.search, measurer.session.problem
     time_s = max(search.time_s - measurer.seconds.profiling, search.time_s / 2)
     placer = registry.load("placers", search.placer)

@@ -68,7 +68,13 @@ class Measurer:
     seconds: Seconds = field(default_factory=Seconds)
 
     def key(self, candidate: Candidate, others: Sequence[Candidate], spec: MeasureSpec) -> str:
-        """Return the cache key of `candidate`, measured in turns with `others`."""
+        """Return the cache key of a measurement.
+
+        Args:
+            candidate: what is measured.
+            others: what it takes turns with.
+            spec: how long and how often.
+        """
         session = self.session
         return cache_key(
             session.graph.content_hash,
@@ -130,7 +136,18 @@ class Measurer:
     def measure_pair(
         self, candidate: Candidate, reference: Candidate, spec: MeasureSpec, attempts: int = 1, *, check: bool = True
     ) -> StoredMeasurement:
-        """Measure `candidate` in turns with `reference`, now; arguments and result are those of `stored_pair`."""
+        """Measure `candidate` in turns with `reference`, now.
+
+        Args:
+            candidate: what to measure.
+            reference: what to compare with; may be the same.
+            spec: how long and how often.
+            attempts: how often a timeout or a crash is tried again.
+            check: whether outputs further off than the limit make it a failure.
+
+        Returns:
+            The candidate's measurement with its ratio to the reference.
+        """
         if candidate.hash == reference.hash:
             both = self.measure([candidate], spec, attempts) * 2
         else:
@@ -166,7 +183,15 @@ class Measurer:
 
 
 def ratio(measured: Measurement, reference: Measurement) -> float:
-    """Return the median over blocks of the latency ratio `measured / reference`; infinite if either failed."""
+    """Return the latency ratio of two measurements that took turns.
+
+    Args:
+        measured: the numerator.
+        reference: the denominator.
+
+    Returns:
+        The median over blocks of the ratio of their block medians; infinite if either failed.
+    """
     if not (measured.ok and reference.ok):
         return float("inf")
     a, b = measured.block_medians_ms, reference.block_medians_ms

@@ -12,7 +12,11 @@ from ovplace.errors import StoreError
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
-    """Replace the content of `path`, text as UTF-8.
+    """Replace the content of a file.
+
+    Args:
+        path: the file.
+        content: its new content; text is written as UTF-8.
 
     Raises:
         OSError: it cannot be written; the old file stays.

@@ -151,7 +151,12 @@ class RunStore:
             return json.loads(row[0]) if row else None
 
     def put(self, key: str, value: object) -> None:
-        """Store a value that JSON can hold under `key`, in place of an earlier one."""
+        """Store a value, in place of an earlier one of that key.
+
+        Args:
+            key: its name.
+            value: what JSON can hold.
+        """
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 

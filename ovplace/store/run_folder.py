@@ -65,7 +65,7 @@ class RunFolder:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a run has begun here."""
+        """True if a run has begun here."""
         return self.config.exists()
 
     def answer_files(self) -> list[Path]:

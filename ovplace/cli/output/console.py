@@ -1,4 +1,4 @@
-"""What goes to standard error: everything that is not the result."""
+"""The output on standard error: everything that is not the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 @dataclass
 class Talk:
-    """How much is said; the options of every command set it.
+    """Messages on standard error, as many as the options of the command ask for.
 
     Attributes:
         debug: a traceback for each error.
@@ -20,6 +20,11 @@ class Talk:
     verbosity: int = 0
 
     def say(self, text: str, level: int = 0) -> None:
-        """Write a line to standard error unless the user wants less."""
+        """Write a line to standard error unless the user wants less.
+
+        Args:
+            text: the line.
+            level: the least verbosity at which it is written.
+        """
         if self.verbosity >= level:
             click.echo(text, err=True)

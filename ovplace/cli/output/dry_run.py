@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 def show_plan(talk: Talk, config: RunConfig, as_json: bool) -> None:
-    """Print what `ovplace optimize` would do; nothing is written, no device is measured."""
+    """Print what `ovplace optimize` would do; nothing is written, no device is measured.
+
+    Args:
+        talk: for the note on the devices.
+        config: of the run.
+        as_json: print JSON.
+    """
     from ovplace.commands.dry_run import plan
 
     found = plan(config)

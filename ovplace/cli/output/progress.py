@@ -27,7 +27,7 @@ def listening(talk: Talk, first: str = "", clock: Callable[[], float] = time.mon
     """Yield a listener: a bar on a terminal, occasional lines elsewhere.
 
     Args:
-        talk: how much to say.
+        talk: where plain lines go.
         first: a line to say as soon as the run has begun.
         clock: seconds, monotonic.
     """
@@ -39,7 +39,12 @@ def listening(talk: Talk, first: str = "", clock: Callable[[], float] = time.mon
 
 
 def describe(event: Progress, left_s: float) -> str:
-    """Return one step as text: phase, count, best so far, time left, and what has just happened."""
+    """Return one step as text: phase, count, best so far, time left, and the step's own text.
+
+    Args:
+        event: the step.
+        left_s: estimated seconds until the end of the phase; 0 where unknown.
+    """
     count = f"{event.done}/{event.total}" if event.total else str(event.done)
     text = f"last {event.text}" if event.phase == "search" else event.text
     best = f"best {100 * event.best_ratio:.0f} % of the best single device" if math.isfinite(event.best_ratio) else ""
