@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from ovplace.coarseners import chains
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
+from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.cost.solvers.min_cut import solve_min_cut

@@ -20,7 +20,7 @@ from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.cost.evaluate.effective_devices import refined, settled
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.evaluate.restrict import restricted
+from ovplace.cost.evaluate.restrict import restrict
 from ovplace.graphs.op_graph import BoolArray, IntArray
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import own_name, read_graph
@@ -254,7 +254,7 @@ class Backend(protocols.Backend):
         table = self._legal_table if partition.n_groups == self._legal.n_groups else self.costs(partition)
         if part:
             groups = np.unique(partition.group_of[list(part)])
-            table, device_of = restricted(table, groups), device_of[groups]
+            table, device_of = restrict(table, groups), device_of[groups]
         self._check_memory(table, device_of)
         return float(latency_ms(table, device_of[None])[0])
 

@@ -1,118 +1,83 @@
-"""What a placement costs, as numbers: the parameters of the sequential HETERO cost model for one grouped model."""
+"""The parameters of the sequential HETERO cost model for one grouped model: the numbers that placements cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ovplace.core.partition import Partition
-from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph, frozen_array
+from ovplace.core.traffic import Traffic
+from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, frozen_array
 
-
-@dataclass(frozen=True, eq=False)
-class Traffic:
-    """The tensors that pass between groups.
-
-    Attributes:
-        source: group that writes each tensor, `[T]`.
-        n_bytes: size of each tensor in bytes, `[T]`.
-        starts: where each tensor's readers begin in `readers`, `[T]`.
-        readers: the distinct other groups that read each tensor, tensor after tensor, `[R]`.
-    """
-
-    source: IntArray
-    n_bytes: IntArray
-    starts: IntArray
-    readers: IntArray
-
-    def __post_init__(self) -> None:
-        """Freeze the arrays and check that each tensor has a reader."""
-        for name in ("source", "n_bytes", "starts", "readers"):
-            object.__setattr__(self, name, frozen_array(getattr(self, name)))
-        counts = np.diff(self.starts, append=len(self.readers))
-        if not len(self.source) == len(self.n_bytes) == len(self.starts):
-            raise ValueError("source, n_bytes and starts must have one entry a tensor")
-        if len(counts) and (counts.min() < 1 or self.starts[0] != 0):
-            raise ValueError("each tensor needs at least one reader, the first one's at 0")
-
-    @classmethod
-    def between(cls, graph: OpGraph, partition: Partition) -> Traffic:
-        """Return the tensors that `graph` passes between the groups of `partition`, constants left out.
-
-        HETERO copies a Constant into each submodel that reads it.
-        """
-        group = partition.group_of
-        constant = np.array([kind == "Constant" for kind in graph.types], dtype=bool)
-        source, target = group[graph.edges]
-        crossing = np.flatnonzero((source != target) & ~constant[graph.edges[0]])
-        rows = np.stack([graph.edges[0], graph.ports[0], target])[:, crossing]
-        (op, port, reader), first = np.unique(rows, axis=1, return_index=True)
-        starts = np.flatnonzero(np.diff(op, prepend=-1) | np.diff(port, prepend=-1))
-        return cls(group[op[starts]], graph.out_bytes[crossing[first[starts]]], starts, reader)
-
-    @cached_property
-    def tensor_of(self) -> IntArray:
-        """The tensor that each entry of `readers` reads, `[R]`."""
-        counts = np.diff(self.starts, append=len(self.readers))
-        return np.repeat(np.arange(len(self.source)), counts)
+_MAY_BE_INFINITE = ("group_ms", "memory_bytes")
 
 
 @dataclass(frozen=True, eq=False)
 class CostTable:
-    """The cost model of one grouped model on some devices.
+    """The cost model of G groups with Q edges and T tensors on D devices.
 
-    A placement costs the time of each group where it runs, less what neighbours save by running together, plus, for
-    each tensor and each other device that reads it, the transfer, plus the overhead of each submodel.
+    A placement costs the sum of the terms in `cost/evaluate/terms.py`, which are linear in the arrays here: the time of
+    each group where it runs, less the time that neighbours save by running together, plus, for each tensor and each
+    other device that reads it, the transfer, plus the overhead of each submodel.
+
+    The axes of an array are part of its declaration: checks, files, parts of a model and the fit follow from them. The
+    array of a further term comes last, with a default of zero, so that tables stored without it can be read.
 
     Attributes:
         traffic: tensors between groups.
         edges: distinct directed pairs of neighbouring groups, `[2, Q]`.
         group_ms: time of each group on each device, infinite where it cannot run, `[G, D]`.
-        saving_ms: what the two ends of each edge save by running on the same device, `[Q, D]`; not negative.
+        saving_ms: time saved by each edge whose two ends run on the same device, `[Q, D]`.
         latency_ms: fixed cost of passing a tensor from one device (row) to another (column), `[D, D]`.
         ms_per_byte: cost of each byte of it, `[D, D]`.
         submodel_ms: overhead of each submodel on each device, `[D]`.
         group_bytes: memory that each group needs, `[G]`.
         memory_bytes: memory of each device, infinite where it does not matter, `[D]`.
-        source: where the numbers come from, in words, such as `measured here` or `simulated: core-ultra`.
+        source: origin of the numbers in words, such as `measured here` or `simulated: core-ultra`.
+
+    Raises:
+        ValueError: an array has another shape than its axes say, or holds a number that is negative or, but for
+            `group_ms` and `memory_bytes`, not finite; or a group has no device with a finite cost.
     """
 
     traffic: Traffic = field(repr=False)
     edges: IntArray = field(repr=False)
-    group_ms: FloatArray = field(repr=False)
-    saving_ms: FloatArray = field(repr=False)
-    latency_ms: FloatArray
-    ms_per_byte: FloatArray
-    submodel_ms: FloatArray
-    group_bytes: FloatArray = field(repr=False)
-    memory_bytes: FloatArray
+    group_ms: FloatArray = field(repr=False, metadata={"axes": "GD"})
+    saving_ms: FloatArray = field(repr=False, metadata={"axes": "QD"})
+    latency_ms: FloatArray = field(metadata={"axes": "DD"})
+    ms_per_byte: FloatArray = field(metadata={"axes": "DD"})
+    submodel_ms: FloatArray = field(metadata={"axes": "D"})
+    group_bytes: FloatArray = field(repr=False, metadata={"axes": "G"})
+    memory_bytes: FloatArray = field(metadata={"axes": "D"})
     source: str = ""
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check shapes and signs."""
         object.__setattr__(self, "edges", frozen_array(np.reshape(self.edges, (2, -1))))
-        g, d, q = *np.shape(self.group_ms), self.edges.shape[1]
-        expected = {
-            "group_ms": (g, d), "saving_ms": (q, d), "latency_ms": (d, d), "ms_per_byte": (d, d),
-            "submodel_ms": (d,), "group_bytes": (g,), "memory_bytes": (d,),
-        }  # fmt: skip
-        for name, shape in expected.items():
+        g, d = np.shape(self.group_ms)
+        sizes = {"G": g, "D": d, "Q": self.edges.shape[1], "T": len(self.traffic.source)}
+        for name, axes in self.axes().items():
+            shape = tuple(sizes[axis] for axis in axes)
             array = np.array(getattr(self, name), dtype=np.float64)
+            if array.ndim == 0:
+                array = np.full(shape, array)
             if array.shape != shape:
                 raise ValueError(f"expected {name} of shape {shape}, got {array.shape}")
             if np.isnan(array).any() or (array < 0).any():
                 raise ValueError(f"{name} must not be negative, got {array.min()}")
+            if name not in _MAY_BE_INFINITE and not np.isfinite(array).all():
+                raise ValueError(f"{name} must be finite")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if not np.isfinite(self.group_ms).any(axis=1).all():
             raise ValueError("each group needs a device with a finite cost")
-        for name in ("saving_ms", "latency_ms", "ms_per_byte", "submodel_ms", "group_bytes"):
-            if not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name} must be finite")
+
+    @classmethod
+    def axes(cls) -> dict[str, str]:
+        """Return the axes of each array by name, such as `GD`: groups, devices, edges (`Q`) or tensors (`T`)."""
+        return {f.name: f.metadata["axes"] for f in fields(cls) if "axes" in f.metadata}
 
     @property
     def n_groups(self) -> int:
@@ -149,13 +114,20 @@ class CostTable:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CostTable:
-        """Build a table from what `to_dict` returned."""
-        rest = {name: _restored(value) for name, value in data.items() if name != "traffic"}
-        g = len(data["group_ms"])
-        d = len(data["submodel_ms"])
-        rest["saving_ms"] = np.reshape(rest["saving_ms"], (-1, d))
-        rest["group_ms"] = np.reshape(rest["group_ms"], (g, d))
-        return cls(traffic=Traffic(**data["traffic"]), **rest)
+        """Build a table from what `to_dict` returned.
+
+        Raises:
+            KeyError: an array is missing.
+            ValueError: the arrays do not fit each other.
+        """
+        sizes = {"G": len(data["group_ms"]), "D": len(data["submodel_ms"]), "Q": -1, "T": -1}
+        arrays = {
+            name: np.reshape(_restored(data[name]), [sizes[axis] for axis in axes])
+            for name, axes in cls.axes().items()
+            if name in data
+        }
+        rest = {name: value for name, value in data.items() if name not in arrays}
+        return cls(**rest | arrays | {"traffic": Traffic(**data["traffic"])})
 
 
 def _plain(value: object) -> object:
@@ -166,9 +138,7 @@ def _plain(value: object) -> object:
     return plain.tolist()
 
 
-def _restored(value: object) -> Any:
-    if not isinstance(value, list):
-        return value
+def _restored(value: list[Any]) -> FloatArray:
     array = np.array(value, dtype=object)
     array[array == None] = np.inf  # noqa: E711 - elementwise
     return array.astype(np.float64)

@@ -8,14 +8,55 @@ from math import inf
 
 import numpy as np
 
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
 from ovplace.core.device import Device
 from ovplace.core.partition import Partition
+from ovplace.core.traffic import Traffic
 from ovplace.errors import DeviceError, PlacementError
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
 from ovplace.graphs.work import tensor_bytes, work
 from ovplace.simulation.noise import Noise
-from ovplace.simulation.roofline import SimulatedDevice, fused_edges
+from ovplace.simulation.roofline import Roofline, fused_edges
+
+
+@dataclass(frozen=True)
+class SimulatedDevice(Roofline):
+    """A device of a simulated machine: its speed, see `Roofline`, its name, its overheads and its limits.
+
+    Attributes:
+        name: name in placements.
+        base: the OpenVINO device that it stands for: `CPU`, `GPU`, `GPU.1`, `NPU`.
+        full_name: name of the product.
+        submodel_us: overhead of each submodel in µs: a request of its own, its input and output tensors.
+        memory_gb: memory for weights and tensors in GB.
+        unsupported: operation types that it says it cannot run.
+        failing: operation types on which compilation fails although it says it can run them.
+        precision: precision that it computes in; a note only.
+
+    Raises:
+        ValueError: a number is not possible.
+    """
+
+    name: str = ""
+    base: str = ""
+    full_name: str = ""
+    submodel_us: float = 0.0
+    memory_gb: float = inf
+    unsupported: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
+    precision: str = "f32"
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        super().__post_init__()
+        if not self.memory_gb > 0:
+            raise ValueError(f"memory_gb must be given and positive, got {self.memory_gb}")
+        if not 0 <= self.submodel_us < inf:
+            raise ValueError(f"submodel_us must not be negative, got {self.submodel_us}")
+
+    def supports(self, graph: OpGraph) -> BoolArray:
+        """Return which operations it says it can run, `[N]`."""
+        return np.array([kind not in self.unsupported for kind in graph.types], dtype=bool)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,8 @@ from ovplace.core.device import Device
 from ovplace.errors import ConfigError, DeviceError, UsageError
 from ovplace.plugins.registry import fill
 from ovplace.shipped import shipped, shipped_in
-from ovplace.simulation.machine import Link, Machine
+from ovplace.simulation.machine import Link, Machine, SimulatedDevice
 from ovplace.simulation.noise import Noise
-from ovplace.simulation.roofline import SimulatedDevice
 
 _FOLDER = "configs/machines"
 _SECTIONS = ("machine", "devices", "links", "fusable", "noise", "failures", "calibration")

@@ -11,36 +11,28 @@ from math import inf
 
 import numpy as np
 
-from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
+from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
 from ovplace.graphs.work import Work
 
 
 @dataclass(frozen=True)
-class SimulatedDevice:
-    """A device of a simulated machine.
+class Roofline:
+    """The speed of a device.
 
     Attributes:
-        name: what placements call it.
-        base: the OpenVINO device it stands for: `CPU`, `GPU`, `GPU.1`, `NPU`.
-        full_name: the product.
-        peak_gflops: arithmetic peak in GFLOP/s, in the precision that it computes in.
-        gb_per_s: bandwidth of its memory, as data sheets have it.
+        peak_gflops: arithmetic peak in GFLOP/s, in the precision that the device computes in.
+        gb_per_s: bandwidth of its memory in GB/s, as data sheets have it.
         memory_efficiency: part of that bandwidth that operations reach.
-        cache_mb: size of its last cache; 0 for none.
-        cache_gb_per_s: bandwidth of that cache.
+        cache_mb: size of its last cache in MB; 0 for none.
+        cache_gb_per_s: bandwidth of that cache in GB/s.
         efficiency: part of the peak that operations reach.
         efficiencies: the same for single operation types.
-        launch_us: cost of starting each kernel; what is fused into its producer has none.
-        submodel_us: cost of each submodel: a request of its own, its input and output tensors.
-        memory_gb: memory for weights and tensors.
-        unsupported: operation types that it says it cannot run.
-        failing: operation types on which compilation fails although it says it can run them.
-        precision: what it computes in; a note only.
+        launch_us: cost of starting each kernel in µs; none for an operation that is fused into its producer.
+
+    Raises:
+        ValueError: a number is not possible.
     """
 
-    name: str = ""
-    base: str = ""
-    full_name: str = ""
     peak_gflops: float = 0.0
     gb_per_s: float = 0.0
     memory_efficiency: float = 0.8
@@ -49,44 +41,38 @@ class SimulatedDevice:
     efficiency: float = 0.5
     efficiencies: Mapping[str, float] = field(default_factory=dict)
     launch_us: float = 0.0
-    submodel_us: float = 0.0
-    memory_gb: float = inf
-    unsupported: tuple[str, ...] = ()
-    failing: tuple[str, ...] = ()
-    precision: str = "f32"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name in ("peak_gflops", "gb_per_s", "memory_gb", *(["cache_gb_per_s"] if self.cache_mb else [])):
+        for name in ("peak_gflops", "gb_per_s", *(["cache_gb_per_s"] if self.cache_mb else [])):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be given and positive, got {getattr(self, name)}")
-        for name in ("cache_mb", "launch_us", "submodel_us"):
+        for name in ("cache_mb", "launch_us"):
             if not 0 <= getattr(self, name) < inf:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
-        parts = {"efficiency": self.efficiency, "memory_efficiency": self.memory_efficiency}
-        for name, value in {
-            **parts,
-            **{f"efficiencies.{kind}": part for kind, part in self.efficiencies.items()},
-        }.items():
+        by_type = {f"efficiencies.{kind}": part for kind, part in self.efficiencies.items()}
+        parts = {"efficiency": self.efficiency, "memory_efficiency": self.memory_efficiency} | by_type
+        for name, value in parts.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
                 raise ValueError(f"{name} must lie above 0 and not above 1, got {value}")
 
-    def supports(self, graph: OpGraph) -> BoolArray:
-        """Return which operations it says it can run, `[N]`."""
-        return np.array([kind not in self.unsupported for kind in graph.types], dtype=bool)
-
     def op_ms(self, graph: OpGraph, of: Work) -> FloatArray:
-        """Return the time of each operation by itself, `[N]`."""
-        moved = self._weights_ms(of) + self._tensors_ms(of, of.read_bytes + of.write_bytes)
-        return np.asarray(np.maximum(self._arithmetic_ms(graph, of), moved) + of.kernels * self.launch_us * 1e-3)
-
-    def fused_ms(self, graph: OpGraph, of: Work, inner_bytes: FloatArray) -> FloatArray:
-        """Return the time that each operation adds to a producer that it is fused into, `[N]`.
+        """Return the time of each operation by itself, ms `[N]`.
 
         Args:
             graph: the model.
             of: its work.
-            inner_bytes: what each operation reads from that producer, which then stays in registers, `[N]`; its
+        """
+        moved = self._weights_ms(of) + self._tensors_ms(of, of.read_bytes + of.write_bytes)
+        return np.asarray(np.maximum(self._arithmetic_ms(graph, of), moved) + of.kernels * self.launch_us * 1e-3)
+
+    def fused_ms(self, graph: OpGraph, of: Work, inner_bytes: FloatArray) -> FloatArray:
+        """Return the time that each operation adds to a producer that it is fused into, ms `[N]`.
+
+        Args:
+            graph: the model.
+            of: its work.
+            inner_bytes: bytes that each operation reads from that producer, `[N]`. They stay in registers, and its
                 output takes the place of the producer's.
         """
         moved = self._weights_ms(of) + self._tensors_ms(of, of.read_bytes - inner_bytes)

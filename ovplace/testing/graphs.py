@@ -8,12 +8,13 @@ from itertools import product
 
 import numpy as np
 
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
+from ovplace.core.traffic import Traffic
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import BoolArray, FloatArray, OpGraph
 from ovplace.plugins.protocols import Placer

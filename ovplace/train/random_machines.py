@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ovplace.seeds import generator
-from ovplace.simulation.machine import Link, Machine
-from ovplace.simulation.roofline import SimulatedDevice
+from ovplace.simulation.machine import Link, Machine, SimulatedDevice
 
 DEVICES = (2, 4)
 """How many devices an invented machine has, at least and at most."""

@@ -15,16 +15,16 @@ from ovplace.core.device import Device
 from ovplace.core.partition import Partition
 from ovplace.cost.evaluate.effective_devices import refined, settled
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.evaluate.restrict import restricted
+from ovplace.cost.evaluate.restrict import restrict
 from ovplace.errors import ConfigError, DeviceError, PlacementError, UsageError
 from ovplace.graphs.work import work
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import op_graph
 from ovplace.seeds import generator
-from ovplace.simulation.machine import Link, Machine
+from ovplace.simulation.machine import Link, Machine, SimulatedDevice
 from ovplace.simulation.machine_file import load, names
 from ovplace.simulation.noise import Noise, Weather
-from ovplace.simulation.roofline import SimulatedDevice, fused_edges
+from ovplace.simulation.roofline import fused_edges
 
 HSDAG = "i9-12900k+flex170"
 GOOD = """
@@ -172,11 +172,11 @@ def test_parts_are_models_of_their_own(graph):
     everything = np.arange(table.n_groups)
     rng = generator(3, "test")
     device_of = rng.integers(2, size=(5, table.n_groups))
-    assert latency_ms(restricted(table, everything), device_of) == pytest.approx(latency_ms(table, device_of))
+    assert latency_ms(restrict(table, everything), device_of) == pytest.approx(latency_ms(table, device_of))
     first, rest = everything[: table.n_groups // 2], everything[table.n_groups // 2 :]
     one = np.zeros((1, table.n_groups), dtype=np.int64)
     whole = pairwise_ms(table, one)[0]
-    halves = sum(pairwise_ms(restricted(table, part), one[:, part])[0] for part in (first, rest))
+    halves = sum(pairwise_ms(restrict(table, part), one[:, part])[0] for part in (first, rest))
     assert halves >= whole  # what the halves cannot fuse
 
 

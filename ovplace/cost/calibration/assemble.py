@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
+from ovplace.core.traffic import Traffic
 from ovplace.cost.calibration.links import Links
 from ovplace.graphs.dag import lowest_connected
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph

@@ -1,8 +1,8 @@
 """Correcting a cost table by measured placements.
 
-The fit is the most likely table under the prior about the profile (`cost/prior.py`) and relative noise: ridge
+The fit is the most likely table under the prior about the profile (`prior.py`) and relative noise: ridge
 regression towards the profile, in which common factors cost little and single parameters more. Parameters that would
-turn negative are held at zero. How far each may go is chosen by leave-one-out prediction of the given trials.
+turn negative are held at zero. The scale of the prior is chosen by leave-one-out prediction of the given trials.
 
 Source: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006: 2.1 (the linear model seen from its
 predictions, so that work grows with the trials and not with the parameters), 5.12 (leave-one-out in closed form).
@@ -16,19 +16,19 @@ from itertools import product
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
-from ovplace.cost.calibration.prior import Prior, Spreads
-from ovplace.cost.evaluate.design_matrix import terms, with_parameters
+from ovplace.cost.calibration.prior import Prior, PriorScale
+from ovplace.cost.evaluate.design_matrix import design_matrix, with_parameters
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 NOISE = 0.03
 """Relative spread of a measurement about the model: what two compilations of one placement differ by."""
 
 TRIED = (
-    Spreads(0.0, 0.0, 0.0),
-    Spreads(1.0, 0.0, 0.0),
-    *(Spreads(1.0, common, single) for common, single in product((0.3, 1.0, 3.0), (0.0, 0.03, 0.1, 0.3, 1.0))),
+    PriorScale(0.0, 0.0, 0.0),
+    PriorScale(1.0, 0.0, 0.0),
+    *(PriorScale(1.0, common, single) for common, single in product((0.3, 1.0, 3.0), (0.0, 0.03, 0.1, 0.3, 1.0))),
 )
-"""Spreads to choose from; the first leaves the profile as it is."""
+"""Scales to choose from; the first leaves the profile as it is."""
 
 ONE_TRIAL = 1
 """What a single trial corrects: the overall factor, which is row 1 of `TRIED`; nothing can be left out."""
@@ -59,7 +59,7 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A corrected table, and how far it can be trusted.
+    """A corrected table with its prediction errors.
 
     Attributes:
         table: the corrected costs.
@@ -88,7 +88,7 @@ def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
     if not len(used):
         return Fit(table, 0, None, None)
     measured = np.asarray(latency_ms, dtype=np.float64)[used]
-    prior, counts = Prior.of(table), terms(table, device_of[used])
+    prior, counts = Prior.of(table), design_matrix(table, device_of[used])
     held_back = agreement(_held_back(prior, counts, measured), measured) if len(used) > 1 else None
     vector = _fitted(prior, counts, measured)
     before = agreement(counts @ prior.mean, measured)
@@ -96,36 +96,50 @@ def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class Trust:
-    """How far a fit may go.
+class Shrinkage:
+    """The pull of a fit towards the profile.
 
     Attributes:
-        spreads: of the parameters about the profile.
-        noise: variance that suits each trial, `[B]`.
+        prior_scale: standard deviations of the parameters about the profile.
+        noise: variance of the relative error of each trial, `[B]`.
     """
 
-    spreads: Spreads
+    prior_scale: PriorScale
     noise: FloatArray
 
 
-def trust(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Trust | None:
-    """Return how far `fit` would go for these trials, nearly all of its work; None where all of them failed."""
-    used = _used(table, device_of, latency_ms)
-    return _trust(Prior.of(table), _rows(table, device_of[used], latency_ms[used])) if len(used) else None
+def choose_shrinkage(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Shrinkage | None:
+    """Return the shrinkage that `fit` would choose for these trials, which is nearly all of its work.
 
+    Args:
+        table: the costs as profiled.
+        device_of: device of each group under each placement, `[B, G]`.
+        latency_ms: measured latencies, `[B]`; infinite for failures.
 
-def corrected(table: CostTable, device_of: IntArray, latency_ms: FloatArray, given: Trust | None) -> CostTable:
-    """Return the table of `fit` alone, as far as a trust goes that was found for the same trials or the first of them.
-
-    For a search that fits after each measurement: later trials count as usual ones.
+    Returns:
+        The shrinkage; None where all trials failed.
     """
     used = _used(table, device_of, latency_ms)
-    if given is None:
+    return _shrinkage(Prior.of(table), _rows(table, device_of[used], latency_ms[used])) if len(used) else None
+
+
+def refit(table: CostTable, device_of: IntArray, latency_ms: FloatArray, shrinkage: Shrinkage | None) -> CostTable:
+    """Return the table of `fit` with a given shrinkage, for a search that fits after each measurement.
+
+    Args:
+        table: the costs as profiled.
+        device_of: device of each group under each placement, `[B, G]`.
+        latency_ms: measured latencies, `[B]`; infinite for failures.
+        shrinkage: chosen for the same trials or the first of them; later ones get the usual noise. None keeps the
+            table.
+    """
+    used = _used(table, device_of, latency_ms)
+    if shrinkage is None:
         return table
-    later = np.full(len(used) - len(given.noise), NOISE**2)
-    reach = Trust(given.spreads, np.concatenate([given.noise, later]))
+    later = np.full(len(used) - len(shrinkage.noise), NOISE**2)
+    longer = Shrinkage(shrinkage.prior_scale, np.concatenate([shrinkage.noise, later]))
     rows = _rows(table, device_of[used], latency_ms[used])
-    return with_parameters(table, _not_negative(Prior.of(table), rows, reach))
+    return with_parameters(table, _not_negative(Prior.of(table), rows, longer))
 
 
 def _used(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> IntArray:
@@ -164,16 +178,16 @@ def _held_back(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatA
 def _fitted(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatArray:
     """Return the corrected parameters, `[P]`."""
     rows = counts / measured[:, None]
-    return _not_negative(prior, rows, _trust(prior, rows))
+    return _not_negative(prior, rows, _shrinkage(prior, rows))
 
 
 def _rows(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> FloatArray:
     """Return the terms of each trial over its latency: each now measures 1, since relative errors are what counts."""
-    return np.asarray(terms(table, device_of) / np.asarray(latency_ms, dtype=np.float64)[:, None])
+    return np.asarray(design_matrix(table, device_of) / np.asarray(latency_ms, dtype=np.float64)[:, None])
 
 
-def _trust(prior: Prior, rows: FloatArray) -> Trust:
-    """Return the spreads that predict left-out trials best, and the variance `[B]` that suits each trial.
+def _shrinkage(prior: Prior, rows: FloatArray) -> Shrinkage:
+    """Return the prior scale that predicts left-out trials best, and the variance `[B]` that suits each trial.
 
     Chosen once with all trials alike, then once more with those that nothing predicts counting less.
     """
@@ -186,7 +200,7 @@ def _trust(prior: Prior, rows: FloatArray) -> Trust:
         best = _simplest(left_out)
         usual = max(float(np.median(left_out[best])), NOISE)
         noise = NOISE**2 * np.maximum(1.0, left_out[best] / (OUTLIER * usual))
-    return Trust(TRIED[best], noise)
+    return Shrinkage(TRIED[best], noise)
 
 
 def _simplest(left_out: FloatArray) -> int:
@@ -213,7 +227,7 @@ def _left_out(kernel: FloatArray, error: FloatArray) -> FloatArray:
     return np.asarray(inverse @ error / np.diag(inverse))
 
 
-def _not_negative(prior: Prior, rows: FloatArray, reach: Trust) -> FloatArray:
+def _not_negative(prior: Prior, rows: FloatArray, shrinkage: Shrinkage) -> FloatArray:
     """Return the most likely parameters `[P]` that are not negative.
 
     Those that turn negative are pinned at zero, as if measured there, and released when the pin no longer holds
@@ -221,7 +235,7 @@ def _not_negative(prior: Prior, rows: FloatArray, reach: Trust) -> FloatArray:
     """
     pinned = np.zeros(len(prior.mean), dtype=bool)
     for _ in range(PINNING_ROUNDS):
-        vector, force = _posterior(prior, rows, reach, np.flatnonzero(pinned))
+        vector, force = _posterior(prior, rows, shrinkage, np.flatnonzero(pinned))
         negative = ~pinned & (vector < 0)
         released = np.zeros_like(pinned)
         released[pinned] = force < 0
@@ -231,13 +245,13 @@ def _not_negative(prior: Prior, rows: FloatArray, reach: Trust) -> FloatArray:
     return np.maximum(vector, 0.0)
 
 
-def _posterior(prior: Prior, rows: FloatArray, reach: Trust, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
+def _posterior(prior: Prior, rows: FloatArray, shrinkage: Shrinkage, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the most likely parameters `[P]` with some pinned at zero, and the force on each pin, up positive."""
     pins = np.eye(len(prior.mean))[pinned]
     seen = np.concatenate([rows, pins])
     wanted = np.concatenate([np.ones(len(rows)), np.zeros(len(pins))]) - seen @ prior.mean
-    spread = prior.covariance_times(seen.T, reach.spreads)
+    spread = prior.covariance_times(seen.T, shrinkage.prior_scale)
     kernel = seen @ spread
     tight = 1e-9 * np.diag(kernel)[len(rows) :]
-    weights = np.linalg.solve(kernel + np.diag(np.concatenate([reach.noise, tight])), wanted)
+    weights = np.linalg.solve(kernel + np.diag(np.concatenate([shrinkage.noise, tight])), wanted)
     return prior.mean + spread @ weights, np.asarray(weights[len(rows) :])

@@ -1,31 +1,33 @@
-"""What is believed of a cost table's parameters before a whole placement has been measured.
+"""The prior of a cost table's parameters before a whole placement has been measured.
 
 Each parameter may be off by a part of its own size, all parameters of one kind (group times on one device, one link,
-...) by a common factor, and everything by one factor: spreads of Gaussian distributions about the profile.
+...) by a common factor, and everything by one factor: Gaussian distributions about the profile.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
-from ovplace.cost.evaluate.design_matrix import parameters, where
+from ovplace.cost.evaluate import terms
+from ovplace.cost.evaluate.design_matrix import fitted_entries, parameters
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 SMALL = 0.1
-"""A boundary or a group of which nothing is known costs this part of a typical group, or some of it."""
+"""The least change that counts as large, as a part of the median time of a group."""
 
 
 @dataclass(frozen=True)
-class Spreads:
-    """How far parameters may be from the profile, relative to their sizes.
+class PriorScale:
+    """Standard deviations of the prior, relative to the sizes of the parameters.
 
     Attributes:
-        overall: all of them together.
-        common: all of one kind together.
-        single: each by itself.
+        overall: of a factor on all parameters.
+        common: of a factor on all parameters of one kind.
+        single: of each parameter by itself.
     """
 
     overall: float
@@ -35,11 +37,11 @@ class Spreads:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Where the parameters are expected, and in which directions they vary.
+    """The expected parameters, and the directions in which they vary.
 
     Attributes:
         mean: the profile, `[P]`.
-        size: what is a large change of each, `[P]`.
+        size: a large change of each parameter, `[P]`.
         kinds: directions in which all parameters of a kind change together, one a column, `[P, K]`.
     """
 
@@ -54,40 +56,39 @@ class Prior:
         member = kind[:, None] == np.unique(kind)
         return cls(mean, size, np.concatenate([member * mean[:, None], member * size[:, None]], axis=1))
 
-    def directions(self, spreads: Spreads) -> FloatArray:
+    def directions(self, scale: PriorScale) -> FloatArray:
         """Return the directions of common change, scaled, `[P, 1 + K]`."""
-        return np.column_stack([spreads.overall * self.mean, spreads.common * self.kinds])
+        return np.column_stack([scale.overall * self.mean, scale.common * self.kinds])
 
-    def covariance_times(self, matrix: FloatArray, spreads: Spreads) -> FloatArray:
-        """Return the covariance of the parameters `[P, P]` times `matrix` `[P, M]`, without forming the former."""
-        common, single = self.directions(spreads), (spreads.single * self.size) ** 2
+    def covariance_times(self, matrix: FloatArray, scale: PriorScale) -> FloatArray:
+        """Return the product of the covariance of the parameters `[P, P]`, which is never formed, and a matrix.
+
+        Args:
+            matrix: `[P, M]`.
+            scale: standard deviations of the prior.
+
+        Returns:
+            The product, `[P, M]`.
+        """
+        common, single = self.directions(scale), (scale.single * self.size) ** 2
         return np.asarray(single[:, None] * matrix + common @ (common.T @ matrix))
 
 
 def _kinds(table: CostTable) -> IntArray:
     """Return the kind of each parameter, `[P]`: its array, and its device or pair of devices."""
     numbers, start = [], 0
-    for name, kept in where(table).items():
-        link = name in ("latency_ms", "ms_per_byte")
-        own = np.arange(kept.size).reshape(kept.shape) if link else np.arange(table.n_devices)
+    for name, kept in fitted_entries(table).items():
+        devices = [table.n_devices] * table.axes()[name].count("D")  # the last axes of an array
+        own = np.arange(prod(devices)).reshape(devices)
         numbers.append(start + np.broadcast_to(own, kept.shape)[kept])
-        start += int(own.max()) + 1
+        start += own.size
     return np.concatenate(numbers)
 
 
 def _sizes(table: CostTable) -> FloatArray:
-    """Return what is a large change of each parameter, `[P]`: its own size, but never next to nothing.
-
-    What two neighbours save may be as much as the smaller of them costs.
-    """
-    finite = np.isfinite(table.group_ms)
-    group = np.where(finite, table.group_ms, 0.0)
-    small = SMALL * float(np.median(table.group_ms[finite]))
-    n_bytes = float(table.traffic.n_bytes.mean()) if len(table.traffic.n_bytes) else 1.0
-    least = {
-        "saving_ms": np.minimum(group[table.edges[0]], group[table.edges[1]]),
-        "ms_per_byte": small / max(n_bytes, 1.0),
-    }
-    return np.concatenate(
-        [np.maximum(getattr(table, name), least.get(name, small))[kept] for name, kept in where(table).items()]
-    )
+    """Return the large change of each parameter, `[P]`: its own size, but never next to nothing."""
+    small_ms = SMALL * float(np.median(table.group_ms[np.isfinite(table.group_ms)]))
+    least = {name: size for term in terms.TERMS for name, size in term.least_change_ms(table, small_ms).items()}
+    entries = fitted_entries(table)
+    sizes = {name: np.maximum(getattr(table, name), least.get(name, small_ms)) for name in entries}
+    return np.concatenate([sizes[name][kept] for name, kept in entries.items()])

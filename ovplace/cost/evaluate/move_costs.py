@@ -7,21 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
+from ovplace.cost.evaluate.folding import folded
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 
 class Moves:
     """Cost of single groups on each device, for many placements at once.
 
-    Differences between the devices are those of the pairwise model (`cost.model.pairwise_ms`), the submodels' overhead
+    Differences between the devices are those of the pairwise model (`pairwise_ms`), the submodels' overhead
     left out. Beside one evaluation of that model for each move, this needs only what touches the groups asked for.
     """
 
     def __init__(self, table: CostTable) -> None:
         """Find what touches each group."""
-        self._table = table
-        self._all = _terms(table, np.arange(table.n_groups))
-        self._single: dict[int, _Terms] = {}
+        self._table = folded(table)
+        self._all = _touching(self._table, np.arange(table.n_groups))
+        self._single: dict[int, _Touching] = {}
 
     def all_ms(self, device_of: IntArray) -> FloatArray:
         """Return what each group costs on each device under placements `[B, G]`, ms `[B, G, D]`."""
@@ -29,14 +30,14 @@ class Moves:
 
     def group_ms(self, device_of: IntArray, group: int) -> FloatArray:
         """Return what one group costs on each device under placements `[B, G]`, ms `[B, D]`."""
-        terms = self._single.get(group)
-        if terms is None:
-            terms = self._single[group] = _terms(self._table, np.array([group]))
-        return _cost_ms(terms, device_of)[:, 0]
+        touching = self._single.get(group)
+        if touching is None:
+            touching = self._single[group] = _touching(self._table, np.array([group]))
+        return _cost_ms(touching, device_of)[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
-class _Terms:
+class _Touching:
     """What touches some groups, n of them: the tensors they write or read, and the edges on which they save.
 
     Attributes:
@@ -62,7 +63,7 @@ class _Terms:
     saving_ms: FloatArray
 
 
-def _terms(table: CostTable, groups: IntArray) -> _Terms:
+def _touching(table: CostTable, groups: IntArray) -> _Touching:
     place = np.full(table.n_groups, -1)
     place[groups] = np.arange(len(groups))
     traffic, tensor_of = table.traffic, table.traffic.tensor_of
@@ -76,7 +77,7 @@ def _terms(table: CostTable, groups: IntArray) -> _Terms:
     own_read = np.flatnonzero(place[readers] >= 0)
     here, there = np.concatenate([table.edges, table.edges[::-1]], axis=1)
     edge = np.flatnonzero(place[here] >= 0)
-    return _Terms(
+    return _Touching(
         work_ms=table.group_ms[groups],
         source=traffic.source[tensors],
         transfer_ms=table.transfer_ms()[tensors],
@@ -89,21 +90,21 @@ def _terms(table: CostTable, groups: IntArray) -> _Terms:
     )
 
 
-def _cost_ms(terms: _Terms, device_of: IntArray) -> FloatArray:
+def _cost_ms(touching: _Touching, device_of: IntArray) -> FloatArray:
     """Return `[B, n, D]`."""
-    d = terms.work_ms.shape[1]
+    d = touching.work_ms.shape[1]
     device = np.ascontiguousarray(device_of.T)  # entries first: what is added up runs along the first axis
-    total = np.repeat(terms.work_ms[:, None, :], len(device_of), axis=1)
-    if len(terms.source):
-        reads = device[terms.readers][..., None] == np.arange(d)
-        count = np.add.reduceat(reads, terms.starts, axis=0, dtype=np.int64)
-        tensor, slot = terms.written
-        np.add.at(total, slot, np.matmul(count[tensor] > 0, terms.transfer_ms[tensor].transpose(0, 2, 1)))
-        reader, slot, tensor = terms.read
-        home = device[terms.source[tensor]]
-        arrival = terms.transfer_ms[tensor[:, None], home]
+    total = np.repeat(touching.work_ms[:, None, :], len(device_of), axis=1)
+    if len(touching.source):
+        reads = device[touching.readers][..., None] == np.arange(d)
+        count = np.add.reduceat(reads, touching.starts, axis=0, dtype=np.int64)
+        tensor, slot = touching.written
+        np.add.at(total, slot, np.matmul(count[tensor] > 0, touching.transfer_ms[tensor].transpose(0, 2, 1)))
+        reader, slot, tensor = touching.read
+        home = device[touching.source[tensor]]
+        arrival = touching.transfer_ms[tensor[:, None], home]
         np.add.at(total, slot, np.where(count[tensor] > reads[reader], 0.0, arrival))
-    other, slot = terms.ends
+    other, slot = touching.ends
     together = device[other][..., None] == np.arange(d)
-    np.add.at(total, slot, -np.where(together, terms.saving_ms[:, None, :], 0.0))
+    np.add.at(total, slot, -np.where(together, touching.saving_ms[:, None, :], 0.0))
     return np.asarray(total.transpose(1, 0, 2))

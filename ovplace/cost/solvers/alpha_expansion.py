@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
+from ovplace.core.traffic import Traffic
+from ovplace.cost.evaluate.folding import folded
 from ovplace.cost.evaluate.latency import pairwise_ms
 from ovplace.cost.solvers.min_cut import solve_min_cut
 from ovplace.graphs.op_graph import FloatArray, IntArray
@@ -28,6 +30,7 @@ def alpha_expansion(table: CostTable) -> IntArray:
     Tensors with several readers count once for each reader within a cut, and moves that would share less than they
     save are passed over; what is kept is judged by `pairwise_ms`, and by memory.
     """
+    table = folded(table)
     best = _start(table)
     value, since = _value_ms(table, best), 0
     for turn in range(_CYCLES * table.n_devices):

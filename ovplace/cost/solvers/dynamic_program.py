@@ -14,6 +14,7 @@ import numpy as np
 
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.cost_table import CostTable
+from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut
@@ -49,6 +50,8 @@ def solve_chain(table: CostTable) -> Solution:
     Cost: O(G + Q + U D^2).
     """
     start = time.perf_counter()
+    unsolved = ", ".join((_LEAVES_OUT, *left_out(table)))
+    table = folded(table)
     unit_of = units(table)
     steps = _steps(table, unit_of)
     _check(steps, unit_of)
@@ -57,7 +60,7 @@ def solve_chain(table: CostTable) -> Solution:
     count = len(steps.unit_ms)
     exact = count == table.n_groups
     bound = value if exact else min(value, _bound_ms(table))
-    text = _LEAVES_OUT if exact else f"{_LEAVES_OUT}; {table.n_groups} groups kept together in {count} units"
+    text = unsolved if exact else f"{unsolved}; {table.n_groups} groups kept together in {count} units"
     return Solution(device_of, Certificate("dp", FULL, value, bound, time.perf_counter() - start, text))
 
 

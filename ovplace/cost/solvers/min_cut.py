@@ -16,6 +16,7 @@ import numpy as np
 
 from ovplace.core.certificate import PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
+from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import pairwise_ms
 from ovplace.cost.solvers.certificate import Solution
 from ovplace.graphs.dag import connected_labels
@@ -70,10 +71,11 @@ def solve_min_cut(table: CostTable, boundary_weight: float = 1.0) -> Solution:
     if table.n_devices != 2:
         raise ValueError(f"a minimum cut needs exactly 2 devices, got {table.n_devices}; take milp for more")
     start = time.perf_counter()
-    costs = weighted(table, boundary_weight)
+    costs = weighted(folded(table), boundary_weight)
     device_of, bound = _minimum(_network(costs), costs)
     value = _value_ms(costs, device_of)
-    text = _LEAVES_OUT if boundary_weight == 1 else f"{_LEAVES_OUT}; transfers count {boundary_weight:g} times"
+    text = ", ".join((_LEAVES_OUT, *left_out(table)))
+    text += "" if boundary_weight == 1 else f"; transfers count {boundary_weight:g} times"
     return Solution(device_of, _certificate(value, bound, time.perf_counter() - start, text))
 
 

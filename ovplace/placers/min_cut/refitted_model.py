@@ -10,7 +10,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.cost.calibration.failure_model import blame
-from ovplace.cost.calibration.fit import Trust, corrected, trust
+from ovplace.cost.calibration.fit import Shrinkage, choose_shrinkage, refit
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.penalise_failures import wary
 from ovplace.graphs.op_graph import FloatArray, IntArray
@@ -48,7 +48,10 @@ class RefittedModel:
         """Start from the costs of the parts, without observations."""
         self.observations: list[Observation] = []
         self._table = table
-        self._trust: tuple[int, Trust | None] = (0, None)  # for the first so many trials; computed from observations
+        self._shrinkage: tuple[int, Shrinkage | None] = (
+            0,
+            None,
+        )  # for the first so many trials; computed from observations
 
     def costs(self) -> CostTable:
         """Return the costs fitted to all observations, with a penalty on assignments that may cause failures."""
@@ -62,9 +65,9 @@ class RefittedModel:
         """Return the costs fitted to the latencies of the successful placements."""
         successes = self._successes
         count = _shrinkage_count(len(successes))
-        if self._trust[0] != count:
-            self._trust = count, trust(self._table, *_latencies(successes[:count]))
-        return corrected(self._table, *_latencies(successes), self._trust[1]) if successes else self._table
+        if self._shrinkage[0] != count:
+            self._shrinkage = count, choose_shrinkage(self._table, *_latencies(successes[:count]))
+        return refit(self._table, *_latencies(successes), self._shrinkage[1]) if successes else self._table
 
     def _penalised(self, table: CostTable) -> CostTable:
         """Return the table with a penalty on assignments that may have caused the failures observed."""

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovplace.core.cost_table import CostTable
-from ovplace.cost.calibration.fit import Agreement, agreement, corrected, fit, trust
-from ovplace.cost.evaluate.design_matrix import parameters, terms, with_parameters
+from ovplace.cost.calibration.fit import Agreement, agreement, choose_shrinkage, fit, refit
+from ovplace.cost.evaluate.design_matrix import design_matrix, parameters, with_parameters
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.seeds import generator
@@ -56,14 +56,14 @@ def judged(table: CostTable, truth: CostTable) -> Agreement:
 def test_terms_times_parameters_is_the_full_model(n: int, devices: int, seed: int) -> None:
     table = true_table(n, devices, seed)
     device_of = generator(seed, "test").integers(devices, size=(7, n))
-    predicted = terms(table, device_of) @ parameters(table)
+    predicted = design_matrix(table, device_of) @ parameters(table)
     np.testing.assert_allclose(predicted, latency_ms(table, device_of), rtol=1e-12)
 
 
 def test_every_parameter_counts() -> None:
     table = true_table(8)
     device_of = placements(table, 60, seed=0)
-    seen = terms(table, device_of)
+    seen = design_matrix(table, device_of)
     for i in np.flatnonzero(seen.any(axis=0)):
         vector = parameters(table)
         vector[i] += 1.0
@@ -222,7 +222,7 @@ def test_a_trust_of_the_same_trials_makes_the_same_fit() -> None:
     profile, seen = profiled(truth, 2), placements(truth, 30, seed=2)
     latency = measured(truth, seen)
     latency[[3, 17]] = np.inf
-    found = corrected(profile, seen, latency, trust(profile, seen, latency))
+    found = refit(profile, seen, latency, choose_shrinkage(profile, seen, latency))
     np.testing.assert_allclose(parameters(found), parameters(fit(profile, seen, latency).table), rtol=1e-12)
 
 
@@ -230,14 +230,14 @@ def test_trials_after_those_of_the_trust_count() -> None:
     truth = true_table(seed=3)
     profile, seen = profiled(truth, 3), placements(truth, 60, seed=3)
     latency = measured(truth, seen, seed=3)
-    given = trust(profile, seen[:40], latency[:40])
-    fewer = corrected(profile, seen[:40], latency[:40], given)
-    more = corrected(profile, seen, latency, given)
+    given = choose_shrinkage(profile, seen[:40], latency[:40])
+    fewer = refit(profile, seen[:40], latency[:40], given)
+    more = refit(profile, seen, latency, given)
     assert judged(more, truth).mape < judged(fewer, truth).mape < 0.2 * judged(profile, truth).mape
 
 
 def test_failures_alone_correct_nothing() -> None:
     table = true_table()
     seen, failed = placements(table, 4, seed=0), np.full(4, np.inf)
-    assert trust(table, seen, failed) is None
-    assert corrected(table, seen, failed, None) is table
+    assert choose_shrinkage(table, seen, failed) is None
+    assert refit(table, seen, failed, None) is table

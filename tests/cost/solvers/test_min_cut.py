@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ovplace.core.certificate import PAIRWISE
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
+from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers import min_cut
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut, sweep

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
 from ovplace.core.partition import Partition
+from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.latency import pairwise_ms
 from ovplace.learning.checkpoint import seeded
 from ovplace.placers.hsdag.network_settings import NetworkSettings

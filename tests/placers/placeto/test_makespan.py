@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
 from ovplace.core.partition import Partition
+from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.placers.placeto.makespan import makespan_ms
 from ovplace.seeds import generator

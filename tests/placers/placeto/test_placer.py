@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ovplace.config import toml
-from ovplace.core.cost_table import CostTable, Traffic
+from ovplace.core.cost_table import CostTable
+from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import ConfigError, UsageError
 from ovplace.learning.policy_file import PolicyFile

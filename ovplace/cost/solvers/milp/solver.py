@@ -16,6 +16,7 @@ import numpy as np
 
 from ovplace.core.certificate import FULL, PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
+from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.local_descent import local_descent
@@ -86,14 +87,15 @@ def solve_milp(table: CostTable, model: str = FULL, time_limit_s: float = 60.0, 
     if model not in (PAIRWISE, FULL):
         raise ValueError(f"model must be '{PAIRWISE}' or '{FULL}', got '{model}'")
     start = perf_counter()
+    unsolved = ([] if model == FULL else ["overhead of submodels"]) + list(left_out(table))
+    table = folded(table)
     search = _Search(table, model, gap)
     search.offer(_first(table))
     # Valid without any solver, for when there is no time: nothing is passed, and all savings are had.
     search.bound_ms = float(table.group_ms.min(axis=1).sum() - table.saving_ms.max(axis=1, initial=0.0).sum())
     _minimise(search, start + time_limit_s)
     bound = min(search.bound_ms, search.value_ms)
-    left_out = "" if model == FULL else "overhead of submodels"
-    certificate = Certificate("milp", model, search.value_ms, bound, perf_counter() - start, left_out)
+    certificate = Certificate("milp", model, search.value_ms, bound, perf_counter() - start, ", ".join(unsolved))
     return Solution(search.device_of, certificate)
 
 
