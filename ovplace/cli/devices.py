@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,8 @@ from ovplace.cli.arguments import options
 
 if TYPE_CHECKING:
     from ovplace.core.device import Device
+    from ovplace.devices.discover import Hint
+    from ovplace.devices.select import Selection
 
 _FACTS = {
     "full_name": "name",
@@ -26,41 +29,38 @@ _FACTS = {
 @options.common
 def command(as_json: bool) -> None:
     """List the devices that OpenVINO finds, the emulated GPU, and what would bring in the others."""
-    from ovplace.cli.output.tables import show_json, show_pairs
-
-    found = _found()
-    if as_json:
-        show_json(found)
-        return
-    for device in found["devices"]:
-        click.echo(device["name"] + (" (emulated)" if device["emulated"] else ""))
-        show_pairs((f"  {title}", device["facts"].get(fact, "")) for fact, title in _FACTS.items())
-        click.echo()
-    if found["default"]["note"]:
-        click.echo(f"Without -d: {', '.join(found['default']['devices'])} ({found['default']['note']})")
-    else:
-        click.echo(f"Without -d: {', '.join(found['default']['devices'])}")
-    for hint in found["missing"]:
-        click.echo(f"Missing {hint['device']}: {hint['text']}")
-
-
-def _found() -> dict[str, Any]:
     import openvino as ov
 
+    from ovplace.cli.output.tables import show_json
     from ovplace.devices import emulated_gpu
     from ovplace.devices.discover import discover, missing
     from ovplace.devices.select import select
 
     physical, problem = discover(ov.Core()), emulated_gpu.why_unavailable()
     chosen = select("", {}, None, physical, problem)
-    emulated = [] if problem else [emulated_gpu.device()]
+    devices = (*physical, *([] if problem else [emulated_gpu.device()]))
+    if as_json:
+        show_json(_to_json(devices, chosen, missing(physical)))
+    else:
+        _show(devices, chosen, missing(physical))
+
+
+def _show(devices: Sequence[Device], chosen: Selection, hints: Sequence[Hint]) -> None:
+    from ovplace.cli.output.tables import show_pairs
+
+    for device in devices:
+        click.echo(device.name + (" (emulated)" if device.emulated else ""))
+        show_pairs((f"  {title}", device.facts.get(fact, "")) for fact, title in _FACTS.items())
+        click.echo()
+    note = f" ({chosen.note})" if chosen.note else ""
+    click.echo(f"Without -d: {', '.join(device.name for device in chosen.devices)}{note}")
+    for hint in hints:
+        click.echo(f"Missing {hint.device}: {hint.text}")
+
+
+def _to_json(devices: Sequence[Device], chosen: Selection, hints: Sequence[Hint]) -> dict[str, Any]:
     return {
-        "devices": [_data(device) for device in (*physical, *emulated)],
+        "devices": [{"name": d.name, "facts": dict(d.facts), "emulated": d.emulated} for d in devices],
         "default": {"devices": [device.name for device in chosen.devices], "note": chosen.note},
-        "missing": [{"device": hint.device, "text": hint.text} for hint in missing(physical)],
+        "missing": [{"device": hint.device, "text": hint.text} for hint in hints],
     }
-
-
-def _data(device: Device) -> dict[str, Any]:
-    data = device.to_dict()
-    return {key: data[key] for key in ("name", "facts", "emulated")}

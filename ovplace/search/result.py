@@ -11,7 +11,8 @@ import numpy as np
 from ovplace.core.certificate import Certificate, finite
 from ovplace.core.device import Device
 from ovplace.core.measurement import Measurement, Trial
-from ovplace.core.result import (
+from ovplace.core.result import RunResult
+from ovplace.core.result_parts import (
     Accuracy,
     BaselineSummary,
     BestPlacement,
@@ -19,7 +20,6 @@ from ovplace.core.result import (
     Environment,
     ModelSummary,
     OutsideFraction,
-    RunResult,
     SearchSummary,
     TimeSpent,
 )

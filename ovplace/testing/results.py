@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ovplace.core.measurement import OutputError
-from ovplace.core.result import (
+from ovplace.core.result import RunResult
+from ovplace.core.result_parts import (
     Accuracy,
     BaselineSummary,
     BestPlacement,
@@ -14,7 +15,6 @@ from ovplace.core.result import (
     Environment,
     ModelSummary,
     OutsideFraction,
-    RunResult,
     SearchSummary,
     TimeSpent,
 )

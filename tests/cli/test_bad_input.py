@@ -8,7 +8,7 @@ import openvino as ov
 import pytest
 from openvino import opset13 as ops
 
-import ovplace.cli.devices
+from ovplace.devices import discover
 from ovplace.testing.models import TINY
 
 
@@ -204,10 +204,10 @@ def test_outputs_that_are_never_the_same(ovplace, tmp_path, quick):
 
 
 def test_what_nobody_expected(ovplace, monkeypatch):
-    def broken():
+    def broken(*_):
         raise ZeroDivisionError("in the\nmiddle")
 
-    monkeypatch.setattr(ovplace_devices, "_found", broken)
+    monkeypatch.setattr(discover, "discover", broken)
     fails(ovplace("devices"), 1, "internal error: ZeroDivisionError: in the middle", "--debug")
     for arguments in (("--debug", "devices"), ("devices", "--debug")):
         done = ovplace(*arguments)
@@ -216,12 +216,9 @@ def test_what_nobody_expected(ovplace, monkeypatch):
 
 
 def test_interrupted_anywhere(ovplace, monkeypatch):
-    def stopped():
+    def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ovplace_devices, "_found", stopped)
+    monkeypatch.setattr(discover, "discover", stopped)
     done = ovplace("devices")
     assert (done.code, done.out, done.err.strip()) == (130, "", "Error: interrupted")
-
-
-ovplace_devices = ovplace.cli.devices

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ovplace.core.certificate import Certificate
 from ovplace.core.measurement import OutputError
-from ovplace.core.result import (
+from ovplace.core.result import RunResult
+from ovplace.core.result_parts import (
     Accuracy,
     BaselineSummary,
     BestPlacement,
@@ -21,7 +22,6 @@ from ovplace.core.result import (
     Environment,
     ModelSummary,
     OutsideFraction,
-    RunResult,
     SearchSummary,
     TimeSpent,
 )

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import click
 
 from ovplace.cli.output.tables import show, size
-from ovplace.core.result import BaselineSummary, RunResult
+from ovplace.core.result import RunResult
+from ovplace.core.result_parts import BaselineSummary
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status
 from ovplace.store.run_folder import RunFolder
