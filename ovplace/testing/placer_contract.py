@@ -116,8 +116,7 @@ class PlacerContract:
         """Return the placer to check."""
         raise NotImplementedError("give PlacerContract a 'plugin' fixture")
 
-    @pytest.mark.parametrize("batch", [1, 4])
-    @pytest.mark.parametrize("name", problems())
+    @pytest.mark.parametrize(("name", "batch"), [*zip(problems(), (1, 4) * 4, strict=True), ("many devices", 1)])
     def test_placements_are_valid(self, plugin: Plugin, name: str, batch: int) -> None:
         """They have the right size, keep groups whole and send none where it cannot run."""
         of = problems()[name]
@@ -126,8 +125,16 @@ class PlacerContract:
         for placement in asked:
             _check(placement, of)
 
-    @pytest.mark.parametrize("answer", [some_fail, all_fail])
-    @pytest.mark.parametrize("name", ["one group", "diamond", "unsupported", "many devices"])
+    @pytest.mark.parametrize(
+        ("name", "answer"),
+        [
+            ("one group", all_fail),
+            ("diamond", some_fail),
+            ("unsupported", some_fail),
+            ("many devices", some_fail),
+            ("many devices", all_fail),
+        ],
+    )
     def test_failures_are_survived(self, plugin: Plugin, name: str, answer: Answer) -> None:
         """Failures are answers like any other."""
         of = problems()[name]
@@ -157,8 +164,7 @@ class PlacerContract:
         here = hashes(plugin.module.__name__)
         assert here == in_another_process(__name__, "hashes", plugin.module.__name__)
 
-    @pytest.mark.parametrize("batch", [1, 3])
-    @pytest.mark.parametrize("rounds", [0, 1, 7, 20])
+    @pytest.mark.parametrize(("rounds", "batch"), [(0, 3), (1, 1), (7, 3), (20, 1)])
     def test_resumed_equals_uninterrupted(self, plugin: Plugin, rounds: int, batch: int) -> None:
         """A state goes through JSON into another instance, which then asks the same."""
         placer, other = (_fresh(plugin, "many devices") for _ in range(2))

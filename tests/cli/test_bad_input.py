@@ -92,12 +92,24 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize(("code", "case"), [(code, case) for code, cases in MODELS.items() for case in cases])
-def test_models(ovplace, tmp_path, tiny, code, case):
+COMMANDS = (("inspect",), ("optimize", "-q"), ("optimize", "--dry-run"))
+CASES = [(code, case) for code, cases in MODELS.items() for case in cases]
+
+
+@pytest.mark.parametrize(
+    ("code", "case", "command"),
+    [
+        # Each case costs the start of a process: one of the commands in turn, and all by `make test-slow`.
+        pytest.param(code, case, command, marks=() if number % 3 == place else pytest.mark.slow)
+        for number, (code, case) in enumerate(CASES)
+        for place, command in enumerate(COMMANDS)
+    ],
+)
+def test_models(ovplace, tmp_path, tiny, code, case, command):
     arguments, word = case(tmp_path, tiny)
-    fails(ovplace("inspect", *arguments), code, word)
-    fails(ovplace("optimize", *arguments, "-q", "-o", tmp_path / "run"), code, word)
-    fails(ovplace("optimize", *arguments, "--dry-run"), code, word)
+    folder = ("-o", tmp_path / "run") if command[0] == "optimize" else ()
+    fails(ovplace(*command, *arguments, *folder), code, word)
+    assert not (tmp_path / "run" / "result.json").exists()
 
 
 OPTIONS = {

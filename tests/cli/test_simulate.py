@@ -138,7 +138,7 @@ def test_dry_run(ovplace, model):
         (["--profile", "null", "--set", "backend.noise=-3"], 2, "must not be negative"),
     ],
 )
-@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+@pytest.mark.parametrize("dry", [[], pytest.param(["--dry-run"], marks=pytest.mark.slow)])
 def test_what_is_refused(ovplace, model, tmp_path, arguments, code, said, dry):
     done = ovplace("optimize", model, "-o", tmp_path / "run", *arguments, *dry)
     assert done.code == code, done.err

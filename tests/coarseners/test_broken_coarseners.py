@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -47,7 +48,7 @@ class ReadsNames(Broken):
 
 def as_plugin(coarsener):
     module = ModuleType("broken")
-    module.Config, module.Coarsener = Config, coarsener
+    vars(module).update(Config=Config, Coarsener=coarsener)
     return Plugin("coarseners", "broken", module)
 
 
@@ -84,12 +85,10 @@ class Coarsener:
 def test_a_dependence_on_string_hashes_is_seen(tmp_path, monkeypatch):
     (tmp_path / "hash_order_coarsener.py").write_text(HASH_ORDER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    import hash_order_coarsener
+    module = import_module("hash_order_coarsener")
 
     try:
         with pytest.raises(AssertionError):
-            CoarsenerContract().test_same_groups_in_another_process(
-                Plugin("coarseners", "broken", hash_order_coarsener)
-            )
+            CoarsenerContract().test_same_groups_in_another_process(Plugin("coarseners", "broken", module))
     finally:
         del sys.modules["hash_order_coarsener"]

@@ -69,6 +69,7 @@ def test_the_null_alias_computes_the_same():
     core = ov.Core()
     device = Device("CPU_F32", "CPU", {PRECISION: "f32"})
     null = variants.null_alias(device)
+    assert null is not None
     variants.register(core, [device, null])
     x = np.random.default_rng(2).normal(size=(4, 64)).astype(np.float32)
     split = place(chain(), lambda op: device.name if op in ("x", "w0", "m0") else null.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -50,7 +51,7 @@ class ReadsNames(Broken):
 
 def as_plugin(feature):
     module = ModuleType("broken")
-    module.Config, module.Feature = Config, feature
+    vars(module).update(Config=Config, Feature=feature)
     return Plugin("features", "broken", module)
 
 
@@ -86,10 +87,10 @@ class Feature:
 def test_a_dependence_on_string_hashes_is_seen(tmp_path, monkeypatch):
     (tmp_path / "hash_order_feature.py").write_text(HASH_ORDER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    import hash_order_feature
+    module = import_module("hash_order_feature")
 
     try:
         with pytest.raises(AssertionError):
-            FeatureContract().test_same_rows_in_another_process(Plugin("features", "broken", hash_order_feature))
+            FeatureContract().test_same_rows_in_another_process(Plugin("features", "broken", module))
     finally:
         del sys.modules["hash_order_feature"]

@@ -49,7 +49,7 @@ def test_ctrl_c_ends_the_other_process(monkeypatch):
 
     started = []
 
-    class Interrupted(subprocess.Popen):
+    class Interrupted(subprocess.Popen[bytes]):
         def __init__(self, *args, **options):
             super().__init__(*args, **options)
             started.append(self)

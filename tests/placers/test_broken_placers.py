@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ class Sound:
     def __init__(self, problem, config):
         self.problem = problem
         self.rng = generator(problem.seed, "placer", "sound")
-        self.memory = {"left": 30, "ratios": []}
+        self.memory: dict[str, Any] = {"left": 30, "ratios": []}
 
     def ask(self, n):
         return [self.draw() for _ in range(min(n, self.memory["left"]))]
@@ -146,7 +148,7 @@ class SharesWhatItRestored(Sound):
 
 def as_plugin(placer):
     module = ModuleType("broken")
-    module.Config, module.Placer = Config, placer
+    vars(module).update(Config=Config, Placer=placer)
     return Plugin("placers", "broken", module)
 
 
@@ -215,9 +217,7 @@ class Placer:
 def test_a_dependence_on_string_hashes_is_seen(tmp_path, monkeypatch):
     (tmp_path / "hash_order_placer.py").write_text(HASH_ORDER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    import hash_order_placer
-
-    plugin = Plugin("placers", "broken", hash_order_placer)
+    plugin = Plugin("placers", "broken", import_module("hash_order_placer"))
     try:
         PlacerContract().test_same_seed_same_placements(plugin)
         with pytest.raises(AssertionError):

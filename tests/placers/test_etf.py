@@ -60,9 +60,14 @@ def test_each_choice_of_a_pass_adds_least(seed):
 
 def test_ready_groups_are_placed_after_what_they_read():
     of = problem(layered(20, seed=2), 2)
-    greedy, order = GreedyPass(of, of.costs, 1.0), []
-    added = greedy.added_ms
-    greedy.added_ms = lambda group, state: order.append((group, state.device_of.copy())) or added(group, state)
+    order = []
+
+    class Recorded(GreedyPass):
+        def added_ms(self, group, state):
+            order.append((group, state.device_of.copy()))
+            return super().added_ms(group, state)
+
+    greedy = Recorded(of, of.costs, 1.0)
     assert greedy.ready_first(np.zeros((20, 2))).min() >= 0
     for group, placed in order:
         assert (placed[list(of.graph.predecessors[group])] >= 0).all()

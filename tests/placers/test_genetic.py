@@ -47,7 +47,8 @@ def test_keys_say_what_was_measured():
     supported = np.ones((5, 3), dtype=bool)
     supported[0, 0] = supported[1, 2] = False
     of = problem(chain(["Add"] * 5), 3, supported=supported)
-    placer, answers = built(of, population=10, elites=0.2), {}
+    placer = built(of, population=10, elites=0.2)
+    answers: dict[float, tuple[int, ...]] = {}
     for _ in range(6):
         choices, ratios = generation(placer, weighed)
         answers |= {ratio: tuple(choice) for choice, ratio in zip(choices.tolist(), ratios, strict=True)}

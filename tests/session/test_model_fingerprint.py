@@ -12,8 +12,8 @@ def two_layers():
     rng = np.random.default_rng(0)
     weights = [numpy_helper.from_array(rng.random((8, 8)).astype(np.float32), f"w{i}") for i in range(2)]
     nodes = [helper.make_node("MatMul", ["x", "w0"], ["y"]), helper.make_node("MatMul", ["y", "w1"], ["z"])]
-    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8])] for name in ("x", "z")]
-    return helper.make_model(helper.make_graph(nodes, "two layers", *ends, weights))
+    x, z = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8])] for name in ("x", "z"))
+    return helper.make_model(helper.make_graph(nodes, "two layers", x, z, weights))
 
 
 @pytest.mark.parametrize("together", [True, False])

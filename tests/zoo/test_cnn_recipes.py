@@ -10,11 +10,12 @@ import numpy as np
 import openvino as ov
 import pytest
 
+from ovplace.testing.slow import slow_except
 from ovplace.zoo import detector_head, inception_v3, mobilenet_v2, resnet_50, unet
 
 RECIPES = (inception_v3, resnet_50, mobilenet_v2, unet, detector_head)
 recipes = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.__name__.rsplit(".", 1)[-1])
-sizes = pytest.mark.parametrize("size", ["default", "small"])
+sizes = pytest.mark.parametrize("size", slow_except(["small"], ["default", "small"]))
 
 CONVOLUTIONS = ("Convolution", "GroupConvolution")
 PROBED = ("Relu", "Clamp", "Add", "Concat")

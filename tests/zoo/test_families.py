@@ -17,12 +17,13 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.simulation.machine_file import load
+from ovplace.testing.slow import slow_except
 from ovplace.zoo import families
 
 SOME = (0, 3, 7, 12, 18, 25)
 LARGEST_BYTES = 20e6
 
-every_family = pytest.mark.parametrize("family", families.names())
+every_family = pytest.mark.parametrize("family", slow_except(["attention"], families.names()))
 
 
 @cache

@@ -16,9 +16,11 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import op_graph
 from ovplace.testing.models import TINY
+from ovplace.testing.slow import slow_except
 
 LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+SMALLEST = next(path for path in LIGHT if path.stem == "light_squeezenet")
 INFERENCES = 3  # a variable that is not kept shows from the second one on
 
 
@@ -88,7 +90,7 @@ def test_tiny_models_run_however_their_groups_are_placed(core: ov.Core, tiny: di
     check(core, tiny[name], legal_groups(graph_of(core, tiny[name])), assignments=12)
 
 
-@pytest.mark.parametrize("source", LIGHT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("source", slow_except([SMALLEST], LIGHT), ids=lambda path: path.stem)
 def test_onnx_models_run_however_their_groups_are_placed(core: ov.Core, tmp_path: Path, source: Path) -> None:
     prepare(source, tmp_path / "source.xml", core=core)
     logits(core, tmp_path / "source.xml", tmp_path / "m.xml")

@@ -17,6 +17,7 @@ from ovplace.ir.parts.part import Feed, devices_of, extract, recorder
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import op_graph
 from ovplace.testing import models
+from ovplace.testing.slow import slow_except
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 CORE = ov.Core()
@@ -60,7 +61,7 @@ def check(model, groups, limit=1e-4):
     return compared
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", slow_except(["demo", "lstm"], zoo.names()))
 def test_each_legal_group_of_each_recipe(name, tmp_path):
     recipe = zoo.recipe(name)
     model = prepared(recipe.build(recipe.SMALL), tmp_path)
