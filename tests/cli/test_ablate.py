@@ -111,10 +111,10 @@ def test_interrupted(program, file, tmp_path):
     ]
     with subprocess.Popen([*command, "--set", "search.placer=random"], stderr=subprocess.PIPE, text=True) as process:
         store = tmp_path / "out/full/small/null/0/run.db"
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while not store.exists() and time.monotonic() < end:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
     assert "0 of 2 runs are finished, the same command goes on" in said

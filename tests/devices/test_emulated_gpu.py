@@ -37,7 +37,7 @@ def run(core, device, table=None, config={}):
 
 def child(code: str) -> str:
     """Run `code` in a new process and return what it prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

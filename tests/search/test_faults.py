@@ -20,7 +20,7 @@ from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import diamond
 from ovplace.testing.sessions import QUICK, play, pool, session
 
-IMPATIENT = replace(QUICK, deadline_s=0.4)
+IMPATIENT = replace(QUICK, deadline_s=0.8)
 
 
 @pytest.fixture
