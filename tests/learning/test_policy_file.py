@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from ovplace.errors import StoreError, UsageError
-from ovplace.learning import policy_file
 from ovplace.learning.policy_file import SHIPPED, PolicyFile
 
 
@@ -134,7 +133,7 @@ def test_a_full_disk_leaves_the_old_file(file, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(policy_file.np.lib.format, "write_array", full)
+    monkeypatch.setattr(np.lib.format, "write_array", full)
     with pytest.raises(StoreError, match=r"No space left on device"):
         made()[1].write(file)
     assert file.read_bytes() == before

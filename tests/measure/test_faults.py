@@ -15,6 +15,7 @@ from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.measure import process_pool as pool_module
+from ovplace.measure.child import Child
 from ovplace.testing.sessions import QUICK, pool
 
 IMPATIENT = MeasureSpec(warmup=0, blocks=1, repeats=2, min_time_ms=0.0, deadline_s=0.7)
@@ -104,7 +105,7 @@ def test_a_child_that_never_comes_up_is_an_error_in_one_line(make, fault):
 
 
 def test_a_child_killed_while_it_starts_is_started_again(make, monkeypatch):
-    original, killed = pool_module.Child.build, []
+    original, killed = Child.build, []
 
     def build(self, *arguments):
         if not killed:
@@ -112,7 +113,7 @@ def test_a_child_killed_while_it_starts_is_started_again(make, monkeypatch):
             self.kill()
         return original(self, *arguments)
 
-    monkeypatch.setattr(pool_module.Child, "build", build)
+    monkeypatch.setattr(Child, "build", build)
     assert make().measure([WHOLE], QUICK)[0].ok
     assert killed
 

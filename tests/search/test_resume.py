@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,8 +143,9 @@ def test_nothing_is_measured_twice(tmp_path):
 
 def test_what_a_placer_repeats_is_answered_from_the_store(tmp_path, monkeypatch):
     real = registry.load("placers", "random")
+    placer: Any = real.factory
 
-    class Repeats(real.factory):
+    class Repeats(placer):
         def ask(self, n):
             return [placement for placement in super().ask(n) for _ in range(3)]
 
@@ -227,8 +229,9 @@ def test_a_placer_with_nothing_left_to_ask_ends_the_search(tmp_path):
 def test_a_placer_that_only_repeats_itself_ends_the_search(tmp_path, monkeypatch, batch, asked):
     monkeypatch.setattr(loop, "IDLE", 5)
     real = registry.load("placers", "single_device")
+    placer: Any = real.factory
 
-    class Stuck(real.factory):
+    class Stuck(placer):
         def ask(self, n):
             return self._placements[:1] * n
 
