@@ -41,8 +41,9 @@ def one(groups: int, samples: int, hidden: int, attention: int) -> None:
     import numpy as np
     import torch
 
-    from ovplace.learning.checkpoint import seeded
-    from ovplace.placers.seq2seq.network import Seq2Seq, Seq2SeqSettings
+    from ovplace.learning.initialise import seeded
+    from ovplace.placers.seq2seq.config import Seq2SeqSettings
+    from ovplace.placers.seq2seq.network import Seq2Seq
     from ovplace.seeds import generator
 
     before = memory_mib()

@@ -40,12 +40,12 @@ def command(talk: Talk, /, config: str, output: str | None, settings: tuple[str,
     """
     from ovplace.cli.output.progress import listening
     from ovplace.cli.output.tables import show_json
-    from ovplace.train.plan import find, plan
-    from ovplace.train.run import train
+    from ovplace.train.run_training import run_training
+    from ovplace.train.training_plan import find_config, read_plan
 
-    training = plan(find(config), settings)
+    plan = read_plan(find_config(config), settings)
     with listening(talk) as listener:
-        data = train(training, Path(output or training.config.output), listener)
+        data = run_training(plan, Path(output or plan.config.output), listener)
     if as_json:
         show_json(data)
     else:

@@ -1,1 +1,1 @@
-"""What at least two learned placers share; with their own packages, the only code that uses torch."""
+"""Code shared by at least two learned placers; torch is imported only here and in the placers' own packages."""

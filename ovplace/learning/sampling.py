@@ -1,4 +1,4 @@
-"""Drawing by given random numbers, so that the same numbers draw the same."""
+"""Inverse-transform sampling: the same uniform numbers give the same draws."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import numpy as np
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 
-def by_probability(p: FloatArray, uniforms: FloatArray) -> IntArray:
-    """Return the option at which the cumulative probability `[..., C]` passes a number from 0 to 1, `[...]`.
+def sample_categorical(p: FloatArray, uniforms: FloatArray) -> IntArray:
+    """Draw from categorical distributions: the option at which the cumulative probability exceeds the uniform number.
 
-    The two are broadcast: one distribution serves several numbers.
+    Args:
+        p: probabilities or weights of the options, `[..., C]`.
+        uniforms: numbers from [0, 1), `[...]`; broadcast against `p`, so that one distribution can serve many draws.
+
+    Returns:
+        Index of the drawn option, `[...]`.
     """
     bounds = p.cumsum(axis=-1)
     return np.asarray((uniforms[..., None] * bounds[..., -1:] >= bounds).sum(axis=-1), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Machines that nobody has: a policy that knows three machines by heart knows nothing of a fourth."""
+"""Randomly generated machines, so that policies generalise beyond the shipped ones."""
 
 from __future__ import annotations
 
@@ -11,41 +11,40 @@ from ovplace.seeds import generator
 from ovplace.simulation.machine import Link, Machine, SimulatedDevice
 
 DEVICES = (2, 4)
-"""How many devices an invented machine has, at least and at most."""
+"""Lowest and highest number of devices of a random machine."""
 
 LATENCY_US = (3.0, 80.0)
 GB_PER_S = (2.0, 120.0)
-"""Ranges of its links, drawn evenly on a logarithmic scale; the machines that come with ovplace lie within."""
-
+"""Ranges of link latency and bandwidth, log-uniform; those of the shipped machines lie within."""
 
 VARIED = ("Convolution", "GroupConvolution", "MatMul", "Softmax", "MVN", "Add", "Multiply", "Transpose", "Concat")
-"""Types whose efficiency is drawn anew even where the device says nothing special of them: the frequent ones."""
+"""Frequent types, whose efficiency is varied even if the device has no specific value for them."""
 
-REFUSED = (
+OFTEN_UNSUPPORTED = (
     "Gelu", "GRUSequence", "Interpolate", "LSTMSequence", "MaxPool", "MVN", "NonMaxSuppression", "ReduceMean",
     "Sigmoid", "Sin", "Softmax", "Split", "Tanh", "TensorIterator", "TopK", "Transpose",
 )  # fmt: skip
-"""Types that accelerators are known to refuse, some here, some there."""
+"""Operation types that some accelerators do not support."""
 
-CHOOSY = 0.4
-"""How many of the devices, the first one of a machine excepted, refuse some of these."""
+RESTRICTED = 0.4
+"""Fraction of the devices, other than the first of a machine, that do not support some of these."""
 
 
-def invented(machines: Sequence[Machine], seed: int, count: int) -> list[Machine]:
-    """Return machines of devices that are like those of `machines`, with other speeds, launches and links.
+def random_machines(machines: Sequence[Machine], seed: int, count: int) -> list[Machine]:
+    """Generate machines from varied devices of given ones, with random links.
 
-    Speeds and overheads are drawn around the device's own, on a logarithmic scale, and so is how well it runs each type
-    of operation. Each machine has at least one device that runs everything, if the given ones have one.
+    Speeds, overheads and the efficiency for each type of operation are log-normal around the device's own. Each machine
+    has at least one device that supports all types, if a given one has.
 
     Args:
-        machines: whose devices are varied.
+        machines: machines whose devices are varied.
         seed: root seed.
         count: number of machines.
     """
-    return [_invented(machines, generator(seed, "train", "machine", number), number) for number in range(count)]
+    return [_random_machine(machines, generator(seed, "train", "machine", number), number) for number in range(count)]
 
 
-def _invented(machines: Sequence[Machine], rng: np.random.Generator, number: int) -> Machine:
+def _random_machine(machines: Sequence[Machine], rng: np.random.Generator, number: int) -> Machine:
     pool = [(machine, device) for machine in machines for device in machine.devices]
     able = [entry for entry in pool if not entry[1].unsupported] or pool
     size = int(rng.integers(DEVICES[0], DEVICES[1] + 1))
@@ -54,7 +53,7 @@ def _invented(machines: Sequence[Machine], rng: np.random.Generator, number: int
     names = [device.name for device in devices]
     links = {(a, b): _link(rng) for a in names for b in names if a < b}
     links |= {(b, a): link for (a, b), link in links.items()}
-    return Machine(f"invented-{number}", devices, links, fusable=drawn[0][0].fusable)
+    return Machine(f"random-{number}", devices, links, fusable=drawn[0][0].fusable)
 
 
 def _varied(device: SimulatedDevice, rng: np.random.Generator, place: int) -> SimulatedDevice:
@@ -77,15 +76,15 @@ def _varied(device: SimulatedDevice, rng: np.random.Generator, place: int) -> Si
         launch_us=around(device.launch_us, 0.5),
         submodel_us=around(device.submodel_us, 0.5),
         efficiencies=efficiencies,
-        unsupported=tuple(sorted({*device.unsupported, *_refused(rng, place)})),
+        unsupported=tuple(sorted({*device.unsupported, *_unsupported(rng, place)})),
     )
 
 
-def _refused(rng: np.random.Generator, place: int) -> list[str]:
-    """Return the types that a device refuses beside those that it refused before."""
-    if place == 0 or rng.random() >= CHOOSY:
+def _unsupported(rng: np.random.Generator, place: int) -> list[str]:
+    """Return further types that a device does not support."""
+    if place == 0 or rng.random() >= RESTRICTED:
         return []
-    return [kind for kind in REFUSED if rng.random() < 0.3]
+    return [kind for kind in OFTEN_UNSUPPORTED if rng.random() < 0.3]
 
 
 def _link(rng: np.random.Generator) -> Link:

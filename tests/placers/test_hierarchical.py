@@ -35,9 +35,9 @@ def test_the_published_code_has_these_defaults():
     paper = HIERARCHICAL.config({"preset": "paper"})
     table = {
         "group_hidden": 64, "type_size": 20, "hidden": 512, "attention": 512, "noise": 0.5, "noise_updates": 750,
-        "tanh_constant": 1.0, "temperature": 1.0, "failing": 100.0, "decay": 0.9, "max_grad_norm": 1.0,
+        "tanh_constant": 1.0, "temperature": 1.0, "failure_ratio": 100.0, "decay": 0.9, "max_grad_norm": 1.0,
         "learning_rate": 0.1, "rate_decay": 0.95, "rate_decay_every": 50, "rate_decay_after": 400, "draws": 500,
-        "late": 1000, "signal": "sqrt",
+        "drop_failures_after": 1000, "signal": "sqrt",
     }  # fmt: skip
     assert {name: getattr(paper, name) for name in table} == table
 

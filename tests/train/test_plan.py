@@ -4,7 +4,7 @@ import pytest
 
 from ovplace.errors import ConfigError, OvplaceError, UsageError
 from ovplace.shipped import shipped_in
-from ovplace.train.plan import find, plan
+from ovplace.train.training_plan import find_config, read_plan
 
 SMALL = """
 [train]
@@ -29,8 +29,8 @@ def file(tmp_path):
 
 
 def test_families_are_split_and_recipes_added(file):
-    found = plan(file)
-    assert [graph.label for graph in found.graphs] == ["recurrent 0", "recurrent 1", "recurrent 2", "lstm"]
+    found = read_plan(file)
+    assert [graph.label for graph in found.models] == ["recurrent 0", "recurrent 1", "recurrent 2", "lstm"]
     assert {name: [graph.label for graph in of] for name, of in found.held_out.items()} == {
         "held-out recurrent": ["recurrent 3"],
         "held-out recipes": ["hyperbolic"],
@@ -40,14 +40,14 @@ def test_families_are_split_and_recipes_added(file):
 
 
 def test_the_output_is_no_part_of_what_is_trained(file):
-    assert plan(file, ["train.output=a.npz"]).text == plan(file, ["train.output=b.npz"]).text
-    assert plan(file, ["train.seed=1"]).text != plan(file).text
+    assert read_plan(file, ["train.output=a.npz"]).text == read_plan(file, ["train.output=b.npz"]).text
+    assert read_plan(file, ["train.seed=1"]).text != read_plan(file).text
 
 
 def test_what_comes_with_ovplace_is_understood():
     for name in shipped_in("configs/train", ".toml"):
-        found = plan(find(name))
-        trained = {graph.label for graph in found.graphs}
+        found = read_plan(find_config(name))
+        trained = {graph.label for graph in found.models}
         held_out = {graph.label for of in found.held_out.values() for graph in of}
         assert held_out and not trained & held_out
         assert not {m.name for m in found.machines} & {m.name for m in found.held_out_machines}
@@ -73,7 +73,7 @@ def test_what_comes_with_ovplace_is_understood():
 )
 def test_what_is_not_understood_is_named(file, change, words):
     with pytest.raises(OvplaceError, match=words) as said:
-        plan(file, [change])
+        read_plan(file, [change])
     assert "\n" not in str(said.value)
 
 
@@ -81,9 +81,9 @@ def test_a_training_on_nothing_is_refused(tmp_path):
     path = tmp_path / "empty.toml"
     path.write_text("[train]\nmachines = ['null']\n")
     with pytest.raises(ConfigError, match="nothing to train on"):
-        plan(path)
+        read_plan(path)
 
 
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(UsageError, match=r"no training 'nowhere'.*default"):
-        find("nowhere")
+        find_config("nowhere")

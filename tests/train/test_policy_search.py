@@ -98,7 +98,7 @@ def test_failures_are_survived(case, file):
 
 def test_the_network_is_that_of_the_file_and_the_search_is_the_users(file):
     placer = built(problem(layered(12, seed=7)), file, hidden=64, head="classes", steps=3, warm_start=0)
-    assert HSDAG.config({"policy": str(file), "warm_start": 0}).needs_costs
+    assert HSDAG.factory.needs_costs(HSDAG.config({"policy": str(file), "warm_start": 0}))
     advance(placer, 7)
     assert placer.info["updates"] == 1
     assert json.loads(json.dumps(placer.state()))["policy"]["settings"]["hidden"] == 8

@@ -11,11 +11,12 @@ from ovplace.learning.policy_file import PolicyFile
 from ovplace.seeds import generator
 from ovplace.session.events import silent
 from ovplace.testing.graphs import layered, problem
-from ovplace.train.cases import Case, Graph, cases
-from ovplace.train.judge import judge, summary
-from ovplace.train.learn import Lessons, learn
-from ovplace.train.plan import TrainConfig, plan
-from ovplace.train.run import TRAINED, train
+from ovplace.train.evaluation import evaluate, summary
+from ovplace.train.run_training import TRAINED, run_training
+from ovplace.train.training_config import TrainConfig
+from ovplace.train.training_loop import TrainingSet, run_training_loop
+from ovplace.train.training_plan import read_plan
+from ovplace.train.training_problems import ModelRecipe, TrainingProblem, training_problems
 
 SMALL = """
 [train]
@@ -25,7 +26,7 @@ held_out = 1
 held_out_recipes = ["hyperbolic"]
 machines = ["i9-12900k+flex170"]
 held_out_machines = ["core-ultra"]
-invented = 2
+random_machines = 2
 updates = 6
 batch = 2
 solver_s = 0.0
@@ -45,12 +46,12 @@ head_rounds = 2
 def small(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
-    return plan(path)
+    return read_plan(path)
 
 
 def test_a_training_leaves_a_policy_and_says_what_it_is_worth(small, tmp_path):
     output = tmp_path / "out" / "policy.npz"
-    data = train(small, output, silent)
+    data = run_training(small, output, silent)
     policy = PolicyFile.read(output, "hsdag")
     assert policy.provenance["graphs"] == ["recurrent 0"]
     assert policy.settings["head_rounds"] == 2
@@ -69,12 +70,12 @@ def test_a_training_stopped_twice_makes_the_same_policy(small, tmp_path):
 
         return listener
 
-    train(small, tmp_path / "whole.npz", silent)
+    run_training(small, tmp_path / "whole.npz", silent)
     stopped = tmp_path / "stopped.npz"
     for number in (2, 4):
         with pytest.raises(InterruptedRunError, match="goes on from"):
-            train(small, stopped, stopping_at(number))
-    train(small, stopped, silent)
+            run_training(small, stopped, stopping_at(number))
+    run_training(small, stopped, silent)
     assert stopped.read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
 
@@ -99,25 +100,25 @@ class Fixed:
 
 
 def test_a_state_of_another_training_or_a_damaged_one_is_refused(small, tmp_path):
-    state, of = tmp_path / "state", Lessons([], [problem(layered(5, seed=0))])
-    learn(Fixed(), of, small, state, silent)
+    state, of = tmp_path / "state", TrainingSet([], [problem(layered(5, seed=0))])
+    run_training_loop(Fixed(), of, small, state, silent)
     again = Fixed()
-    learn(again, of, small, state, silent)
+    run_training_loop(again, of, small, state, silent)
     assert again.count == 6, "a finished training does nothing more"
     state.write_text(state.read_text().replace("train.updates", "train.update"))
     with pytest.raises(ConfigError, match="of another training"):
-        learn(Fixed(), of, small, state, silent)
+        run_training_loop(Fixed(), of, small, state, silent)
     state.write_text("{")
     with pytest.raises(ConfigError, match="damaged"):
-        learn(Fixed(), of, small, state, silent)
+        run_training_loop(Fixed(), of, small, state, silent)
     with pytest.raises(StoreError, match="cannot"):
-        learn(Fixed(), of, small, state / "below", silent)
+        run_training_loop(Fixed(), of, small, state / "below", silent)
 
 
 @pytest.mark.parametrize(("mixed", "plain", "drawn"), [(9, 9, 4), (9, 2, 4), (3, 9, 3), (0, 9, 0), (9, 0, 8)])
 def test_a_share_of_a_batch_is_mixed_as_far_as_there_are_such(mixed, plain, drawn):
     several, one = ([problem(layered(3, seed=k)) for k in range(count)] for count in (mixed, plain))
-    batch = Lessons(several, one).drawn(8, 0.5, generator(0, "testing", "batch"))
+    batch = TrainingSet(several, one).draw(8, 0.5, generator(0, "testing", "batch"))
     assert sum(any(of is p for p in several) for of in batch) == drawn
     assert len({id(of) for of in batch}) == len(batch) == min(8, drawn + plain)
 
@@ -125,10 +126,10 @@ def test_a_share_of_a_batch_is_mixed_as_far_as_there_are_such(mixed, plain, draw
 def test_scores_are_latencies_over_the_best(tmp_path):
     of = problem(layered(6, seed=1))
     alone = [float(of.costs.group_ms[:, d].sum()) for d in range(2)]
-    case = Case("graph", "machine", of, best_ms=min(alone) / 2, single_ms=min(alone))
+    case = TrainingProblem("graph", "machine", of, best_ms=min(alone) / 2, single_ms=min(alone))
     config = TrainConfig(per_graph=3, updates=5)
     trainer = Fixed(device=0)
-    scores = judge(trainer, {"held-out x": [case], TRAINED: [case]}, config, silent)
+    scores = evaluate(trainer, {"held-out x": [case], TRAINED: [case]}, config, silent)
     assert scores["held-out x"][0].single == pytest.approx(2.0)
     assert scores["held-out x"][0].zero_shot == pytest.approx(case.over_best(np.zeros(6, dtype=np.int64)))
     assert trainer.count == 0, "training on a case alone is undone"
@@ -142,7 +143,7 @@ def test_a_model_that_a_machine_cannot_run_is_left_out():
 
     machine = load("null")
     refusing = replace(machine, devices=tuple(replace(d, unsupported=("LSTMSequence",)) for d in machine.devices))
-    found = list(cases(Graph("lstm", "lstm"), [refusing, machine], (), 0, 0.0))
+    found = list(training_problems(ModelRecipe("lstm", "lstm"), [refusing, machine], (), 0, 0.0))
     assert [case.machine for case in found] == ["null"]
     assert found[0].best_ms <= found[0].single_ms
 
@@ -150,5 +151,7 @@ def test_a_model_that_a_machine_cannot_run_is_left_out():
 def test_the_exact_solver_never_makes_the_best_worse():
     from ovplace.simulation.machine_file import load
 
-    fast, exact = (next(cases(Graph("h", "hyperbolic"), [load("core-ultra")], (), 0, s)) for s in (0.0, 1.0))
+    fast, exact = (
+        next(training_problems(ModelRecipe("h", "hyperbolic"), [load("core-ultra")], (), 0, s)) for s in (0.0, 1.0)
+    )
     assert exact.best_ms <= fast.best_ms * (1 + 1e-9)

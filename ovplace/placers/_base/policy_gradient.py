@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from math import inf, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
-from ovplace.learning.reinforce import Progress, Reinforce, ReinforceSettings, SampledPolicy, finite_or_none
+from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
+from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
@@ -40,7 +41,7 @@ class PolicyGradientSettings(ReinforceSettings):
 
 
 @dataclass
-class _Memory:
+class PolicyGradientProgress:
     """State of the search apart from the weights and the progress of training, as plain data.
 
     Attributes:
@@ -73,7 +74,7 @@ class PolicyGradientPlacer(protocols.Placer):
         self._problem, self._settings, self._name = problem, settings, name
         self._space = prod(problem.allowed.sum(axis=1).tolist())
         self._learner = Reinforce(policy, settings)
-        self._memory, self._weights = _Memory(), self._learner.dump()
+        self._progress, self._weights = PolicyGradientProgress(), self._learner.dump()
 
     @property
     def info(self) -> dict[str, float]:
@@ -82,55 +83,57 @@ class PolicyGradientPlacer(protocols.Placer):
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return single-device placements first, then up to `n` of the rest of the present batch."""
-        memory = self._memory
-        memory.pending = 0
-        left = range(memory.proposed, len(self._problem.devices) if self._settings.uniform else 0)[: max(n, 0)]
+        progress = self._progress
+        progress.pending = 0
+        left = range(progress.proposed, len(self._problem.devices) if self._settings.uniform else 0)[: max(n, 0)]
         if left or n <= 0:
-            memory.proposed += len(left)
+            progress.proposed += len(left)
             return [self._problem.lift(self._problem.uniform(device)) for device in left]
-        if not memory.actions:
-            memory.actions = self._drawn().tolist()
-        asked = memory.actions[len(memory.ratios) :][:n]
-        memory.pending = len(asked)
+        if not progress.actions:
+            progress.actions = self._new_batch().tolist()
+        asked = progress.actions[len(progress.ratios) :][:n]
+        progress.pending = len(asked)
         return self._placements(np.array(asked))
 
     def tell(self, trials: Sequence[Trial]) -> None:
         """Keep the answers, and update the policy when the batch is complete."""
-        memory = self._memory
-        memory.seen += [trial.placement.hash for trial in trials]
-        if not memory.pending:
+        progress = self._progress
+        progress.seen += [trial.placement.hash for trial in trials]
+        if not progress.pending:
             return
-        memory.ratios += [trial.ratio for trial in trials]
-        if len(memory.ratios) >= len(memory.actions):
-            self._learner.learn(np.array(memory.actions), np.array(memory.ratios))
+        progress.ratios += [trial.ratio for trial in trials]
+        if len(progress.ratios) >= len(progress.actions):
+            self._learner.learn(np.array(progress.actions), np.array(progress.ratios))
             self._weights = self._learner.dump()
-            memory.actions, memory.ratios = [], []
+            progress.actions, progress.ratios = [], []
 
     def state(self) -> State:
         """Return the weights, optimiser and progress as of the last update, and the present batch."""
-        memory = asdict(self._memory) | {"ratios": finite_or_none(self._memory.ratios)}
-        return {"weights": self._weights, "progress": asdict(self._learner.progress), "memory": memory}
+        search = asdict(self._progress) | {"ratios": finite_or_none(self._progress.ratios)}
+        return {"weights": self._weights, "learner": asdict(self._learner.progress), "search": search}
 
     def restore(self, state: State) -> None:
-        """Go on from `state`."""
-        data: Any = state
-        memory: dict[str, Any] = {
-            name: list(value) if isinstance(value, list) else value for name, value in data["memory"].items()
-        }
-        memory["ratios"] = [inf if ratio is None else ratio for ratio in memory["ratios"]]
-        self._memory, self._weights = _Memory(**memory), data["weights"]
-        self._learner.restore(self._weights)
-        self._learner.progress = Progress(**data["progress"])
+        """Continue from `state`.
 
-    def _drawn(self) -> IntArray:
+        Raises:
+            StoreError: the state was saved by another version.
+        """
+        data: Any = state
+        self._progress = from_saved(PolicyGradientProgress, data.get("search", {}))
+        self._progress.ratios = none_to_inf(self._progress.ratios)
+        self._learner.progress = from_saved(ReinforceProgress, data["learner"])
+        self._weights = data["weights"]
+        self._learner.restore(self._weights)
+
+    def _new_batch(self) -> IntArray:
         """Return a batch `[K, A]`; samples measured before, or in the batch twice, are drawn again."""
         actions = self._samples(np.arange(self._settings.samples), 0)
-        exhausted = len(set(self._memory.seen)) >= self._space
+        exhausted = len(set(self._progress.seen)) >= self._space
         for attempt in range(1, 0 if exhausted else self._settings.redraws + 1):
-            old = self._repeats(actions)
-            if not len(old):
+            repeated = self._repeats(actions)
+            if not len(repeated):
                 break
-            actions[old] = self._samples(old, attempt)
+            actions[repeated] = self._samples(repeated, attempt)
         return actions
 
     def _samples(self, numbers: IntArray, attempt: int) -> IntArray:
@@ -142,7 +145,7 @@ class PolicyGradientPlacer(protocols.Placer):
 
     def _repeats(self, actions: IntArray) -> IntArray:
         """Return the indices of samples whose placement was measured, or is that of an earlier sample, `[R]`."""
-        seen, found = set(self._memory.seen), []
+        seen, found = set(self._progress.seen), []
         for number, placement in enumerate(self._placements(actions)):
             if placement.hash in seen:
                 found.append(number)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from ovplace.learning.encoder import CONVOLUTIONS
-from ovplace.placers.hsdag.network_settings import NetworkSettings
-from ovplace.placers.hsdag.reward import REWARDS
+from ovplace.placers.hsdag.network.encoder import CONVOLUTIONS
+from ovplace.placers.hsdag.network.settings import NetworkSettings
+from ovplace.placers.hsdag.rewards import REWARDS
 
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "tuned": {},
@@ -23,38 +23,38 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 @dataclass(frozen=True)
 class Config(NetworkSettings):
-    """Settings beside those of the network; those of a preset apply where nothing else is said.
+    """Settings in addition to those of the network; a preset changes the defaults.
 
     Attributes:
-        preset: `paper` is the published method on single operations, `tuned` what does better.
-        nodes: what is encoded: `operations`, or the `groups` of the coarsener.
-        grouping: `parsed` by learned scores (variant gpn); `drawn`, each node's edge at random by its score, so that
-            groupings are tried out; parsed by `random` scores; or `fixed`: the groups of the coarsener as they are
-            (variant coarse, with coarsener colocate).
-        levels: how often the graph is parsed; 0 learns when to stop.
-        state_update: embeddings of a step and of its groups are the state of the next; else one encoding a buffer.
+        preset: `paper` is the published method on single operations; `tuned` performs better here.
+        nodes: nodes of the encoded graph: `operations`, or the `groups` of the coarsener.
+        grouping: `parsed` by learned scores (variant gpn); `drawn`: an edge per node is drawn at random by its score;
+            parsed by `random` scores; or `fixed`: the coarsener's groups (variant coarse, with coarsener colocate).
+        levels: number of levels of the parse; 0 learns when to stop.
+        state_update: the embeddings of a step are the state of the next; otherwise one encoding serves all steps.
         reward: `inverse` latency, or minus its `log`.
-        baseline: learn from how much a reward exceeds the running mean, in running deviations, not from itself.
-        sampling_dropout: dropout also while drawing, as in the published code; else the network draws as it is.
-        learning_rate: of Adam.
-        steps: placements between two updates: an episode.
+        baseline: learn from the difference to the running mean reward, in running standard deviations.
+        sampling_dropout: dropout is active while drawing, as in the published code.
+        learning_rate: learning rate of Adam.
+        steps: placements between two updates (an episode).
         epochs: passes over these in an update.
-        discount: the i-th step of an episode counts this to the power of i.
-        elites: learn from this best part of the steps alone, all alike (cross-entropy method); 0 from all.
-        clip: PPO's limit on the change of a step's probability; 0 for none.
-        entropy: weight of the devices' entropy at the start.
-        entropy_end: the same after `anneal` updates.
-        anneal: updates from the one to the other.
-        max_grad_norm: longer gradients are shortened to this; 0 for no limit.
-        redraws: how often a placement that was measured before is drawn anew, with more and more chance in it; 0 asks
-            for it again, which is answered from the store.
-        uniform: measure each device alone first.
-        warm_start: passes, at most, that imitate the optimum of the cost model before the first step, which is
-            measured, too; 0 does without a cost model.
-        cost_features: describe nodes also by their cost on each device, where there is a cost model, and by support.
-        policy: file of a trained policy to go on from, or `shipped` for the one that comes with ovplace. What it
-            chooses at once is measured instead of a warm start, and its settings of the network, `nodes`, `grouping`
-            and `levels` take the place of these.
+        discount: the weight of the i-th step of an episode is this to the power of i.
+        top_fraction: learn from this fastest fraction of the steps only, with equal weights (cross-entropy method); 0
+            for all steps.
+        clip: PPO's limit on the relative change of a step's probability; 0 for none.
+        entropy: initial weight of the entropy of devices.
+        entropy_end: that weight after `anneal` updates.
+        anneal: updates over which the entropy weight changes.
+        max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
+        redraws: attempts to replace a placement measured before, with an increasing exploration rate; 0 proposes it
+            again, which is answered from the store.
+        uniform: measure each single device first.
+        warm_start: highest number of gradient steps that imitate the cost model's best placement before the search;
+            that placement is measured as well. 0 needs no cost model.
+        cost_features: describe nodes by support and, if known, by their cost on each device.
+        policy: file of a trained policy to start from, or `shipped` for the included one. Its zero-shot placement is
+            measured instead of a warm start; its settings of the network, `nodes`, `grouping`, `levels` and
+            `cost_features` replace these.
     """
 
     preset: str = "tuned"
@@ -69,7 +69,7 @@ class Config(NetworkSettings):
     steps: int = 10
     epochs: int = 4
     discount: float = 1.0
-    elites: float = 0.0
+    top_fraction: float = 0.0
     clip: float = 0.2
     entropy: float = 0.05
     entropy_end: float = 0.01
@@ -91,21 +91,16 @@ class Config(NetworkSettings):
             value = getattr(self, f.name)
             if isinstance(value, int | float) and value < _LEAST.get(f.name, 0):
                 raise ValueError(f"{f.name} must be at least {_LEAST.get(f.name, 0)}, got {value}")
-        if max(self.dropout, self.parsing_dropout) >= 1 or max(self.discount, self.elites) > 1:
-            raise ValueError("dropout and parsing_dropout must be below 1, discount and elites at most 1")
+        if max(self.dropout, self.parsing_dropout) >= 1 or max(self.discount, self.top_fraction) > 1:
+            raise ValueError("dropout and parsing_dropout must be below 1, discount and top_fraction at most 1")
         if self.learning_rate == 0:
             raise ValueError("learning_rate must be positive, got 0")
         if not (self.described or self.cost_features or self.head == "devices"):
             raise ValueError("nodes need a description: described or cost_features must be true")
 
     @property
-    def needs_costs(self) -> bool:
-        """Whether the parts of the model have to be measured first."""
-        return self.warm_start > 0 or self.head == "devices" or bool(self.policy)
-
-    @property
-    def kept(self) -> Mapping[str, object]:
-        """What a policy file keeps: the settings of the network, and how it groups."""
+    def policy_settings(self) -> Mapping[str, object]:
+        """Settings stored in a policy file: those of the network, and how nodes are formed and grouped."""
         names = (*(f.name for f in fields(NetworkSettings)), "nodes", "grouping", "levels", "cost_features")
         return {name: getattr(self, name) for name in names}
 

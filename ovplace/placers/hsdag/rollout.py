@@ -1,8 +1,11 @@
-"""Draws placements from a policy, one after the other, as episodes go."""
+"""Rollout: placements drawn one after the other from the policy, with fixed weights.
+
+Source: HSDAG, arXiv 2405.14185, section 2.5. Random draws of groupings and the mixture with uniform probabilities are
+not published.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,25 +14,28 @@ import numpy as np
 import torch
 
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
-from ovplace.learning.dropout import dropping
-from ovplace.learning.sampling import by_probability
-from ovplace.placers.hsdag.grouper import Level, drawn_level, parsed_level, tied_level
-from ovplace.placers.hsdag.learner import Encoding, Step, log_p_of
-from ovplace.placers.hsdag.policy import Output, Policy, PolicyGraph
+from ovplace.learning.sampling import sample_categorical
+from ovplace.placers.hsdag.network.dropout import active_dropout
+from ovplace.placers.hsdag.network.levels import Level, drawn_level, fixed_level, parsed_level, tied_level
+from ovplace.placers.hsdag.network.parsing_network import ContinueParsing
+from ovplace.placers.hsdag.network.policy import HsdagPolicy, PolicyOutput
+from ovplace.placers.hsdag.network.policy_graph import PolicyGraph
+from ovplace.placers.hsdag.step import Encoding, RolloutStep, step_log_p
 
-MOST_LEVELS = 20
-"""Each level at least halves the nodes that have edges."""
+MAX_LEVELS = 20
+"""Limit on the levels of a parse; each level at least halves the number of nodes with edges."""
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How placements are drawn.
+class RolloutSettings:
+    """Settings of a rollout.
 
     Attributes:
-        grouping: `parsed` by learned scores, `drawn` by them, parsed by `random` scores, or `fixed`: each owner alone.
-        levels: how often the graph is parsed; 0 draws it from learned probabilities of stopping.
-        state_update: each step's embeddings are the next step's state; else all steps of a buffer have one encoding.
-        dropout: each step is drawn from a network with dropout.
+        grouping: `parsed` by learned scores, `drawn` from them, parsed by `random` scores, or `fixed`: the problem's
+            groups.
+        levels: number of levels of the parse; 0 draws it from learned probabilities of stopping.
+        state_update: the embeddings of a step are the state of the next; otherwise all steps share one encoding.
+        dropout: dropout is active while drawing.
     """
 
     grouping: str
@@ -40,110 +46,101 @@ class Rules:
 
 @dataclass
 class Rollout:
-    """One buffer of steps, all drawn with the same weights.
+    """A buffer of steps drawn with the same weights.
 
     Attributes:
-        graph: what the policy sees.
-        owner: what cannot be placed apart: nodes of one number, `[N]`.
-        rules: how placements are drawn.
-        encodings: so far.
-        steps: so far.
+        graph: input of the policy.
+        settings: of the draws.
+        encodings: encodings of the graph so far.
+        steps: steps so far.
     """
 
     graph: PolicyGraph
-    owner: IntArray
-    rules: Rules
+    settings: RolloutSettings
     encodings: list[Encoding] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[RolloutStep] = field(default_factory=list)
     _embedded: torch.Tensor | None = field(default=None, repr=False)
-    _last: Output | None = field(default=None, repr=False)
-    _before: tuple[Output | None, int] = field(default=(None, 0), repr=False)
-    _chance: float = 0.0
+    _last: PolicyOutput | None = field(default=None, repr=False)
+    _before: tuple[PolicyOutput | None, int] = field(default=(None, 0), repr=False)
+    _exploration_rate: float = 0.0
 
-    def draw(self, policy: Policy, rng: np.random.Generator, chance: float = 0.0) -> IntArray:
-        """Draw the next step, and return the device of each owner's nodes, `[G]`.
+    def draw(self, policy: HsdagPolicy, rng: np.random.Generator, exploration_rate: float = 0.0) -> IntArray:
+        """Draw the next step.
 
         Args:
-            policy: what draws.
-            rng: its dice.
-            chance: weight of mere chance in all that is drawn, 0 for the policy alone.
+            policy: the policy to draw from.
+            rng: the only source of randomness.
+            exploration_rate: weight of uniform probabilities in the mixture with the policy's own, 0 to 1.
+
+        Returns:
+            Device of each of the problem's groups, `[G]`.
         """
-        self._before, self._chance = (self._last, len(self.encodings)), chance
+        self._before, self._exploration_rate = (self._last, len(self.encodings)), exploration_rate
         with torch.no_grad():
             out = self._encoded(policy, rng)
             p = self._mixed(out.log_p.double().exp().numpy(), out.log_p.isfinite().numpy())
-            devices = by_probability(p, rng.random(len(p)))
-            log_p = log_p_of(out, [devices], [0], 1, self.rules.levels == 0)
-        self.steps.append(Step(len(self.encodings) - 1, devices, float(log_p[0])))
-        choice = np.empty(int(self.owner.max()) + 1, dtype=np.int64)
-        choice[self.owner] = devices[out.parsed.group_of]
+            devices = sample_categorical(p, rng.random(len(p)))
+            log_p = step_log_p(out, [devices], [0], 1, self.settings.levels == 0)
+        self.steps.append(RolloutStep(len(self.encodings) - 1, devices, float(log_p[0])))
+        choice = np.empty(int(self.graph.group_of.max()) + 1, dtype=np.int64)
+        choice[self.graph.group_of] = devices[out.parsed.group_of]
         return choice
 
     def undo(self) -> None:
-        """Take the last step back."""
+        """Remove the last step."""
         self.steps.pop()
         self._last, count = self._before
         del self.encodings[count:]
 
     def _mixed(self, p: FloatArray, possible: BoolArray) -> FloatArray:
-        """Return probabilities `[C, D]` mixed with equal ones of what is possible."""
+        """Return probabilities `[C, D]` mixed with uniform ones over the possible devices."""
         equal = possible / possible.sum(axis=1, keepdims=True)
-        return np.asarray((1 - self._chance) * p + self._chance * equal)
+        return np.asarray((1 - self._exploration_rate) * p + self._exploration_rate * equal)
 
-    def encoding(self, policy: Policy, rng: np.random.Generator) -> Encoding:
-        """Return how the policy encodes and parses the graph without a state."""
+    def encoding(self, policy: HsdagPolicy, rng: np.random.Generator) -> Encoding:
+        """Return the encoding of the graph without a state, which is not kept in the buffer."""
         with torch.no_grad():
-            return Encoding(None, self._say(policy, None, rng).parsed.levels)
+            return Encoding(None, self._output(policy, None, rng).parsed.levels)
 
-    def _encoded(self, policy: Policy, rng: np.random.Generator) -> Output:
-        """Return what the policy says for the next step: again, where neither the state nor the parse can differ."""
-        rules = self.rules
-        surely = rules.grouping in ("parsed", "fixed") and rules.levels != 0 and not rules.dropout
-        same = surely and not rules.state_update
+    def _encoded(self, policy: HsdagPolicy, rng: np.random.Generator) -> PolicyOutput:
+        """Return the policy's output for the next step; the last one if neither state nor parse can differ."""
+        settings = self.settings
+        deterministic = settings.grouping in ("parsed", "fixed") and settings.levels != 0 and not settings.dropout
+        same = deterministic and not settings.state_update
         if self._last is None or not same:
-            state = policy.next_state(self._last) if rules.state_update and self._last else None
-            with dropping(policy, int(rng.integers(2**31))) if rules.dropout else nullcontext():
-                self._last = self._say(policy, state, rng)
+            state = policy.next_state(self._last) if settings.state_update and self._last else None
+            with active_dropout(policy, int(rng.integers(2**31))) if settings.dropout else nullcontext():
+                self._last = self._output(policy, state, rng)
             self.encodings.append(Encoding(state, self._last.parsed.levels))
         return self._last
 
-    def _say(self, policy: Policy, state: torch.Tensor | None, rng: np.random.Generator) -> Output:
+    def _output(self, policy: HsdagPolicy, state: torch.Tensor | None, rng: np.random.Generator) -> PolicyOutput:
         first = iter([True])
 
         def grouping(n_nodes: int, pairs: IntArray, scores: FloatArray) -> Level:
             lowest = next(first, False)
-            if self.rules.grouping == "fixed":
-                return _fixed(self.owner, pairs.shape[1])
-            if self.rules.grouping == "drawn":
-                level = drawn_level(n_nodes, pairs, self._even(scores), rng)
+            if self.settings.grouping == "fixed":
+                return fixed_level(self.graph.group_of, pairs.shape[1])
+            if self.settings.grouping == "drawn":
+                level = drawn_level(n_nodes, pairs, self._explored(scores), rng)
             else:
                 level = parsed_level(
-                    n_nodes, pairs, rng.random(len(scores)) if self.rules.grouping == "random" else scores
+                    n_nodes, pairs, rng.random(len(scores)) if self.settings.grouping == "random" else scores
                 )
-            return tied_level(level, self.owner) if lowest else level
+            return tied_level(level, self.graph.group_of) if lowest else level
 
         if self._embedded is None:
             self._embedded = policy.embedded(self.graph)
-        out: Output = policy(self.graph, [state], grouping, self._more(rng), self._embedded)
+        out: PolicyOutput = policy(self.graph, [state], grouping, self._continue(rng), self._embedded)
         return out
 
-    def _more(self, rng: np.random.Generator) -> Callable[[int, float], bool]:
-        if self.rules.grouping == "fixed":
+    def _continue(self, rng: np.random.Generator) -> ContinueParsing:
+        if self.settings.grouping == "fixed":
             return lambda *_: False
-        if self.rules.levels:
-            return lambda level, _: level < self.rules.levels
-        return lambda level, p_stop: level < MOST_LEVELS and bool(rng.random() >= self._even(p_stop))
+        if self.settings.levels:
+            return lambda level, _: level < self.settings.levels
+        return lambda level, p_stop: level < MAX_LEVELS and bool(rng.random() >= self._explored(p_stop))
 
-    def _even(self, p: Any) -> Any:
-        """Return a probability, or an array of them, moved towards one half by the weight of chance."""
-        return (1 - self._chance) * p + self._chance / 2
-
-
-def said_of_owners(policy: Policy, graph: PolicyGraph, owner: IntArray) -> torch.Tensor:
-    """Return the log probability of each device for each owner's nodes by themselves, `[G, D]`: one forward pass."""
-    out: Output = policy(graph, [None], lambda _, pairs, __: _fixed(owner, pairs.shape[1]), lambda *_: False)
-    return out.log_p
-
-
-def _fixed(owner: IntArray, n_pairs: int) -> Level:
-    return Level(owner, np.zeros(0, dtype=np.int64), int(owner.max(initial=-1)) + 1, n_pairs)
+    def _explored(self, p: Any) -> Any:
+        """Return a probability, or an array of them, mixed with one half."""
+        return (1 - self._exploration_rate) * p + self._exploration_rate / 2

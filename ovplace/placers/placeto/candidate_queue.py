@@ -1,4 +1,4 @@
-"""Placements that a search found under the cost model and that wait to be measured."""
+"""Queue of candidates: the best placements by the cost model that have not been measured."""
 
 from __future__ import annotations
 
@@ -11,23 +11,28 @@ import numpy as np
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 SIZE = 64
-"""Placements kept; what is worse than these would wait for ever."""
+"""Capacity of the queue; slower candidates would hardly ever be measured."""
 
 
 @dataclass
-class Pool:
-    """The best placements found so far that were not asked yet, as plain data.
+class CandidateQueue:
+    """The best placements not proposed so far, as plain data.
 
     Attributes:
-        waiting: latency under the model and device of each group, best first.
-        asked: keys of the placements asked.
+        waiting: predicted latency in ms and device of each group, fastest first.
+        asked: keys of the placements proposed.
     """
 
     waiting: list[tuple[float, list[int]]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     def add(self, choices: IntArray, ms: FloatArray) -> None:
-        """Take in placements `[M, G]` that are new, the best of them, with their latencies `[M]`."""
+        """Add new placements, up to the capacity.
+
+        Args:
+            choices: device of each group, `[M, G]`.
+            ms: predicted latencies, ms `[M]`.
+        """
         known = {*self.asked, *(key(choice) for _, choice in self.waiting)}
         for at in np.argsort(ms, kind="stable").tolist():
             if len(self.waiting) >= SIZE and ms[at] >= self.waiting[SIZE - 1][0]:
@@ -39,7 +44,7 @@ class Pool:
         del self.waiting[SIZE:]
 
     def take(self, n: int) -> list[IntArray]:
-        """Return the `n` best, fewer where there are not so many; they count as asked."""
+        """Remove and return the `n` fastest, or all if there are fewer; they count as proposed."""
         taken = [np.array(choice, dtype=np.int64) for _, choice in self.waiting[:n]]
         del self.waiting[:n]
         self.asked += [key(choice) for choice in taken]
@@ -47,5 +52,5 @@ class Pool:
 
 
 def key(choice: Sequence[int] | IntArray) -> str:
-    """Return a name for a placement `[G]`."""
+    """Return a hash of the devices of groups `[G]`."""
     return blake2b(np.asarray(choice, dtype=np.int16).tobytes(), digest_size=8).hexdigest()

@@ -1,6 +1,6 @@
-"""The time of one inference on a machine whose devices work side by side: for comparison with the literature only.
+"""Latency of one inference on a machine whose devices run in parallel, for comparison with the literature only.
 
-OpenVINO's HETERO runs its submodels one after another (`cost/model.py`), so that nothing here is gained by it.
+OpenVINO's HETERO runs its submodels one after another (`cost/evaluate/latency.py`).
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 
 
 def makespan_ms(table: CostTable, device_of: IntArray, order: IntArray) -> FloatArray:
-    """Return when the last group is done under placements `[B, G]`, ms `[B]`.
+    """Return the completion time of the last group under each placement.
 
-    A device runs one group at a time, in the order in which their inputs arrived, ties by `order`. It has one outgoing
-    queue of transfers beside that; a tensor is sent once, to all devices that read it, and takes as long as to the
-    slowest of them. A group takes its time less what it saves by running where its predecessors ran. Overheads of
-    submodels do not count: there are none.
+    A device runs one group at a time in the order in which their inputs arrive, ties by `order`, and has one outgoing
+    queue of transfers. A tensor is sent once to all devices that read it, in the time to the slowest of them. The time
+    of a group is reduced by the savings of running on its predecessors' device. Submodels have no overhead.
+
+    Source: Placeto, arXiv 1906.08879, and its published simulator.
 
     Args:
         table: the costs.
         device_of: device of each group under each placement, `[B, G]`.
-        order: the groups in topological order, `[G]`; on a cycle of groups, inputs from later ones are not waited for.
+        order: the groups in topological order, `[G]`; on a cycle, inputs from later groups are not waited for.
 
-    Source: Placeto, arXiv 1906.08879, and its published simulator.
+    Returns:
+        Completion times, ms `[B]`.
     """
-    machine = _Machine(table, order)
+    machine = _ParallelMachine(table, order)
     return np.array([machine.run(placement) for placement in device_of], dtype=np.float64)
 
 
-class _Machine:
-    """What is the same for all placements."""
+class _ParallelMachine:
+    """The data that all placements share."""
 
     def __init__(self, table: CostTable, order: IntArray) -> None:
         self._table, traffic = table, table.traffic
@@ -51,7 +53,7 @@ class _Machine:
         self._transfer = table.transfer_ms()
 
     def run(self, placement: IntArray) -> float:
-        """Return the time of the last event; events are (time, rank, group): an input or all of them have arrived."""
+        """Return the completion time; events are (time, rank, group): an input of the group has arrived."""
         work, waiting = self._work(placement), self._inputs.copy()
         free, sending = np.zeros(self._table.n_devices), np.zeros(self._table.n_devices)
         ready = [(0.0, int(self._rank[g]), int(g)) for g in np.flatnonzero(waiting == 0)]
@@ -67,11 +69,11 @@ class _Machine:
             done = free[device] = max(time, free[device]) + work[group]
             end = max(end, done)
             for tensor in self._written[group]:
-                self._pass_on(tensor, done, placement, sending, ready)
+                self._transfer_tensor(tensor, done, placement, sending, ready)
         return float(end)
 
     def _work(self, placement: IntArray) -> FloatArray:
-        """Return the time of each group less what its incoming edges save, `[G]`."""
+        """Return the time of each group reduced by the savings of its incoming edges, ms `[G]`."""
         table, groups = self._table, np.arange(self._table.n_groups)
         source, target = table.edges
         device = placement[target]
@@ -79,7 +81,7 @@ class _Machine:
         saved = np.where(together, table.saving_ms[np.arange(len(source)), device], 0.0)
         return np.asarray(np.maximum(table.group_ms[groups, placement] - np.bincount(target, saved, len(groups)), 0.0))
 
-    def _pass_on(
+    def _transfer_tensor(
         self,
         tensor: int,
         done: float,
@@ -87,7 +89,7 @@ class _Machine:
         sending: FloatArray,
         ready: list[tuple[float, int, int]],
     ) -> None:
-        """Let the readers of a tensor know when it arrives: at once on its own device, else when it was sent."""
+        """Queue the arrival of a tensor at its readers: immediately on its own device, else after the transfer."""
         home, readers = int(placement[self._table.traffic.source[tensor]]), self._readers[tensor]
         away = [int(placement[reader]) for reader in readers if placement[reader] != home]
         if away:

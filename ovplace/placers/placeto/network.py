@@ -1,4 +1,7 @@
-"""Placeto's network: messages in both directions, pooling around the current group, and a choice of device."""
+"""Placeto's network: message passing in both directions, pooling around the current group, and a device head.
+
+Source: Placeto, arXiv 1906.08879, section 3.2. The head `devices` is not published.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ovplace.learning.encoder import mlp
+from ovplace.learning.layers import mlp
 from ovplace.placers.placeto.observation import N_LABEL_FREE, N_PAIR, N_VIEW
 
 HEADS = ("classes", "devices")
@@ -15,13 +18,13 @@ HEADS = ("classes", "devices")
 
 @dataclass(frozen=True)
 class PlacetoSettings:
-    """What the shapes and the work of the network depend on.
+    """Settings that the shape and the cost of the network depend on.
 
     Attributes:
-        head: `classes`: one logit a device, as published; `devices`: each device is scored by the same network, which
-            sees the model from that device, so that another machine with other devices is legal input.
-        hidden: size of embeddings, of each direction.
-        rounds: rounds of messages.
+        head: `classes`: one output per device, as published; `devices`: the same network scores each device from
+            features relative to it, so that it works for any machine.
+        hidden: size of the embeddings of each direction.
+        rounds: rounds of message passing.
     """
 
     head: str = "devices"
@@ -30,19 +33,25 @@ class PlacetoSettings:
 
 
 class Messages(nn.Module):
-    """h <- g(sum of f(h) over the neighbours) + h0, some rounds.
+    """Message passing h <- g(sum of f(h) over the neighbours) + h0 for a number of rounds.
 
     Source: Placeto, arXiv 1906.08879, section 3.2, "message passing"; f and g are two linear layers with ReLU.
     """
 
     def __init__(self, width: int, rounds: int) -> None:
-        """Build f and g for embeddings of size `width`."""
+        """Build f and g for embeddings of size `width`, to be applied `rounds` times."""
         super().__init__()
         self.f, self.g = mlp(width, width, width, 2), mlp(width, width, width, 2)
         self.rounds = rounds
 
     def forward(self, h0: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        """Return embeddings `[N, M, H]` of M copies of a graph from `h0`, and edges `[Q]` each way."""
+        """Return embeddings of M copies of a graph, `[N, M, H]`.
+
+        Args:
+            h0: initial embeddings, `[N, M, H]`.
+            source: node that each edge starts at, `[Q]`.
+            target: node that receives the message, `[Q]`.
+        """
         h = h0
         for _ in range(self.rounds):
             heard = torch.zeros_like(h).index_add(0, target, self.f(h)[source])
@@ -54,7 +63,7 @@ class Pooling(nn.Module):
     """POST(mean of PRE(h)) over a set of groups.
 
     Source: Placeto, section 3.2, "pooling summaries": three set aggregators, for ancestors, descendants and groups
-    parallel to the current one. What they aggregate by is not known; it is the mean here.
+    parallel to the current one. The aggregation function is not published; here it is the mean.
     """
 
     def __init__(self, width: int) -> None:
@@ -63,25 +72,30 @@ class Pooling(nn.Module):
         self.before, self.after = mlp(width, width, width, 2), mlp(width, width, width, 2)
 
     def forward(self, h: Tensor, members: Tensor) -> Tensor:
-        """Return `[K, S, M, E]` for embeddings `[K, N, M, E]` and the weights of S sets, `[K, S, N]`."""
+        """Return summaries of sets of groups, `[K, S, M, E]`.
+
+        Args:
+            h: embeddings, `[K, N, M, E]`.
+            members: weights of the groups in S sets, `[K, S, N]`.
+        """
         pooled = torch.matmul(members, self.before(h).flatten(2))
         out: Tensor = self.after(pooled.reshape(*pooled.shape[:2], *h.shape[2:]))
         return out
 
 
 class Placeto(nn.Module):
-    """Raw features to device probabilities for the groups that are decided next.
+    """Network from raw features to device probabilities for the next groups.
 
-    It is used in two steps: `context` encodes the model as it is placed, `log_p` decides about one group or many on
-    that context. Between two encodings of a sweep, only what `log_p` sees of the group itself is up to date.
+    It is used in two steps: `context` encodes the present placement, `log_p` decides on one group or several with that
+    context. Between two encodings of a sweep only the pair features of `log_p` are up to date.
     """
 
     def __init__(self, settings: PlacetoSettings, n_devices: int) -> None:
         """Build the network; weights are drawn from torch's global generator.
 
         Args:
-            settings: sizes.
-            n_devices: number of devices D, which matters for the head `classes` only.
+            settings: sizes and kind of head.
+            n_devices: number of devices D, used by the head `classes` only.
         """
         super().__init__()
         classes, width = settings.head == "classes", settings.hidden
@@ -92,16 +106,16 @@ class Placeto(nn.Module):
         self.head = _Classes(8 * width, n_devices) if classes else _Devices(8 * width, 2 * width)
 
     def context(self, x: Tensor, edges: Tensor, own: Tensor, sets: Tensor) -> Tensor:
-        """Return what the decisions about S groups in each of K encodings need to know.
+        """Encode placements and summarise them around S groups in each of K encodings.
 
         Args:
-            x: raw features of B placements from V views (1, or one a device), `[K, B, V, N, F]`.
+            x: raw features of B placements from V views (1, or one per device), `[K, B, V, N, F]`.
             edges: directed edges, `[2, Q]`.
             own: the groups to decide, `[K, S]`.
-            sets: weights of each one's ancestors, descendants and parallel groups, `[3, K, S, N]`.
+            sets: weights of their ancestors, descendants and parallel groups, `[3, K, S, N]`.
 
         Returns:
-            `[K, S, B, V, P]`.
+            Context of the groups, `[K, S, B, V, P]`.
         """
         count, copies, views = x.shape[:3]
         h0 = self.embed(x.permute(3, 0, 1, 2, 4).flatten(1, 3))
@@ -117,8 +131,8 @@ class Placeto(nn.Module):
         """Return the log probability of each device, `[..., D]`.
 
         Args:
-            context: of the groups to decide, `[..., V, P]`.
-            pairs: features of these on each device as they are now, `[..., D, F]`; `classes` does without.
+            context: context of the groups to decide, `[..., V, P]`.
+            pairs: present features of these groups on each device, `[..., D, F]`; not used by `classes`.
             allowed: which device can run them, `[..., D]`.
         """
         logits = self.head(context, pairs).masked_fill(~allowed, float("-inf"))
@@ -126,7 +140,7 @@ class Placeto(nn.Module):
 
 
 class _Classes(nn.Module):
-    """Hidden layers of twice and once the input's width, and a logit a device.
+    """Classifier with hidden layers of twice and once the width of its input.
 
     Source: Placeto, the published code.
     """
@@ -146,7 +160,7 @@ class _Classes(nn.Module):
 
 
 class _Devices(nn.Module):
-    """One score for each device, from what is seen of it, of all devices on average, and of the pair as it is now."""
+    """Score of each device from its context, the mean context of all devices, and its present pair features."""
 
     def __init__(self, n_in: int, width: int) -> None:
         super().__init__()

@@ -1,4 +1,8 @@
-"""What Placeto's policy sees: a placement in the making, as numbers without labels."""
+"""Features of a placement for Placeto's policy.
+
+Source: Placeto, arXiv 1906.08879, section 3.2, and its published code (`label_free`). The features relative to a device
+(`view_features`, `pair_features`) are not published.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from ovplace.graphs.dag import strong_labels, topological_order
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 N_LABEL_FREE = 5
-"""Published columns beside the one-hot device: cost, output size, visits, is-current bit, relative start time."""
+"""Published columns without the one-hot device: cost, output size, visits, is-current bit, relative start time."""
 
 N_PAIR = 11
 """Columns of `pair_features`."""
@@ -23,35 +27,35 @@ N_PAIR = 11
 N_VIEW = N_PAIR + 5
 """Columns of `view_features`."""
 
-_FAR = 5.0
-"""Stands for the logarithm of a cost ratio where a device cannot run a group."""
+_MAX_LOG = 5.0
+"""Limit on logarithmic features, and log cost ratio of a device that cannot run a group."""
 
 
 class MoveCosts(Protocol):
-    """What groups cost on each device while all others stay."""
+    """Latencies, in ms, that depend on the device of a single group."""
 
     def all_ms(self, device_of: IntArray) -> FloatArray:
-        """Return this for all groups under placements `[B, N]`, `[B, N, D]`."""
+        """Return the cost of each group on each device while all others stay, `[B, N, D]`, for placements `[B, N]`."""
         ...
 
     def group_ms(self, device_of: IntArray, group: int) -> FloatArray:
-        """Return this for one group, `[B, D]`."""
+        """Return the cost of one group on each device while all others stay, `[B, D]`, for placements `[B, N]`."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class PlacetoGraph:
-    """Groups to place, N of them on D devices, and what is known about them.
+    """N groups to place on D devices, and their costs.
 
     Attributes:
-        order: groups in the order in which they are visited, `[N]`.
+        order: groups in the order of visits, `[N]`.
         edges: distinct directed pairs of neighbours, `[2, Q]`.
         allowed: which device can run which group, at least one each, `[N, D]`.
-        work_ms: time of each group on each device; where it cannot run, that of its dearest device, `[N, D]`.
-        out_bytes: size of what each group writes for others, `[N]`.
-        out_ms: what it costs to pass that to another device, on average, `[N]`.
+        work_ms: time of each group on each device, that of its slowest device where it cannot run, `[N, D]`.
+        out_bytes: size of each group's outputs read by others, `[N]`.
+        out_ms: mean time to transfer them to another device, `[N]`.
         submodel_ms: overhead of a submodel on each device, `[D]`.
-        moves: what single moves cost.
+        moves: costs of moving single groups.
     """
 
     order: IntArray
@@ -67,7 +71,12 @@ class PlacetoGraph:
     def of(cls, problem: Problem, table: CostTable, moves: MoveCosts) -> PlacetoGraph:
         """Return the graph of a problem with costs.
 
-        A group cannot go where the problem or the table says so; where they agree on no device, the table is believed.
+        A device must be allowed by the problem and by the table; for a group without such a device, by the table.
+
+        Args:
+            problem: the placement problem.
+            table: its costs.
+            moves: costs of moving single groups.
         """
         finite = np.isfinite(table.group_ms)
         both = problem.allowed & finite
@@ -95,7 +104,7 @@ class PlacetoGraph:
         return int(self.allowed.shape[1])
 
     def repaired(self, device_of: IntArray) -> IntArray:
-        """Return placements `[B, N]` with groups that cannot run where they are on their fastest device."""
+        """Return placements `[B, N]` with every group that cannot run on its device moved to its fastest device."""
         fastest = np.where(self.allowed, self.work_ms, np.inf).argmin(axis=1)
         return np.where(self.allowed[np.arange(len(self)), device_of], device_of, fastest)
 
@@ -106,7 +115,7 @@ class PlacetoGraph:
 
     @cached_property
     def unit_ms(self) -> float:
-        """What times are compared with: the mean time of a group on its fastest device."""
+        """Unit of times: the mean time of a group on its fastest device."""
         return float(self.best_ms.mean()) or 1.0
 
     @cached_property
@@ -127,15 +136,15 @@ class PlacetoGraph:
 
     @cached_property
     def standing(self) -> FloatArray:
-        """Features of pairs that do not change, `[N, D, 5]`: support, relative and absolute cost, overhead, device."""
+        """Constant pair features, `[N, D, 5]`: support, relative and absolute cost, overhead, device's total time."""
         ratio = np.log(np.maximum(self.work_ms, 1e-12) / np.maximum(self.best_ms, 1e-12)[:, None])
         alone = np.log(np.maximum(self.work_ms.sum(axis=0), 1e-12))
         columns = (
             self.allowed,
-            np.where(self.allowed, np.clip(ratio, 0.0, _FAR), _FAR),
-            _damped(self.work_ms / self.unit_ms),
-            _damped(self.submodel_ms / self.unit_ms),
-            np.clip(alone - alone.min(), 0.0, _FAR),
+            np.where(self.allowed, np.clip(ratio, 0.0, _MAX_LOG), _MAX_LOG),
+            _signed_log(self.work_ms / self.unit_ms),
+            _signed_log(self.submodel_ms / self.unit_ms),
+            np.clip(alone - alone.min(), 0.0, _MAX_LOG),
         )
         return np.stack([np.broadcast_to(column, self.allowed.shape) for column in columns], axis=2)
 
@@ -146,17 +155,20 @@ def _of_groups(table: CostTable, of_tensors: IntArray | FloatArray) -> FloatArra
 
 
 def label_free(graph: PlacetoGraph, device_of: IntArray, visits: IntArray, current: int) -> FloatArray:
-    """Return the published node features, `[B, 1, N, 5 + D]`, each column over its maximum.
+    """Return the published node features, each column divided by its maximum.
 
-    Start times are those of one operation after another.
+    Start times are those of sequential execution.
+
+    Source: Placeto, arXiv 1906.08879, section 3.2, and its published code.
 
     Args:
         graph: the groups.
         device_of: placements, `[B, N]`.
-        visits: how often each group was visited, `[N]`.
-        current: the group to decide now.
+        visits: number of visits of each group, `[N]`.
+        current: the group to decide.
 
-    Source: Placeto, arXiv 1906.08879, section 3.2, and its published code.
+    Returns:
+        `[B, 1, N, 5 + D]`.
     """
     work, start = _schedule(graph, device_of)
     columns = [
@@ -172,17 +184,26 @@ def label_free(graph: PlacetoGraph, device_of: IntArray, visits: IntArray, curre
 
 
 def view_features(graph: PlacetoGraph, device_of: IntArray, visits: IntArray, current: int) -> FloatArray:
-    """Return what each group looks like from each device, `[B, D, N, F]`: of pairs, and of groups alone.
+    """Return node features relative to each device: pair features, and features of groups alone.
 
-    All are ratios within the model and the machine, so that another machine is legal input; the one-hot current device
-    of the published features is the bit "is here".
+    All are ratios within the model and the machine, so that they apply to any machine; the published one-hot device is
+    the bit "is on this device".
+
+    Args:
+        graph: the groups.
+        device_of: placements, `[B, N]`.
+        visits: number of visits of each group, `[N]`.
+        current: the group to decide.
+
+    Returns:
+        `[B, D, N, F]`.
     """
     pairs = pair_features(graph, device_of, np.arange(len(graph)), graph.moves.all_ms(device_of))
     work, start = _schedule(graph, device_of)
     total = np.maximum(work.sum(axis=1, keepdims=True), 1e-12)
     columns = (
-        _damped(graph.best_ms / graph.unit_ms),
-        _damped(graph.out_ms / graph.unit_ms),
+        _signed_log(graph.best_ms / graph.unit_ms),
+        _signed_log(graph.out_ms / graph.unit_ms),
         visits / max(1, int(visits.max(initial=0))),
         np.arange(len(graph)) == current,
         (start - start[:, current, None]) / total,
@@ -193,13 +214,16 @@ def view_features(graph: PlacetoGraph, device_of: IntArray, visits: IntArray, cu
 
 
 def pair_features(graph: PlacetoGraph, device_of: IntArray, groups: IntArray, moved_ms: FloatArray) -> FloatArray:
-    """Return what it means for a group to be on a device while all others stay, `[B, D, n, F]`.
+    """Return features of groups on each device while all other groups stay.
 
     Args:
         graph: the groups.
         device_of: placements, `[B, N]`.
-        groups: the groups asked about, `[n]`.
-        moved_ms: what these cost on each device while all others stay, `[B, n, D]`.
+        groups: the groups to describe, `[n]`.
+        moved_ms: their cost on each device while all others stay, ms `[B, n, D]`.
+
+    Returns:
+        `[B, D, n, F]`.
     """
     where = _one_hot(device_of, graph.n_devices)
     here = where[:, groups]
@@ -208,9 +232,9 @@ def pair_features(graph: PlacetoGraph, device_of: IntArray, groups: IntArray, mo
     work = graph.work_ms[groups]
     load = (where * np.where(where > 0, graph.work_ms, 0.0)).sum(axis=1)
     columns = (
-        _damped((moved_ms - least) / graph.unit_ms),
-        _damped((moved_ms - now) / graph.unit_ms),
-        _damped((moved_ms - work) / graph.unit_ms),
+        _signed_log((moved_ms - least) / graph.unit_ms),
+        _signed_log((moved_ms - now) / graph.unit_ms),
+        _signed_log((moved_ms - work) / graph.unit_ms),
         here,
         np.broadcast_to((load / np.maximum(load.sum(axis=1, keepdims=True), 1e-12))[:, None], here.shape),
     )
@@ -221,7 +245,7 @@ def pair_features(graph: PlacetoGraph, device_of: IntArray, groups: IntArray, mo
 
 
 def _schedule(graph: PlacetoGraph, device_of: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return how long each group takes and when it starts, one after another, `[B, N]` each, in ms."""
+    """Return duration and start time of each group in sequential execution, ms, two of `[B, N]`."""
     work = graph.work_ms[np.arange(len(graph)), device_of]
     start = np.empty_like(work)
     ordered = work[:, graph.order]
@@ -233,15 +257,15 @@ def _one_hot(device_of: IntArray, n_devices: int) -> FloatArray:
     return np.asarray(device_of[..., None] == np.arange(n_devices), dtype=np.float64)
 
 
-def _damped(values: FloatArray) -> FloatArray:
-    """Return the logarithm of 1 plus the size, with the sign kept, at most `_FAR`."""
-    return np.asarray(np.sign(values) * np.minimum(np.log1p(np.abs(values)), _FAR))
+def _signed_log(values: FloatArray) -> FloatArray:
+    """Return sign(v) log(1 + abs(v)), at most `_MAX_LOG` in size."""
+    return np.asarray(np.sign(values) * np.minimum(np.log1p(np.abs(values)), _MAX_LOG))
 
 
 def _ancestors(n: int, edges: IntArray) -> tuple[BoolArray, BoolArray]:
-    """Return which groups (columns) each group (row) depends on, and which depend on it, `[N, N]` each.
+    """Return ancestors and descendants (columns) of each group (row), two of `[N, N]`.
 
-    Groups on a common cycle are both to each other.
+    Groups on a common cycle are ancestors and descendants of each other.
     """
     component = strong_labels(n, edges)
     count = int(component.max(initial=-1)) + 1

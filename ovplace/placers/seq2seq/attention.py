@@ -1,4 +1,7 @@
-"""Additive attention whose memory grows with the length of a sequence, not with its square."""
+"""Additive attention in memory linear in the length of the sequence.
+
+Source: Bahdanau et al., ICLR 2015, arXiv 1409.0473, equations 5 and 6 and appendix A.1.2.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,24 @@ import torch
 from torch import Tensor
 
 CHUNK = 1 << 18
-"""Numbers worked on at a time, in one buffer that is used again and again: 1 MiB stays in the cache."""
+"""Elements of the buffer that is reused for all chunks: 1 MiB stays in the cache."""
 
 
 def attend(query: Tensor, keys: Tensor, score: Tensor, memory: Tensor) -> Tensor:
-    """Return what each query finds in the memory, `[K, T, H]`: its mean by softmax(score . tanh(query + key)).
+    """Return the mean of the memory weighted by softmax(score . tanh(query + key)).
 
-    Source: Bahdanau et al., ICLR 2015, arXiv 1409.0473, equations 5 and 6 and appendix A.1.2. As tanh(z) is
-    2 sigmoid(2 z) - 1, and softmax overlooks what is the same for all keys, the sum is 2 score . sigmoid(2 (query +
-    key)), which takes a fraction of the time on CPU. Neither this nor the weights are kept for the
-    gradient: they are computed again.
+    Since tanh(z) = 2 sigmoid(2 z) - 1, and softmax ignores a constant, the energy is computed as
+    2 score . sigmoid(2 (query + key)), which takes a fraction of the time on CPU. Energies and weights are not stored
+    for the gradient but computed again.
 
     Args:
-        query: T of each of K samples, `[K, T, A]`.
-        keys: of the G places of the memory, `[K, G, A]`, or `[1, G, A]` for all samples alike.
-        score: weights of the numbers that are compared, `[A]`.
-        memory: what is there, `[K, G, H]` or `[1, G, H]`.
+        query: T queries of each of K samples, `[K, T, A]`.
+        keys: keys of the G entries of the memory, `[K, G, A]`, or `[1, G, A]` if shared by all samples.
+        score: weights of the sum over A, `[A]`.
+        memory: the entries, `[K, G, H]` or `[1, G, H]`.
+
+    Returns:
+        `[K, T, H]`.
     """
     shared = len(keys) == 1
     rows = query.reshape(1, -1, query.shape[2]) if shared else query
@@ -33,7 +38,7 @@ def attend(query: Tensor, keys: Tensor, score: Tensor, memory: Tensor) -> Tensor
 
 
 class _Attention(torch.autograd.Function):
-    """The same with a sigmoid in place of tanh, of B memories with R rows of queries each."""
+    """Attention with a sigmoid in place of tanh, for B memories with R rows of queries each."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, keys: Tensor, score: Tensor, memory: Tensor) -> Tensor:
@@ -62,7 +67,7 @@ class _Attention(torch.autograd.Function):
 
 
 def _chunks(query: Tensor, keys: Tensor) -> Iterator[tuple[int, slice, Tensor]]:
-    """Yield numbers of memories, some of their rows, and a buffer `[rows, G, A]` for these."""
+    """Yield the index of a memory, a slice of its rows, and a buffer `[rows, G, A]` for them."""
     places, width = keys.shape[1:]
     count = query.shape[1]
     size = min(count, max(1, CHUNK // (places * width)))
@@ -74,6 +79,6 @@ def _chunks(query: Tensor, keys: Tensor) -> Iterator[tuple[int, slice, Tensor]]:
 
 
 def _weights(query: Tensor, keys: Tensor, score: Tensor, buffer: Tensor) -> Tensor:
-    """Return the attention of some rows to each place, `[rows, G]`; leaves the sigmoids in the buffer."""
+    """Return the attention weights of some rows, `[rows, G]`; leaves the sigmoids in the buffer."""
     torch.add(query[:, None], keys[None], out=buffer).sigmoid_()
     return torch.softmax((buffer.reshape(-1, len(score)) @ score).reshape(buffer.shape[:2]), dim=1)

@@ -1,4 +1,8 @@
-"""An attentional sequence-to-sequence network that decides on a device for one group after another."""
+"""Sequence-to-sequence network with attention that chooses a device for one group after another.
+
+Source: Mirhoseini et al., "Device placement optimization with reinforcement learning", ICML 2017, arXiv 1706.04972,
+section 3.2; attention of Bahdanau et al., ICLR 2015, arXiv 1409.0473, section 3.1.
+"""
 
 from __future__ import annotations
 
@@ -10,54 +14,23 @@ import torch
 from torch import Tensor, nn
 
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
-from ovplace.learning.sampling import by_probability
+from ovplace.learning.objectives import entropy_terms
+from ovplace.learning.sampling import sample_categorical
 from ovplace.placers.seq2seq.attention import attend
+from ovplace.placers.seq2seq.config import Seq2SeqSettings
 
 Pick = Callable[[FloatArray, int], IntArray]
-"""Chooses devices `[K]` by the probabilities `[K, D]` of a step, and its number."""
-
-
-@dataclass(frozen=True)
-class Seq2SeqSettings:
-    """Sizes and kinds of the network.
-
-    Attributes:
-        hidden: numbers in the state of the encoder and of the decoder; even.
-        attention: numbers in which states and memory are compared.
-        bidirectional: the encoder reads both ways, with half of `hidden` for each.
-        aligned: the decoder also gets the encoder's output of the group it decides on; else attention has to find it.
-        tanh_constant: logits are squeezed between minus this and this; 0 leaves them.
-        temperature: logits are divided by this first.
-    """
-
-    hidden: int = 64
-    attention: int = 32
-    bidirectional: bool = True
-    aligned: bool = True
-    tanh_constant: float = 0.0
-    temperature: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        if self.hidden < 2 or self.hidden % 2:
-            raise ValueError(f"hidden must be even and at least 2, got {self.hidden}")
-        if self.attention < 1:
-            raise ValueError(f"attention must be at least 1, got {self.attention}")
-        if self.tanh_constant < 0 or self.temperature <= 0:
-            raise ValueError(
-                "tanh_constant must be at least 0 and temperature positive, "
-                f"got {self.tanh_constant} and {self.temperature}"
-            )
+"""Chooses devices `[K]` from the probabilities `[K, D]` of a step and the index of the step."""
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
-    """What the encoder made of a sequence, or of one each for K samples; B is 1 or K.
+class EncodedSequence:
+    """Output of the encoder for one sequence, or for one each of K samples; B is 1 or K.
 
     Attributes:
-        memory: its output at each group, `[B, G, H]`.
-        keys: the same as attention compares it, `[B, G, A]`.
-        last: its last state, two of `[1, B, H]`.
+        memory: output at each group, `[B, G, H]`.
+        keys: keys of the attention, `[B, G, A]`.
+        last: last state, two of `[1, B, H]`.
     """
 
     memory: Tensor
@@ -66,24 +39,20 @@ class Encoded:
 
 
 class Seq2Seq(nn.Module):
-    """LSTM encoder, LSTM decoder with additive attention and feedback of the device chosen before.
+    """LSTM encoder, and LSTM decoder with additive attention that receives the device chosen before.
 
-    The context that attention yields enters the device's logits, not the decoder's next state: with the devices given,
-    all states then come from one call, and attention can be computed some steps at a time.
-
-    Source: Mirhoseini et al., "Device placement optimization with reinforcement learning", ICML 2017, arXiv 1706.04972,
-    section 3.2; attention of Bahdanau et al., ICLR 2015, arXiv 1409.0473, section 3.1.
+    The context of the attention enters the device's logits, not the decoder's next state: for given devices all states
+    are computed in one call, and attention in batches of steps.
     """
 
     def __init__(self, n_features: int, n_devices: int, settings: Seq2SeqSettings, stay: float | None = None) -> None:
         """Build the network; weights are drawn from torch's global generator.
 
         Args:
-            n_features: numbers that describe a group, F.
-            n_devices: D.
-            settings: sizes and kinds.
-            stay: what is added to the logit of the device chosen before, at first: it is learned; None for no such
-                thing.
+            n_features: features of a group F.
+            n_devices: number of devices D.
+            settings: sizes and kinds of layers.
+            stay: initial value of a learned term in the logit of the previous device; None for no such term.
         """
         super().__init__()
         self.settings = settings
@@ -103,7 +72,7 @@ class Seq2Seq(nn.Module):
         allowed: BoolArray,
         uniforms: FloatArray,
         noise: FloatArray | None = None,
-        chance: FloatArray | None = None,
+        exploration_rate: FloatArray | None = None,
     ) -> IntArray:
         """Return devices drawn by inverse-transform sampling, `[K, G]`.
 
@@ -111,19 +80,19 @@ class Seq2Seq(nn.Module):
             x: features of the groups in the order of decision, `[K, G, F]`, or `[1, G, F]` for K samples of one graph.
             allowed: which device can run which group, at least one each, `[K, G, D]` or `[1, G, D]`.
             uniforms: a number from [0, 1) for each decision, `[K, G]`.
-            noise: what to add to the logits, `[K, G, D]`.
-            chance: weight of the uniform distribution over allowed devices against the network's, `[K]`.
+            noise: added to the logits, `[K, G, D]`.
+            exploration_rate: weight of the uniform distribution over allowed devices in the mixture, `[K]`.
         """
-        weight = np.zeros(len(uniforms)) if chance is None else chance
+        weight = np.zeros(len(uniforms)) if exploration_rate is None else exploration_rate
         even = allowed / allowed.sum(axis=2, keepdims=True)
 
         def pick(p: FloatArray, step: int) -> IntArray:
-            return by_probability((1 - weight[:, None]) * p + weight[:, None] * even[:, step], uniforms[:, step])
+            return sample_categorical((1 - weight[:, None]) * p + weight[:, None] * even[:, step], uniforms[:, step])
 
         return self._decode(x, allowed, len(uniforms), pick, noise)
 
     def greedy(self, x: Tensor, allowed: BoolArray) -> IntArray:
-        """Return the most probable device of each step given those before, `[K, G]`; arguments as in `draw`."""
+        """Return the most probable device of each step given the previous ones, `[K, G]`; arguments as in `draw`."""
         return self._decode(x, allowed, max(len(x), len(allowed)), lambda p, _: p.argmax(axis=1).astype(np.int64))
 
     def log_p(
@@ -137,35 +106,35 @@ class Seq2Seq(nn.Module):
             x: features, `[K, G, F]` or `[1, G, F]`.
             allowed: possible devices, `[K, G, D]` or `[1, G, D]`.
             devices: the sequences, `[K, G]`.
-            noise: what was added to the logits, `[K, G, D]`.
+            noise: added to the logits, `[K, G, D]`.
         """
         encoded = self._encode(x)
         chosen = torch.from_numpy(devices)
         before = torch.cat([torch.full_like(chosen[:, :1], self._none), chosen[:, :-1]], dim=1)
         h, _ = self.decoder(self._inputs(encoded, before, 0), _for_samples(encoded.last, len(chosen)))
         log_p = torch.log_softmax(self._masked(self._logits(encoded, h, before), allowed, noise), dim=2)
-        entropy = -(log_p.exp() * log_p.clamp(min=-50.0)).sum(dim=2).mean()  # 0 times -inf is no number
+        entropy = entropy_terms(log_p).sum(dim=2).mean()
         return log_p.gather(2, chosen[:, :, None]).sum(dim=(1, 2)), entropy
 
     @property
     def _none(self) -> int:
-        """Number of the embedding of no device."""
+        """Index of the embedding for the absence of a previous device."""
         return self.device.num_embeddings - 1
 
-    def _encode(self, x: Tensor) -> Encoded:
+    def _encode(self, x: Tensor) -> EncodedSequence:
         memory, last = self.encoder(x)
         h, c = (state.transpose(0, 1).reshape(1, len(x), -1) for state in last)  # directions side by side
-        return Encoded(memory, self.keys(memory), (h.contiguous(), c.contiguous()))
+        return EncodedSequence(memory, self.keys(memory), (h.contiguous(), c.contiguous()))
 
-    def _inputs(self, encoded: Encoded, before: Tensor, start: int) -> Tensor:
-        """Return what the decoder reads at the steps from `start` on, `[K, T, H or 2 H]`, after devices `[K, T]`."""
+    def _inputs(self, encoded: EncodedSequence, before: Tensor, start: int) -> Tensor:
+        """Return the decoder's inputs at the steps from `start` on, `[K, T, H or 2 H]`, after devices `[K, T]`."""
         fed: Tensor = self.device(before)
         if not self.settings.aligned:
             return fed
         memory = encoded.memory[:, start : start + before.shape[1]]
         return torch.cat([fed, memory.expand(len(before), -1, -1)], dim=2)
 
-    def _logits(self, encoded: Encoded, h: Tensor, before: Tensor) -> Tensor:
+    def _logits(self, encoded: EncodedSequence, h: Tensor, before: Tensor) -> Tensor:
         """Return the logits `[K, T, D]` of decoder states `[K, T, H]` after devices `[K, T]`."""
         context = attend(self.query(h), encoded.keys, self.score, encoded.memory)
         logits: Tensor = self.classify(torch.cat([h, context], dim=2)) / self.settings.temperature
@@ -184,7 +153,7 @@ class Seq2Seq(nn.Module):
     def _decode(
         self, x: Tensor, allowed: BoolArray, samples: int, pick: Pick, noise: FloatArray | None = None
     ) -> IntArray:
-        """Return the devices that `pick` chooses step by step, `[K, G]`."""
+        """Return the devices chosen by `pick` step by step, `[K, G]`."""
         encoded = self._encode(x)
         state = _for_samples(encoded.last, samples)
         chosen = np.full((samples, x.shape[1] + 1), self._none, dtype=np.int64)  # one to the right of its step
@@ -198,6 +167,6 @@ class Seq2Seq(nn.Module):
 
 
 def _for_samples(state: tuple[Tensor, Tensor], samples: int) -> tuple[Tensor, Tensor]:
-    """Return the state of an encoder `[1, B, H]` as the first one of K decoders, `[1, K, H]`."""
+    """Return the state of an encoder, `[1, B, H]`, repeated for K decoders, `[1, K, H]`."""
     h, c = (part.expand(-1, samples, -1).contiguous() for part in state)
     return h, c

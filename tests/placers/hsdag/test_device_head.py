@@ -10,29 +10,29 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.partition import Partition
 from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.latency import pairwise_ms
-from ovplace.learning.checkpoint import seeded
-from ovplace.placers.hsdag.network_settings import NetworkSettings
-from ovplace.placers.hsdag.pairs import FEATURES, Pairs
-from ovplace.placers.hsdag.policy import Policy, PolicyGraph
-from ovplace.placers.hsdag.policy_graph import n_columns, policy_graph
-from ovplace.placers.hsdag.rollout import said_of_owners
+from ovplace.learning.initialise import seeded
+from ovplace.placers.hsdag.network.pair_costs import FEATURES, PairCosts
+from ovplace.placers.hsdag.network.policy import HsdagPolicy
+from ovplace.placers.hsdag.network.policy_graph import PolicyGraph, n_columns, policy_graph
+from ovplace.placers.hsdag.network.settings import NetworkSettings
+from ovplace.placers.hsdag.zero_shot import group_log_p
 from ovplace.testing.graphs import chain, devices, diamond, layered, problem, reordered
 
 SETTINGS = NetworkSettings(hidden=8, head="devices", head_hidden=8, head_rounds=3, described=False, encoder="dag")
 
 
 def network(settings=SETTINGS, seed=0):
-    return seeded(lambda: Policy(n_columns(0, False), 0, settings), seed).double()
+    return seeded(lambda: HsdagPolicy(n_columns(0, False), 0, settings), seed).double()
 
 
 def seen(of):
-    return policy_graph(of, False, True, aware=True, described=False)
+    return policy_graph(of, operations=False, costs=True, device_aware=True, described=False)
 
 
 def said(net, of):
     """Return the probability of each device for each group."""
     with torch.no_grad():
-        return said_of_owners(net, *seen(of)).exp().numpy()
+        return group_log_p(net, seen(of)).exp().numpy()
 
 
 def with_devices(of, order):
@@ -75,14 +75,14 @@ def test_permuted_devices_have_permuted_probabilities():
 
 def test_a_head_that_numbers_devices_would_be_noticed(monkeypatch):
     of, order = partly(layered(20, seed=2), 4), [2, 0, 3, 1]
-    true = Pairs.features
+    true = PairCosts.features
 
     def numbered(self):
         rows = true(self)
         rows[..., 0] += np.arange(rows.shape[1])
         return rows
 
-    monkeypatch.setattr(Pairs, "features", numbered)
+    monkeypatch.setattr(PairCosts, "features", numbered)
     assert not np.allclose(said(network(), with_devices(of, order)), said(network(), of)[:, order], atol=1e-3)
 
 
@@ -120,10 +120,10 @@ def test_a_machine_that_is_ten_times_as_fast_in_all_is_the_same():
 
 def test_graphs_side_by_side_are_as_they_are_alone():
     problems = [partly(layered(n, seed=n), d) for n, d in ((12, 2), (20, 4), (7, 3))]
-    graphs = [seen(of)[0] for of in problems]
-    joined = PolicyGraph.side_by_side(graphs)
+    graphs = [seen(of) for of in problems]
+    joined = PolicyGraph.union(graphs)
     with torch.no_grad():
-        together = said_of_owners(network(), joined, joined.owner).exp().numpy()
+        together = group_log_p(network(), joined).exp().numpy()
     start = 0
     for of in problems:
         part = together[start : start + of.n_groups]
@@ -137,7 +137,7 @@ def test_every_weight_has_a_true_gradient():
     net = network()
 
     def value():
-        return said_of_owners(net, *seen(of))[:, 0].clamp(min=-20.0).sum()
+        return group_log_p(net, seen(of))[:, 0].clamp(min=-20.0).sum()
 
     value().backward()
     rng = np.random.default_rng(0)
@@ -164,7 +164,7 @@ def test_no_shape_depends_on_devices_or_groups():
 
 def test_single_readers_pay_what_the_cost_table_says():
     of = problem(chain(("Add", "Sin", "MatMul", "Relu")), 3)
-    pairs, unit = Pairs.of(of), of.costs.group_ms.min(axis=1).mean()
+    pairs, unit = PairCosts.of(of), of.costs.group_ms.min(axis=1).mean()
     rng = np.random.default_rng(0)
     for _ in range(20):
         choice = rng.integers(3, size=4)
@@ -189,14 +189,14 @@ def test_readers_share_what_is_passed_once():
         memory_bytes=np.full(2, np.inf),
     )
     of = replace(problem(layered(4, seed=0)), costs=table)
-    pairs = Pairs.of(of)
+    pairs = PairCosts.of(of)
     assert pairs.transfer[:, 0, 1].sum() == pytest.approx(2.0)
     assert (pairs.transfer[:, [0, 1], [0, 1]] == 0).all()
 
 
 def test_merged_groups_cost_what_their_members_do():
     of = partly(diamond(), 3)
-    pairs, together = Pairs.of(of), np.array([0, 0, 1, 2, 2, 1])
+    pairs, together = PairCosts.of(of), np.array([0, 0, 1, 2, 2, 1])
     allowed = np.ones((3, 3), dtype=bool)
     np.logical_and.at(allowed, together, of.allowed)
     merged = pairs.merged(together, allowed)
@@ -226,7 +226,7 @@ def test_a_group_that_a_device_only_claims_to_run_counts_as_slow():
     of = problem(chain(("Add", "Sin", "MatMul")))
     times = np.array(of.costs.group_ms)
     times[1, 0] = np.inf
-    pairs = Pairs.of(replace(of, costs=replace(of.costs, group_ms=times)))
+    pairs = PairCosts.of(replace(of, costs=replace(of.costs, group_ms=times)))
     assert pairs.work[1, 0] == pairs.work.max()
     assert np.isfinite(pairs.features()).all()
 

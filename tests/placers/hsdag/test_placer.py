@@ -57,7 +57,7 @@ def test_what_the_user_sets_goes_before_the_preset():
         {"learning_rate": 0.0},
         {"steps": 0},
         {"levels": -1},
-        {"elites": 1.5},
+        {"top_fraction": 1.5},
         {"discount": 2.0},
     ],
 )
@@ -67,15 +67,20 @@ def test_bad_settings_are_refused(settings):
 
 
 def test_only_a_warm_start_needs_costs():
-    assert HSDAG.config({}).needs_costs
-    assert not HSDAG.config({"warm_start": 0}).needs_costs
-    assert not HSDAG.config({"preset": "paper"}).needs_costs
+    needs = [HSDAG.factory.needs_costs(HSDAG.config(s)) for s in ({}, {"warm_start": 0}, {"preset": "paper"})]
+    assert needs == [True, False, False]
 
 
-@pytest.mark.parametrize("grouping", ["parsed", "drawn", "random", "fixed"])
-@pytest.mark.parametrize("levels", [0, 1, 2])
-@pytest.mark.parametrize("nodes", ["operations", "groups"])
-@pytest.mark.parametrize("state_update", [False, True])
+PAIRWISE = [
+    ("parsed", 0, "operations", False), ("parsed", 1, "groups", True), ("parsed", 2, "operations", True),
+    ("drawn", 0, "groups", True), ("drawn", 1, "operations", False), ("drawn", 2, "groups", False),
+    ("random", 0, "operations", True), ("random", 1, "groups", False), ("random", 2, "operations", False),
+    ("fixed", 0, "groups", False), ("fixed", 1, "operations", True), ("fixed", 2, "groups", True),
+]  # fmt: skip
+"""Every value of each setting with every value of each other one."""
+
+
+@pytest.mark.parametrize(("grouping", "levels", "nodes", "state_update"), PAIRWISE)
 def test_every_combination_learns_and_goes_on_as_if_uninterrupted(grouping, levels, nodes, state_update):
     of = described(problem(layered(30, seed=1), n_devices=3))
     settings = {"grouping": grouping, "levels": levels, "nodes": nodes, "state_update": state_update, "dropout": 0.1}
@@ -94,9 +99,9 @@ def test_dropout_while_drawing_tries_other_groups_and_goes_on_as_if_uninterrupte
     dropped, plain = (built(of, **settings, sampling_dropout=on) for on in (True, False))
     for placer in (dropped, plain):
         advance(placer, 8)
-    assert len(dropped._buffer.encodings) == 8
-    assert len({encoding.levels[0].labels.tobytes() for encoding in dropped._buffer.encodings}) > 1
-    assert len(plain._buffer.encodings) == (8 if state_update else 1)
+    assert len(dropped._rollout.encodings) == 8
+    assert len({encoding.levels[0].labels.tobytes() for encoding in dropped._rollout.encodings}) > 1
+    assert len(plain._rollout.encodings) == (8 if state_update else 1)
     saved, other = json.dumps(dropped.state()), built(of, **settings, sampling_dropout=True)
     rest = advance(dropped, 15)
     other.restore(json.loads(saved))
@@ -118,8 +123,8 @@ def separate(n):
     return SequentialCost(times, submodel_ms=0.0)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("update", [{"clip": 0.2}, {"clip": 0.0}, {"elites": 0.25}], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "update"), [(0, {"clip": 0.2}), (1, {"clip": 0.0}), (2, {"top_fraction": 0.25})])
 def test_fixed_groups_learn_where_each_belongs(seed, update):
     of = described(problem(chain(("Add", "Sin") * 4), seed=seed))
     settings = {"grouping": "fixed", "hidden": 32, "steps": 20, "learning_rate": 3e-3} | LEARNED_ALONE | update
@@ -166,8 +171,8 @@ def weights_of(monkeypatch, ratios, **settings):
 def test_a_reward_of_the_wrong_sign_learns_the_worst(monkeypatch):
     of = described(problem(chain(("Add", "Sin") * 4)))
     settings = HSDAG.config({"grouping": "fixed", "hidden": 32, "learning_rate": 3e-3} | LEARNED_ALONE)
-    right = HSDAG.factory._weigh
-    monkeypatch.setattr(HSDAG.factory, "_weigh", lambda self: -right(self))
+    right = HSDAG.factory._step_weights
+    monkeypatch.setattr(HSDAG.factory, "_step_weights", lambda self: -right(self))
     trials = play(HSDAG.factory(of, settings), of, separate(8), 600)
     assert np.mean([trial.measurement.median_ms for trial in trials[-100:]]) > 16.0
 
@@ -194,6 +199,7 @@ def test_imitation_makes_the_imitated_likely():
     assert agreement[0] > 0.8 > agreement[1]
 
 
+@pytest.mark.slow
 def test_failures_make_a_placement_less_likely():
     of = described(problem(chain(("Add", "Sin") * 3)))
     for preset in ("paper", "tuned"):
@@ -209,6 +215,7 @@ def test_failures_make_a_placement_less_likely():
         assert np.mean(tried[-60:]) < 0.2, preset
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_parsing_learns_to_part_what_belongs_apart(seed):
     """Pairs belong on different devices; a group of two of them cannot be placed well."""
@@ -219,6 +226,7 @@ def test_parsing_learns_to_part_what_belongs_apart(seed):
     assert min(trial.measurement.median_ms for trial in trials) == pytest.approx(optimum_ms(of, cost))
 
 
+@pytest.mark.slow
 def test_drawn_groups_part_what_a_parse_cannot():
     """In a parse no operation is alone; here every second one belongs elsewhere."""
     of = described(problem(chain(("Add", "Sin") * 4)))

@@ -8,13 +8,13 @@ from dataclasses import asdict
 import numpy as np
 
 from ovplace.placers.placeto import candidate_queue as module
-from ovplace.placers.placeto.candidate_queue import Pool
+from ovplace.placers.placeto.candidate_queue import CandidateQueue
 from ovplace.seeds import generator
 
 
 def test_the_best_come_first_and_none_comes_twice():
     rng = generator(0, "testing", "pool")
-    pool, value, asked = Pool(), rng.random(81), []
+    pool, value, asked = CandidateQueue(), rng.random(81), []
     weights = 3 ** np.arange(4)
     for _ in range(10):
         choices = rng.integers(3, size=(1000, 4))
@@ -25,7 +25,7 @@ def test_the_best_come_first_and_none_comes_twice():
 
 
 def test_only_the_best_are_kept():
-    pool = Pool()
+    pool = CandidateQueue()
     choices = np.arange(1000)[:, None]
     for part in np.array_split(generator(0, "testing", "pool").permutation(1000), 7):
         pool.add(choices[part], part.astype(float))
@@ -33,11 +33,11 @@ def test_only_the_best_are_kept():
 
 
 def test_it_goes_through_json():
-    pool = Pool()
+    pool = CandidateQueue()
     pool.add(np.array([[0, 1], [1, 0]]), np.array([2.0, 1.0]))
     taken = pool.take(1)
     data = json.loads(json.dumps(asdict(pool)))
-    other = Pool([(ms, choice) for ms, choice in data["waiting"]], data["asked"])
+    other = CandidateQueue([(ms, choice) for ms, choice in data["waiting"]], data["asked"])
     assert taken[0].tolist() == [1, 0]
     assert (other.waiting, other.asked) == (pool.waiting, pool.asked)
     other.add(np.array([[1, 0]]), np.array([0.5]))

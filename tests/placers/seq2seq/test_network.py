@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from ovplace.learning.checkpoint import seeded
+from ovplace.learning.initialise import seeded
 from ovplace.placers.seq2seq import attention
 from ovplace.placers.seq2seq import network as networks
 from ovplace.placers.seq2seq.attention import attend
-from ovplace.placers.seq2seq.network import Seq2Seq, Seq2SeqSettings
+from ovplace.placers.seq2seq.config import Seq2SeqSettings
+from ovplace.placers.seq2seq.network import Seq2Seq
 
 GROUPS, DEVICES, FEATURES = 4, 3, 5
 KINDS = [
@@ -152,7 +153,7 @@ def test_noise_and_chance_move_what_is_drawn():
     assert (of.draw(graph(), anywhere(), uniforms, noise=noise) == 1).all()
     shifted = probabilities(of, graph(), anywhere(), noise=noise[:1])
     assert shifted[1, 1, 1, 1] == pytest.approx(1.0)
-    drawn = of.draw(graph(), restricted(), uniforms, chance=np.ones(3000))
+    drawn = of.draw(graph(), restricted(), uniforms, exploration_rate=np.ones(3000))
     assert (drawn[:, 2] == 2).all()
     assert np.bincount(drawn[:, 1]) / 3000 == pytest.approx([0.5, 0.5], abs=0.05)
     assert np.bincount(drawn[:, 0]) / 3000 == pytest.approx([1 / 3] * 3, abs=0.05)

@@ -10,8 +10,8 @@ import pytest
 from ovplace.config import toml
 from ovplace.core.partition import Partition
 from ovplace.errors import ConfigError
-from ovplace.learning import reinforce
-from ovplace.placers.seq2seq.placer import Policy, adjacency, inclination
+from ovplace.learning.reinforce import ReinforceProgress
+from ovplace.placers.seq2seq.policy import Seq2SeqPolicy, adjacency, stay_bias
 from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import (
@@ -92,13 +92,13 @@ def test_the_paper_preset_learns_which_device_is_faster():
 
 
 def test_a_signal_of_the_wrong_sign_learns_the_worst(monkeypatch):
-    right = reinforce.advantages
+    right = ReinforceProgress.advantages
 
     def wrong(*arguments):
         advantage, counts = right(*arguments)
         return -advantage, counts
 
-    monkeypatch.setattr(reinforce, "advantages", wrong)
+    monkeypatch.setattr(ReinforceProgress, "advantages", wrong)
     of = problem(chain(("Add", "Sin") * 4))
     trials = play(built(of, **LEARNED_ALONE), of, separate(), 400, batch=10)
     assert np.mean([trial.measurement.median_ms for trial in trials[-40:]]) > 18.0
@@ -163,7 +163,7 @@ def test_a_small_space_is_measured_once_and_asked_again():
 def test_groups_are_decided_in_topological_order():
     """A chain whose groups are numbered backwards: choices go back to the problem's own numbers."""
     of = problem(chain(("Add", "Sin", "Relu", "MatMul")), partition=Partition(np.array([3, 2, 1, 0])))
-    policy = Policy(of, SEQ2SEQ.Config())
+    policy = Seq2SeqPolicy(of, SEQ2SEQ.Config())
     assert policy.choices(np.array([[0, 1, 1, 0], [1, 0, 0, 0]])).tolist() == [[0, 1, 1, 0], [0, 0, 0, 1]]
     drawn = policy.draw([generator(0, "test", k) for k in range(3)], 0, np.zeros(3))
     assert drawn.shape == (3, 4)
@@ -183,11 +183,11 @@ def test_adjacency_tells_inputs_and_outputs_by_place_in_the_order():
 
 def test_the_inclination_gives_the_wanted_number_of_changes():
     for groups, devices, switches in ((65, 2, 4.0), (300, 3, 10.0)):
-        stay = inclination(groups, devices, switches)
+        stay = stay_bias(groups, devices, switches)
         changing = (devices - 1) / (np.exp(stay) + devices - 1)
         assert changing * (groups - 1) == pytest.approx(switches)
-    assert inclination(1, 1, 4.0) == inclination(3, 2, 4.0) == 0.0
-    assert inclination(65, 2, 0.0) is None
+    assert stay_bias(1, 1, 4.0) == stay_bias(3, 2, 4.0) == 0.0
+    assert stay_bias(65, 2, 0.0) is None
 
 
 def test_the_file_of_the_paper_s_values_is_the_preset():

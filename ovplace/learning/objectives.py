@@ -1,0 +1,38 @@
+"""Objectives of policy-gradient methods: the gain of REINFORCE, its clipped form (PPO), and entropy."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+MAX_LOG_RATIO = 20.0
+"""Limit of log(new / old probability).
+
+A random choice can become likely within one update; beyond 88 the ratio overflows to infinity and its gradient is NaN.
+"""
+
+
+def surrogate_gain(log_p: Tensor, old_log_p: Tensor, weights: Tensor, clip: float) -> Tensor:
+    """Return the quantity to maximise for each sample, `[K]`.
+
+    Source: Williams 1992, weight times log probability; with `clip`, Schulman et al. 2017 (PPO, equation 7).
+
+    Args:
+        log_p: log probabilities of the samples under the present weights, `[K]`.
+        old_log_p: log probabilities when they were drawn, `[K]`.
+        weights: reward, return or advantage of each sample, `[K]`.
+        clip: limit on the relative change of a sample's probability; 0 for none.
+    """
+    if not clip:
+        return weights * log_p
+    ratio = torch.exp((log_p - old_log_p).clamp(max=MAX_LOG_RATIO))
+    return torch.minimum(ratio * weights, ratio.clamp(1 - clip, 1 + clip) * weights)
+
+
+def entropy_terms(log_p: Tensor) -> Tensor:
+    """Return -p log p of each option, nats, `[..., D]`; the sum over the last axis is the entropy of a choice.
+
+    Args:
+        log_p: log probabilities, `[..., D]`, minus infinity for impossible options.
+    """
+    return -(log_p.exp() * log_p.clamp(min=-50.0))  # 0 times minus infinity would be NaN

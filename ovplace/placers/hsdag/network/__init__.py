@@ -1,0 +1,1 @@
+"""HSDAG's policy network: encoder, parsing network, and the heads that choose devices."""

@@ -1,0 +1,204 @@
+"""Parsing network: scores edges, parses the graph into groups, and pools the embeddings of each group.
+
+Source: HSDAG, arXiv 2405.14185, equations 7 to 11; Song et al., "Graph Parsing Networks", arXiv 2402.14393.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.learning.layers import mlp
+from ovplace.placers.hsdag.network.adjacency import Adjacency
+from ovplace.placers.hsdag.network.dropout import Dropout
+from ovplace.placers.hsdag.network.encoder import GraphLayers
+from ovplace.placers.hsdag.network.levels import Level
+from ovplace.placers.hsdag.network.settings import NetworkSettings
+
+
+class EdgeScorer(nn.Module):
+    """Edge score sigmoid(MLP(z_u * z_v)), symmetric in the two nodes.
+
+    Source: Graph Parsing Networks, equation 2; HSDAG, equation 7.
+    """
+
+    def __init__(self, width: int, layers: int, dropout: float) -> None:
+        """Build the MLP.
+
+        Args:
+            width: size of embeddings H.
+            layers: linear layers.
+            dropout: dropout probability of its input.
+        """
+        super().__init__()
+        self.score = mlp(width, width, 1, layers)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, z: Tensor, pairs: Tensor) -> Tensor:
+        """Return the score in (0, 1) of each pair.
+
+        Args:
+            z: node embeddings, `[N, H]`.
+            pairs: pairs of nodes, `[2, Q]`.
+
+        Returns:
+            The scores, `[Q]`.
+        """
+        product = self.dropout(z.index_select(0, pairs[0]) * z.index_select(0, pairs[1]))
+        return torch.sigmoid(self.score(product)).squeeze(1)
+
+
+class ScoredPooling(nn.Module):
+    """POST(sum of PRE(z)) times the summed scores of the edges that connect a group.
+
+    The assignment to groups is discrete, so that the gradient reaches the scorer through the scores alone. The factor
+    of a group without such an edge is 1.
+
+    Source: Graph Parsing Networks, equation 5: DeepSets times mean score times number of edges.
+    """
+
+    def __init__(self, width: int, layers: int) -> None:
+        """Build PRE and POST of `layers` linear layers for embeddings of size `width`."""
+        super().__init__()
+        self.before, self.after = mlp(width, width, width, layers), mlp(width, width, width, layers)
+        self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
+
+    def forward(self, z: Tensor, labels: Tensor, n_groups: int, scores: Tensor, group_of_score: Tensor) -> Tensor:
+        """Return group embeddings.
+
+        Args:
+            z: node embeddings, `[N, H]`.
+            labels: group of each node, `[N]`.
+            n_groups: number of groups C.
+            scores: scores of the edges that connect groups, `[K]`.
+            group_of_score: group of each of these edges, `[K]`.
+
+        Returns:
+            Embeddings of the groups, `[C, H]`.
+        """
+        h = self.norms[0](z + self.before(z))
+        total = z.new_zeros(n_groups, z.shape[1]).index_add(0, labels, h)
+        held = z.new_zeros(n_groups).index_add(0, group_of_score, scores)
+        alone = torch.bincount(group_of_score, minlength=n_groups) == 0
+        out: Tensor = self.norms[1](total + self.after(total)) * torch.where(alone, 1.0, held)[:, None]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """A grouped graph.
+
+    Attributes:
+        z: embedding of each group, `[C, H]`.
+        group_of: group of each node, `[N]`.
+        levels: the levels of the parse.
+        p_stop: probability of stopping after each level, for each of the copies, `[L, B]`.
+        log_p: log probability of the drawn pairs, for each of the copies, `[B]`; 0 if nothing was drawn.
+    """
+
+    z: Tensor
+    group_of: IntArray
+    levels: tuple[Level, ...]
+    p_stop: Tensor
+    log_p: Tensor
+
+
+Grouping = Callable[[int, IntArray, FloatArray], Level] | Sequence[Level]
+"""Forms a level from the number of nodes, their pairs `[2, Q]` and scores `[Q]`; or recorded levels to repeat."""
+
+ContinueParsing = Callable[[int, float], bool]
+"""Decides whether another level follows, from the number of levels so far and the probability of stopping."""
+
+
+class ParsingNetwork(nn.Module):
+    """Forms groups in one or several levels of parsing."""
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        """Build the edge scorer, the pooling and the layer that predicts the probability of stopping."""
+        super().__init__()
+        width = settings.hidden
+        self.scorer = EdgeScorer(width, settings.scorer_layers, settings.parsing_dropout)
+        self.mixer = GraphLayers(settings.encoder, width, 1, settings.dropout)
+        self.pooling = ScoredPooling(width, settings.pooling_layers)
+        self.stopper = nn.Linear(width, 1)
+
+    def forward(self, z: Tensor, graph: Adjacency, copies: int, grouping: Grouping, go_on: ContinueParsing) -> Parsed:
+        """Parse until `go_on` returns False or nothing is left to merge.
+
+        Args:
+            z: node embeddings of `copies` graphs of equal size, `[N, H]`.
+            graph: the edges of their disjoint union.
+            copies: number of graphs B.
+            grouping: forms a level from the scores; or recorded levels to repeat.
+            go_on: decides after each level whether another follows.
+        """
+        group_of = np.arange(len(z))
+        copy_of = np.repeat(np.arange(copies), len(z) // copies)
+        levels: list[Level] = []
+        stops: list[Tensor] = []
+        log_p = z.new_zeros(copies)
+        while True:
+            pairs = graph.pairs
+            level, held, drawn_p = self._parse(z, pairs, copy_of, copies, grouping, len(levels))
+            log_p = log_p + drawn_p
+            held_by = level.labels[pairs[0, level.held]]
+            h = self.mixer(z, graph)
+            z = self.pooling(h, torch.from_numpy(level.labels), level.n_groups, held, torch.from_numpy(held_by))
+            copy_of = _of_groups(copy_of, level)
+            merged = level.n_groups < len(level.labels)
+            levels.append(level)
+            stops.append(self._p_stop(z, copy_of, copies))
+            group_of = level.labels[group_of]
+            connected = bool((level.labels[pairs[0]] != level.labels[pairs[1]]).any())
+            if not (merged and connected and go_on(len(levels), float(stops[-1][0].detach()))):
+                return Parsed(z, group_of, tuple(levels), torch.stack(stops), log_p)
+            graph = graph.merged(level.labels, level.n_groups)
+
+    def _parse(
+        self, z: Tensor, pairs: IntArray, copy_of: IntArray, copies: int, grouping: Grouping, done: int
+    ) -> tuple[Level, Tensor, Tensor]:
+        """Return a level, the scores of its connecting pairs `[K]`, and its log probability for each copy `[B]`.
+
+        For a recorded level without random draws only the scores of connecting pairs are computed: no others have a
+        gradient.
+        """
+        ends = torch.from_numpy(pairs)
+        if callable(grouping):
+            scores = self.scorer(z, ends)
+            level = grouping(len(z), pairs, scores.detach().numpy().astype(np.float64))
+        else:
+            level = grouping[done]
+            if not len(level.chosen):
+                return level, self.scorer(z, ends[:, level.held]), z.new_zeros(copies)
+            scores = self.scorer(z, ends)
+        held = scores.index_select(0, torch.from_numpy(level.held))
+        return level, held, _log_p(level.chosen, pairs, scores, torch.from_numpy(copy_of), copies)
+
+    def _p_stop(self, z: Tensor, copy_of: IntArray, copies: int) -> Tensor:
+        """Return the probability of stopping for each copy, from the mean embedding of its groups, `[B]`."""
+        total = z.new_zeros(copies, z.shape[1]).index_add(0, torch.from_numpy(copy_of), z)
+        count = torch.from_numpy(np.bincount(copy_of, minlength=copies)).to(z.dtype)
+        return torch.sigmoid(self.stopper(total / count[:, None])).squeeze(1)
+
+
+def _log_p(chosen: IntArray, pairs: IntArray, scores: Tensor, copy_of: Tensor, copies: int) -> Tensor:
+    """Return the log probability of the drawn pairs for each copy, `[B]`."""
+    zero = scores.new_zeros(copies)
+    if not len(chosen):
+        return zero
+    logit = torch.logit(scores, eps=1e-6)
+    ends, twice = torch.from_numpy(pairs.reshape(-1)), logit.repeat(2)
+    odds = scores.new_ones(len(chosen)).index_add(0, ends, torch.exp(twice))  # 1 for staying alone
+    own = torch.cat([logit, scores.new_zeros(1)])[torch.from_numpy(chosen)]  # NONE is the last entry
+    return zero.index_add(0, copy_of, own - torch.log(odds))
+
+
+def _of_groups(copy_of: IntArray, level: Level) -> IntArray:
+    found = np.empty(level.n_groups, dtype=np.int64)
+    found[level.labels] = copy_of
+    return found

@@ -1,0 +1,69 @@
+"""Rewards of a buffer's steps, and the weight with which each step is learned.
+
+Source: HSDAG, arXiv 2405.14185, equation 14. The logarithm, the running baseline and learning from the fastest steps
+only are not published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, log
+
+import numpy as np
+
+from ovplace.graphs.op_graph import FloatArray
+
+REWARDS = ("inverse", "log")
+BASELINE_RATE = 0.1
+"""Weight of a buffer's mean and variance in the running ones."""
+
+
+def step_rewards(kind: str, ratios: Sequence[float], max_log_ratio: float) -> FloatArray:
+    """Return the reward of each step, `[K]`.
+
+    Latencies are relative to the reference, so that rewards have the same scale for all models.
+
+    Source: HSDAG, equation 14 (`inverse`).
+
+    Args:
+        kind: `inverse` for the inverse of the ratio, -1 for a failure; `log` for minus its logarithm, twice the highest
+            ratio for a failure.
+        ratios: latencies divided by that of the reference, infinite for a failure.
+        max_log_ratio: highest log ratio seen.
+    """
+    if kind == "inverse":
+        return np.array([1 / ratio if isfinite(ratio) else -1.0 for ratio in ratios])
+    return np.array([-log(ratio) if isfinite(ratio) else -max_log_ratio - log(2) for ratio in ratios])
+
+
+def normalised_advantages(rewards: FloatArray, mean: float | None, variance: float) -> tuple[FloatArray, float, float]:
+    """Return the difference of each reward from the running mean, in running standard deviations.
+
+    Args:
+        rewards: rewards of a buffer, `[K]`.
+        mean: running mean of rewards; None before the first buffer.
+        variance: running variance of rewards.
+
+    Returns:
+        The advantages, `[K]`, and the new running mean and variance.
+    """
+    new_mean, new_variance = float(rewards.mean()), float(rewards.var())
+    if mean is None:
+        mean, variance = new_mean, new_variance
+    advantage = (rewards - mean) / (variance**0.5 + 1e-3)
+    return advantage, mean + BASELINE_RATE * (new_mean - mean), variance + BASELINE_RATE * (new_variance - variance)
+
+
+def top_fraction_weights(values: FloatArray, fraction: float) -> FloatArray:
+    """Return 1 for the highest fraction of the values, at least for one of them, and 0 for the others.
+
+    Source: the cross-entropy method, Rubinstein 1999.
+
+    Args:
+        values: rewards or advantages, `[K]`.
+        fraction: of the values that is kept, 0 to 1.
+    """
+    count = max(1, round(fraction * len(values)))
+    weights = np.zeros(len(values))
+    weights[np.argsort(-values, kind="stable")[:count]] = 1.0
+    return weights

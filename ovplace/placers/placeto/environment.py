@@ -1,0 +1,68 @@
+"""Environment of Placeto's episodes: a placement problem whose latency is predicted by a cost model.
+
+Placeto evaluates placements by its simulator as well; the latency model here is that of HETERO, or, with `makespan`,
+one of devices that run in parallel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from ovplace.core.problem import Problem
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.evaluate.move_costs import Moves
+from ovplace.cost.solvers.portfolio import best_known
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers._base.ranked import costs_of
+from ovplace.placers.placeto.config import Config
+from ovplace.placers.placeto.makespan import makespan_ms
+from ovplace.placers.placeto.network import Placeto
+from ovplace.placers.placeto.observation import PlacetoGraph
+from ovplace.placers.placeto.rollout import play
+
+
+class Environment:
+    """A problem as Placeto's episodes see it: the policy's inputs, and the latency of placements by the cost model.
+
+    Attributes:
+        graph: inputs of the policy.
+        uniform: every group on the same device as far as possible, one row per device, `[D, G]`.
+        best_uniform: the fastest of these, `[G]`.
+    """
+
+    def __init__(self, problem: Problem, config: Config) -> None:
+        """Evaluate the single-device placements.
+
+        Raises:
+            PlacementError: the problem has no costs.
+        """
+        self._table, self._config = costs_of(problem), config
+        self.graph = PlacetoGraph.of(problem, self._table, Moves(self._table))
+        self.uniform = self.graph.repaired(self._table.uniform_choices())
+        alone_ms = self.latency_ms(self.uniform)
+        self.best_uniform, self._unit_ms = self.uniform[alone_ms.argmin()], float(alone_ms.min()) or 1.0
+
+    @cached_property
+    def best_known(self) -> IntArray:
+        """The best placement that the solvers find, `[G]`."""
+        return self.graph.repaired(best_known(self._table))
+
+    def latency_ms(self, choices: IntArray) -> FloatArray:
+        """Return the latency of placements `[..., G]`, with a penalty for exceeded memory, ms `[...]`."""
+        table, flat = self._table, choices.reshape(-1, choices.shape[-1])
+        simulate = makespan_ms(table, flat, self.graph.order) if self._config.makespan else latency_ms(table, flat)
+        used = np.stack([(table.group_bytes * (flat == d)).sum(axis=1) for d in range(table.n_devices)], axis=1)
+        lack = np.maximum(used / np.maximum(table.memory_bytes, 1.0) - 1.0, 0.0).sum(axis=1)
+        return np.asarray(simulate * (1.0 + self._config.memory_penalty * lack)).reshape(choices.shape[:-1])
+
+    def relative(self, ms: FloatArray) -> FloatArray:
+        """Return latencies in ms divided by that of the best single device."""
+        return ms / self._unit_ms
+
+    def zero_shot_choice(self, network: Placeto) -> IntArray:
+        """Return the best placement visited in one greedy sweep from the best single device, `[G]`."""
+        episodes = play(network, self.graph, self.best_uniform[None], replace(self._config, sweeps=1))
+        return np.asarray(episodes.visited[self.latency_ms(episodes.visited)[:, 0].argmin(), 0])

@@ -1,0 +1,114 @@
+"""A complete training: problems, updates, policy file, and evaluation."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ovplace.errors import ConfigError
+from ovplace.learning.policy_file import PolicyFile
+from ovplace.session.events import Listener, Progress
+from ovplace.train.evaluation import evaluate, summary
+from ovplace.train.random_machines import random_machines
+from ovplace.train.training_loop import TrainingSet, run_training_loop
+from ovplace.train.training_plan import TrainingPlan
+from ovplace.train.training_problems import TrainingProblem, training_problems
+from ovplace.version import __version__
+
+TRAINED = "training graphs"
+"""Name of the set of problems that the policy was trained on."""
+
+
+def run_training(plan: TrainingPlan, output: Path, listener: Listener) -> dict[str, Any]:
+    """Train a policy, write it, and evaluate it.
+
+    Args:
+        plan: the training.
+        output: path of the policy file; the state file is written beside it until the training has finished.
+        listener: receives the progress.
+
+    Returns:
+        The output of `ovplace train --json`.
+
+    Raises:
+        OvplaceError: no machine can run a model, or a file cannot be written.
+        InterruptedRunError: Ctrl-C was pressed; the same call continues.
+    """
+    found = _training_problems(plan, listener)
+    first = next(found, None)
+    if first is None:
+        raise ConfigError("no machine of the training can run any of its models; give others")
+    n_features = first.problem.features.shape[1]
+    assert plan.placer.trainer is not None, "checked by the plan"
+    trainer = plan.placer.trainer(plan.settings, n_features, plan.config.seed)
+    training = [first, *found]
+    problems = TrainingSet(
+        mixed=[each.problem for each in training if each.mixed],
+        plain=[each.problem for each in training if not each.mixed],
+    )
+    state_file = output.with_name(f"{output.name}.state")
+    run_training_loop(trainer, problems, plan, state_file, listener)
+    policy = PolicyFile.from_network(
+        trainer.network, plan.config.placer, trainer.settings, plan.config.features, n_features, _provenance(plan)
+    )
+    policy.write(output)
+    named = {machine.name for machine in plan.machines}
+    sets = {TRAINED: [each for each in training if each.machine in named], **_held_out(plan, listener)}
+    scores = evaluate(trainer, sets, plan.config, listener)
+    state_file.unlink(missing_ok=True)
+    return {
+        "schema": 1,
+        "policy": str(output),
+        "bytes": output.stat().st_size,
+        "placer": plan.config.placer,
+        "problems": len(training),
+        "mixed": len(problems.mixed),
+        "updates": plan.config.updates,
+        "sets": summary(scores),
+    }
+
+
+def _training_problems(plan: TrainingPlan, listener: Listener) -> Iterator[TrainingProblem]:
+    """Yield the problems to train on, solved without the slow mixed-integer program."""
+    machines = (*plan.machines, *random_machines(plan.machines, plan.config.seed, plan.config.random_machines))
+    for number, model in enumerate(plan.models, start=1):
+        yield from training_problems(model, machines, plan.config.features, plan.config.seed, 0.0)
+        listener(Progress("problems", number, len(plan.models), model.label))
+
+
+def _held_out(plan: TrainingPlan, listener: Listener) -> dict[str, list[TrainingProblem]]:
+    """Return held-out models on the machines of the training, and all held-out models on each held-out machine."""
+    config, sets = plan.config, {}
+    settings = config.features, config.seed, config.solver_s
+    total = len(plan.held_out) + len(plan.held_out_machines)
+    models = [model for of in plan.held_out.values() for model in of]
+    for name, of in plan.held_out.items():
+        sets[name] = [each for model in of for each in training_problems(model, plan.machines, *settings)]
+        listener(Progress("solving", len(sets), total, name))
+    for machine in plan.held_out_machines:
+        name = f"held-out machine {machine.name}"
+        sets[name] = [
+            each for model in models or plan.models for each in training_problems(model, [machine], *settings)
+        ]
+        listener(Progress("solving", len(sets), total, name))
+    return sets
+
+
+def _provenance(plan: TrainingPlan) -> Mapping[str, object]:
+    """Return the origin of the policy, independent of the time of training."""
+    return {
+        "config": plan.text,
+        "seed": plan.config.seed,
+        "graphs": [model.label for model in plan.models],
+        "machines": [f"{machine.name} {machine.digest}".strip() for machine in plan.machines],
+        "random_machines": plan.config.random_machines,
+        "versions": {
+            "ovplace": __version__, "torch": str(torch.__version__), "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    }  # fmt: skip
