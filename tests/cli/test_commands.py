@@ -78,7 +78,7 @@ def test_models(ovplace, tmp_path):
 
 def test_placers(ovplace):
     found = data(ovplace("placers", "--all", "--json"))
-    assert set(found) == {"placers", "coarseners", "features", "backends"}
+    assert set(found) == {"placers", "coarseners", "features", "backends", "exporters"}
     grid = next(entry for entry in found["placers"] if entry["name"] == "cut")["settings"][0]
     assert (grid["name"], grid["default"]) == ("grid", 8)
     assert all(s["doc"] for entries in found.values() for entry in entries for s in entry["settings"])

@@ -221,16 +221,16 @@ def test_a_run_on_real_devices_and_its_continuation(tmp_path, cache):
         devices={"CPU_A": alias, "CPU_B": alias},
     )
     phases = []
-    first = run(config, tmp_path / "run", lambda p: phases.append(p.phase))["search"]
-    assert first["costs"]["source"] == "measured here"
-    assert first["costs"]["failed"] == 0 and first["costs"]["measured"] > 0
-    assert first["certificate"]["gap"] == pytest.approx(0, abs=1e-3)
-    assert first["seconds"]["total"] > first["seconds"]["profiling"] > 0
-    assert 0 <= first["outside_fraction"]["run"] < 1
+    first = run(config, tmp_path / "run", lambda p: phases.append(p.phase)).search
+    assert first.costs["source"] == "measured here"
+    assert first.costs["failed"] == 0 and first.costs["measured"] > 0
+    assert first.certificate.gap == pytest.approx(0, abs=1e-3)
+    assert first.seconds.total > first.seconds.profiling > 0
+    assert 0 <= first.outside_fraction.run < 1
     assert phases.index("baselines") < phases.index("profile")
     assert len(list(cache.iterdir())) == 1
     phases.clear()
-    again = run(config, tmp_path / "run", lambda p: phases.append(p.phase))["search"]
-    assert again["certificate"]["value_ms"] == first["certificate"]["value_ms"]
-    assert again["measured"] == first["measured"]
+    again = run(config, tmp_path / "run", lambda p: phases.append(p.phase)).search
+    assert again.certificate.value_ms == first.certificate.value_ms
+    assert again.measured == first.measured
     assert "profile" not in phases
