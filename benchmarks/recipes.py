@@ -12,9 +12,12 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
+
+from ovplace.core.result import RunResult
 
 
 def main() -> None:
@@ -31,12 +34,11 @@ def main() -> None:
             print(json.dumps(row(model, optimized(model, Path(folder), options))), flush=True)
 
 
-def optimized(model: str, folder: Path, options: list[str]) -> dict[str, Any]:
-    """Build the recipe, search it, and return `result.json`."""
+def optimized(model: str, folder: Path, options: list[str]) -> RunResult:
+    """Build the recipe, search it, and return the result."""
     ovplace("models", "build", model, "-o", str(folder))
     out = ovplace("optimize", str(folder / f"{model}.xml"), "-o", str(folder / "run"), "--json", *options)
-    result: dict[str, Any] = json.loads(out)
-    return result
+    return RunResult.from_json(json.loads(out))
 
 
 def ovplace(*arguments: str) -> str:
@@ -44,24 +46,24 @@ def ovplace(*arguments: str) -> str:
     return subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def row(model: str, result: dict[str, Any]) -> dict[str, Any]:
-    verdict, best = result["verdict"], result["best"]
+def row(model: str, result: RunResult) -> dict[str, Any]:
+    verdict, best, search = result.verdict, result.best, result.search
     return {
         "model": model,
-        "placer": result["search"]["placer"],
-        "status": verdict["status"],
-        "answer": best["ops_per_device"],
-        "submodels": len(best["submodels"]),
-        "against": verdict["against"],
-        "ratio": verdict["ratio"],
-        "ci95": verdict["ci95"],
-        "baselines_ms": {b["name"]: b["latency_ms"] and b["latency_ms"]["median"] for b in result["baselines"]},
-        "best_ms": best["latency_ms"]["median"],
-        "max_rel": max(o["max_rel"] for o in result["accuracy"]["outputs"]),
-        "trials": result["search"]["measured"],
-        "total_s": result["search"]["seconds"]["total"],
-        "outside_fraction": result["search"]["outside_fraction"],
-        "cpu": result["environment"]["cpu"],
+        "placer": search.placer,
+        "status": verdict.status,
+        "answer": best.ops_per_device,
+        "submodels": len(best.submodels),
+        "against": verdict.against,
+        "ratio": verdict.ratio.value if verdict.ratio else None,
+        "ci95": [verdict.ratio.low, verdict.ratio.high] if verdict.ratio else None,
+        "baselines_ms": {b.name: b.latency_ms.value if b.latency_ms else None for b in result.baselines},
+        "best_ms": best.latency_ms.value if best.latency_ms else None,
+        "max_rel": result.accuracy.max_rel_error,
+        "trials": search.measured,
+        "total_s": search.seconds.total,
+        "outside_fraction": asdict(search.outside_fraction),
+        "cpu": result.environment.cpu,
     }
 
 

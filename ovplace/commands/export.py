@@ -7,6 +7,7 @@ from pathlib import Path
 from ovplace.errors import PlacementError, StoreError
 from ovplace.plugins import registry
 from ovplace.plugins.protocols import Exporter
+from ovplace.store.run_folder import RunFolder
 
 
 def exporter(name: str) -> Exporter:
@@ -52,7 +53,7 @@ def check(folder: Path) -> None:
     """
     if not folder.is_dir():
         raise PlacementError(f"there is no run folder '{folder}'; 'ovplace optimize MODEL -o {folder}' makes one")
-    if not (folder / "placement.json").exists():
+    if not RunFolder(folder).placement.exists():
         raise PlacementError(
             f"'{folder}' holds no finished run: there is no placement.json; give the 'ovplace optimize' command again"
         )

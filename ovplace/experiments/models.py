@@ -12,6 +12,7 @@ from ovplace.config.toml import value_text
 from ovplace.errors import ConfigError, ModelError
 from ovplace.experiments.folder_names import folder_name
 from ovplace.plugins.registry import fill
+from ovplace.store.atomic import replace_file
 
 FOLDER = "models"
 """Folder of the models built from recipes, in the folder of the grid."""
@@ -103,7 +104,7 @@ def build_model(model: GridModel, out: Path) -> bool:
         config = fill(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
         zoo.save(model.recipe, config, new / target.name)
         for suffix in (".bin", ".xml"):  # the .xml last: where it is, both are
-            (new / target.name).with_suffix(suffix).replace(target.with_suffix(suffix))
+            replace_file((new / target.name).with_suffix(suffix), target.with_suffix(suffix))
         shutil.rmtree(new)
     except OSError as error:
         raise ModelError(f"cannot write '{target}': {error.strerror}; choose another folder with -o") from error
