@@ -21,7 +21,7 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.seeds import generator
-from ovplace.testing.assignments import random_assignments, stretches
+from ovplace.testing.assignments import random_assignments, segmented
 from ovplace.testing.slow import slow_except
 
 # The emulated GPU must come before openvino, which the imports of this file bring.
@@ -82,7 +82,7 @@ def failures(
     problem = problem_of(path, devices, backend)
     rng = generator(0, name)
     placements = (
-        [stretches(problem, 4, rng) for _ in range(count)] if coarse else random_assignments(problem, count, rng)
+        [segmented(problem, 4, rng) for _ in range(count)] if coarse else random_assignments(problem, count, rng)
     )
     found = []
     for number, placement in enumerate(placements):

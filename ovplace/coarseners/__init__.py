@@ -1,1 +1,1 @@
-"""Coarsener plug-ins: one file, one way to group."""
+"""Coarsener plug-ins: one file for each way to merge groups."""

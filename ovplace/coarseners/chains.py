@@ -1,4 +1,4 @@
-"""Contraction to a target number of groups: chains first, then any neighbours that close no cycle, lightest first."""
+"""Contraction to a target number of groups: chains first, then neighbours whose merging closes no cycle."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ovplace.graphs.dag import topological_order
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.plugins import protocols
 
-SUMMARY = "neighbours merged, chains first, down to a number of groups of similar size"
+SUMMARY = "merges neighbours, chains first, down to a number of groups of similar size"
 
 SLACK = 1.2
-"""How far a queued pair may have outgrown its place; exact places would move a hub's whole star at every merge."""
+"""Factor by which a pair may outgrow its weight in the queue; 1 would requeue all edges of a hub at each merge."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of the contraction.
 
     Attributes:
-        target: number of groups; fewer legal groups are left as they are. Parts of a model that are not connected
-            are never merged, so that there may remain more.
+        target: number of groups to stop at, at least 1; fewer legal groups are left as they are. Parts of a model that
+            are not connected are never merged, so that more groups may remain.
     """
 
     target: int = 64
@@ -37,16 +37,20 @@ class Config:
 
 
 class Coarsener(protocols.Coarsener):
-    """Merges neighbouring legal groups until few enough are left."""
+    """Merges neighbouring legal groups, the smallest first, until the target number is left."""
 
     def __init__(self, config: Config) -> None:
         """Keep the target."""
         self._target = config.target
 
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
-        """Return at most `target` groups where the graph is connected.
+        """Return at most `target` groups if the graph is connected.
 
-        Merging closes no cycle: where the graph of the legal groups is acyclic, so is that of the result.
+        Merging closes no cycle: if the graph of the legal groups is acyclic, so is that of the result.
+
+        Args:
+            graph: the prepared model, N operations.
+            legal: the groups that HETERO can place one by one.
 
         Cost: O(E log E) for bounded degrees; a group with k neighbours adds up to O(k^2).
         """
@@ -58,7 +62,7 @@ class Coarsener(protocols.Coarsener):
 
 
 def _rank(graph: OpGraph, legal: Partition, quotient: Quotient) -> IntArray:
-    """Return the position of each legal group in an order that all edges follow, if there is one, `[G]`."""
+    """Return the position of each legal group in a topological order, else in that of first operations, `[G]`."""
     first = np.full(quotient.n_groups, len(graph))
     np.minimum.at(first, legal.group_of, graph.rank)
     order = topological_order(quotient.n_groups, quotient.edges) if quotient.is_acyclic else first.argsort()
@@ -66,15 +70,20 @@ def _rank(graph: OpGraph, legal: Partition, quotient: Quotient) -> IntArray:
 
 
 class _Contraction:
-    """A shrinking acyclic graph.
+    """A graph under contraction.
 
-    Every node has a rank that all edges ascend. An edge from u to v may be contracted without closing a cycle when v
+    Every edge leads to a node of higher rank. An edge from u to v may be contracted without closing a cycle when v
     is the lowest successor of u, or u the highest predecessor of v: any other path from u to v would have to pass
     between them. The merged node takes the rank of v, or of u, and the ranks stay valid without another sort.
     """
 
     def __init__(self, quotient: Quotient, rank: IntArray) -> None:
-        """Start from the legal groups; edges against the rank, which only cyclic legal groups have, are left out."""
+        """Start from the legal groups.
+
+        Args:
+            quotient: the graph of the legal groups.
+            rank: position of each group, `[G]`; edges against it, which only cyclic graphs have, are left out.
+        """
         self._rank: list[int] = rank.tolist()
         self._weight: list[int] = quotient.sizes.tolist()
         self._into = list(range(quotient.n_groups))
@@ -86,7 +95,12 @@ class _Contraction:
             self._before[v].add(u)
 
     def contract(self, target: int, wanted: Callable[[int, int], bool]) -> None:
-        """Merge the lightest pair that is `wanted` until `target` nodes are left, or no such pair."""
+        """Merge the lightest pair until the target number of nodes is left, or no pair.
+
+        Args:
+            target: number of nodes to stop at.
+            wanted: whether the nodes (u, v) of an edge may be merged.
+        """
         heap = [entry for node in range(len(self._into)) for entry in self._candidates(node)]
         heapq.heapify(heap)
         while self._alive > target and heap:
@@ -101,17 +115,17 @@ class _Contraction:
                     heapq.heappush(heap, entry)
 
     def is_chain(self, u: int, v: int) -> bool:
-        """Return whether v is all that follows u, and u all that v follows."""
+        """Return whether v is the only successor of u, and u the only predecessor of v."""
         return len(self._after[u]) == 1 == len(self._before[v])
 
     def is_safe(self, u: int, v: int) -> bool:
-        """Return whether no other path leads from u to v, as far as the ranks tell."""
+        """Return whether the ranks prove that no other path leads from u to v."""
         return self._gone(u, v) >= 0
 
     def _gone(self, u: int, v: int) -> int:
-        """Return the end of a safe edge whose rank the merged node need not keep, -1 where neither rule holds.
+        """Return the end of a safe edge whose rank is dropped when it is merged, -1 if the edge is not safe.
 
-        The end with fewer links is asked first: moving the links of a hub at every merge would be quadratic.
+        The end with fewer edges is preferred, because moving the edges of a hub at every merge takes quadratic time.
         """
         by_u = len(self._after[u]) + len(self._before[u])
         by_v = len(self._after[v]) + len(self._before[v])
@@ -121,7 +135,7 @@ class _Contraction:
         return -1
 
     def labels(self) -> list[int]:
-        """Return the node that each legal group went into, `[G]`."""
+        """Return the node that each legal group was merged into, `[G]`."""
         for node in range(len(self._into)):
             while self._into[node] != self._into[self._into[node]]:
                 self._into[node] = self._into[self._into[node]]
@@ -134,14 +148,14 @@ class _Contraction:
         return max(self._before[v], key=self._rank.__getitem__)
 
     def _candidates(self, node: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (weight, u, v) of the safe edges at a node that its own rank decides."""
+        """Yield (weight, u, v) of the edges at a node that are safe by its own rank."""
         pairs = [(node, self._lowest_after(node))] if self._after[node] else []
         pairs += [(self._highest_before(node), node)] if self._before[node] else []
         for u, v in pairs:
             yield self._weight[u] + self._weight[v], u, v
 
     def _merge(self, u: int, v: int) -> set[int]:
-        """Merge the ends of a safe edge and return the nodes whose safe edges may have changed."""
+        """Merge the ends of a safe edge; return the nodes whose safe edges may have changed."""
         gone = self._gone(u, v)
         kept = u + v - gone
         touched = (self._after[gone] | self._before[gone]) - {kept}

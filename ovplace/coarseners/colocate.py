@@ -1,4 +1,4 @@
-"""The co-location heuristic of HSDAG: what follows only one thing, which feeds nothing else, goes with it."""
+"""Co-location heuristic of HSDAG: chains of groups are merged."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.plugins import protocols
 
-SUMMARY = "HSDAG's co-location: chains become one group"
+SUMMARY = "co-location heuristic of HSDAG: merges chains"
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set: the heuristic has no parameters."""
+    """No settings."""
 
 
 class Coarsener(protocols.Coarsener):
-    """Applies the heuristic to the graph of the legal groups."""
+    """Merges each chain of legal groups into one group."""
 
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
-        """Return the legal groups with every chain of them merged."""
+        """Return the legal groups with every chain merged.
+
+        Args:
+            graph: the prepared model, N operations.
+            legal: the groups that HETERO can place one by one.
+        """
         quotient = legal.quotient(graph)
         return legal.then(Partition.from_labels(colocation(quotient.n_groups, quotient.edges)))
 
@@ -31,12 +36,12 @@ class Coarsener(protocols.Coarsener):
 def colocation(n: int, edges: IntArray) -> IntArray:
     """Return the co-location set of each node, `[n]`.
 
-    Nodes i and j share a set when j is the only child of i and i is the only parent of j; so whole chains merge, and
-    the graph of the sets of an acyclic graph is acyclic. A node that reads another twice is still its only child.
+    Nodes i and j share a set if j is the only child of i and i is the only parent of j. Whole chains thus merge, and
+    the graph of the sets is acyclic if the graph of the nodes is. Parallel edges count as one.
 
     Args:
         n: number of nodes.
-        edges: `[2, E]`, parallel edges allowed.
+        edges: source and target of each edge, `[2, E]`.
 
     Source: Duan et al., "A structure-aware framework for learning device placements on computation graphs"
     (HSDAG), NeurIPS 2024, appendix G.

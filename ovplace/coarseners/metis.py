@@ -1,4 +1,4 @@
-"""METIS: a given number of groups of about equal size with few bytes between them."""
+"""METIS partitioning: a number of groups of about equal size with few bytes between them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from ovplace.graphs.metis import WeightedGraph
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.plugins import protocols
 
-SUMMARY = "METIS: groups of about equal size with few bytes between them (extra 'partition')"
+SUMMARY = "METIS partitioning: groups of about equal size with few bytes between them (extra 'partition')"
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings.
+    """Settings of the partitioning.
 
     Attributes:
-        groups: how many parts to cut into.
-        seed: of METIS.
+        groups: number of parts, at least 1. Parts that depend on each other are split, so that there may be more
+            groups.
+        seed: seed of METIS.
     """
 
     groups: int = 64
@@ -34,11 +35,13 @@ class Config:
 
 
 class Coarsener(protocols.Coarsener):
-    """Cuts the graph of the legal groups, each of which weighs its number of operations.
+    """Partitions the graph of the legal groups; the weight of a group is its number of operations.
 
-    Parts that need each other are split, so that the groups can be put in an order.
+    Parts that depend on each other are split, so that the graph of the groups stays acyclic.
 
-    The classical grouping that learned ones are compared with (Mirhoseini et al. 2017, arXiv 1706.04972, with Scotch).
+    Source: Karypis and Kumar, "A fast and high quality multilevel scheme for partitioning irregular graphs", SIAM J.
+    Sci. Comput. 20, 1998. Mirhoseini et al. 2017 (arXiv 1706.04972) compare learned groups with such a partitioner,
+    Scotch.
     """
 
     def __init__(self, config: Config) -> None:
@@ -47,6 +50,10 @@ class Coarsener(protocols.Coarsener):
 
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
         """Return the parts as groups of operations.
+
+        Args:
+            graph: the prepared model, N operations.
+            legal: the groups that HETERO can place one by one.
 
         Raises:
             OvplaceError: pymetis is not installed.
@@ -68,10 +75,15 @@ class Coarsener(protocols.Coarsener):
 
 
 def _phases(n: int, edges: IntArray, part: IntArray) -> IntArray:
-    """Return how often a path that leads to each node changes parts, at most, `[n]`.
+    """Return the largest number of changes between parts on a path to each node, `[n]`.
 
-    No edge leads to a lower phase, and one to another part leads to a higher one: groups of one part and one phase can
-    be put in an order.
+    No edge leads to a lower phase, and edges to another part lead to a higher one. The graph of groups that are defined
+    by part and phase is therefore acyclic.
+
+    Args:
+        n: number of nodes.
+        edges: source and target of each edge of an acyclic graph, `[2, E]`.
+        part: part of each node, `[n]`.
     """
     phase = np.zeros(n, dtype=np.int64)
     order = topological_order(n, edges)

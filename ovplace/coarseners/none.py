@@ -1,4 +1,4 @@
-"""No coarsening: the legal groups as they are."""
+"""No coarsening."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from ovplace.core.partition import Partition
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.plugins import protocols
 
-SUMMARY = "the legal groups as they are"
+SUMMARY = "no coarsening: the legal groups as they are"
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set."""
+    """No settings."""
 
 
 class Coarsener(protocols.Coarsener):
-    """Groups nothing further."""
+    """Leaves the legal groups as they are."""
 
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
-        """Return `legal`."""
+        """Return the legal groups.
+
+        Args:
+            graph: the prepared model, N operations.
+            legal: the groups that HETERO can place one by one.
+        """
         return legal

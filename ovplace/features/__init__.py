@@ -1,1 +1,1 @@
-"""Node feature plug-ins: one file, one description of operations."""
+"""Node feature plug-ins: one file for each description of operations."""

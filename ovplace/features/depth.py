@@ -1,4 +1,4 @@
-"""How far an operation is from the inputs and from the outputs of the model."""
+"""Distance of an operation from the inputs and from the outputs of the model."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.positions import depth, height
 from ovplace.plugins import protocols
 
-SUMMARY = "longest path from the inputs and to the outputs, over the longest of the model"
+SUMMARY = "longest paths from the inputs and to the outputs, relative to the longest path of the model"
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set."""
+    """No settings."""
 
 
 class Feature(protocols.Feature):
-    """Depth and height in the graph, each 0..1."""
+    """Two columns from 0 to 1: depth and height in the graph."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
-        """Return depth and height over the edges of the model's longest path, `[N, 2]`; they add up to at most 1.
+        """Return depth and height, relative to the number of edges of the model's longest path, `[N, 2]`.
 
-        An operation is on a longest path where they add up to 1; the gap is its slack. Not in the HSDAG paper, whose
-        encoder sees the direction of edges through positions and degrees alone.
+        They add up to 1 for operations on a longest path and to less for others; the difference is the slack of the
+        operation. Not in the HSDAG paper, in which only positions and degrees show the direction of edges.
         """
         rows = np.stack([depth(graph), height(graph)], axis=1)
         return rows / max(int(rows.max(initial=0)), 1)

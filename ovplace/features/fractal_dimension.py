@@ -1,4 +1,4 @@
-"""How fast the neighbourhood of an operation grows with its radius."""
+"""Fractal dimension: growth of the neighbourhood of an operation with its radius."""
 
 from __future__ import annotations
 
@@ -17,42 +17,46 @@ from ovplace.seeds import generator
 SUMMARY = "fractal dimension: growth of the neighbourhood with its radius"
 
 PAIRS = 25_000_000
-"""Distances looked at: all up to 5,000 operations. They bound time and memory, at any size of model."""
+"""Largest number of distances computed, which bounds time and memory: all of them up to 5,000 operations."""
 
 PIECE = 1_000_000
-"""Edges followed at once: all 25,000,000 of a star of 5,000 would take several arrays of 100 or 200 MB."""
+"""Edges followed at a time: all 25,000,000 of a star of 5,000 would take several arrays of 100 or 200 MB."""
 
 _Pairs = NDArray[np.int32]
-"""A target t and an operation v as t * N + v: half the memory of the usual integers."""
+"""Pairs of a target t and an operation v as t * N + v, in half the memory of the usual integers."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set."""
+    """No settings."""
 
 
 class Feature(protocols.Feature):
-    """One column: 1 along a chain, 2 in a plane grid, 0 where there are fewer than two radii."""
+    """One column: 1 in a chain, 2 in a plane grid, 0 if there are fewer than two radii."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the least-squares slope of log N(v, r) against log r for each operation v, `[N, 1]`.
 
-        r runs over the distances from v to the others, N(v, r) is the number of others within r, so that a chain has
-        dimension 1 exactly. Distances are those of the undirected graph, among operations that can be reached: along
-        directed edges the last operations would have no neighbourhood, and `depth` tells direction already.
+        r runs over the distances from v to the other operations, and N(v, r) is the number of others within r, so that
+        the dimension of a chain is exactly 1. Distances are those of the undirected graph, among operations that can be
+        reached: along directed edges the last operations would have no neighbourhood, and `depth` describes direction.
 
-        Exact up to 5,000 operations. Beyond, N(v, r) is counted among 25,000,000 / N of them, drawn by structural
-        class, whole classes only, so that the sample does not depend on the order of operations; where most
-        operations are one of thousands that are alike, few are left to draw from, and the figures are rough.
+        The slopes are exact up to 5,000 operations. Above that, N(v, r) is counted among 25,000,000 / N targets, which
+        are drawn as whole structural classes, so that the sample does not depend on the order of operations. In models
+        in which most operations belong to large classes, few targets remain and the slopes are rough.
 
-        Source: HSDAG, NeurIPS 2024, node features: fractal dimension; there operations that cannot be reached count
-        as lying at a distance of 1.8e308.
+        Source: HSDAG, NeurIPS 2024, node features: fractal dimension; there operations that cannot be reached have a
+        distance of 1.8e308.
         """
         return dimensions(graph, _targets(graph))[:, None]
 
 
 def dimensions(graph: OpGraph, targets: IntArray) -> FloatArray:
-    """Return the fractal dimension of each operation, N(v, r) counted among `targets` `[T]` alone, `[N]`.
+    """Return the fractal dimension of each operation, `[N]`.
+
+    Args:
+        graph: the prepared model, N operations.
+        targets: operations that N(v, r) is counted among, `[T]`.
 
     Cost: O(T (N + E)).
     """
@@ -69,7 +73,7 @@ def dimensions(graph: OpGraph, targets: IntArray) -> FloatArray:
 
 
 def _targets(graph: OpGraph) -> IntArray:
-    """Return the operations to count, in whole structural classes: as many as `PAIRS` allows, `[T]`."""
+    """Return the operations to count, as many whole structural classes as `PAIRS` allows, `[T]`."""
     most = PAIRS // max(len(graph), 1)
     if most >= len(graph):
         return np.arange(len(graph))
@@ -84,7 +88,7 @@ def _targets(graph: OpGraph) -> IntArray:
 def _spheres(graph: OpGraph, targets: IntArray) -> Iterator[IntArray]:
     """Yield the number of targets at distance 1, 2, ... of each operation, `[N]`, until there are none.
 
-    Breadth first from all targets at once; entry `t * N + v` of `mark` is below 0 until target t has reached v.
+    Breadth-first search from all targets at once; entry `t * N + v` of `mark` is below 0 until target t has reached v.
     """
     n, neighbours = len(graph), _Neighbours(graph)
     frontier = (np.arange(len(targets)) * n + targets).astype(np.int32)

@@ -1,4 +1,4 @@
-"""How many connections enter an operation, one-hot."""
+"""Number of connected inputs of an operation, one-hot."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ SUMMARY = "number of connected inputs, one-hot"
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set: columns keep their meaning from model to model."""
+    """No settings: the columns have the same meaning for every model."""
 
 
 class Feature(protocols.Feature):
-    """One column for each number of inputs up to 8, and three for ranges beyond."""
+    """One column for each number of inputs from 0 to 8, and three for larger ranges."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the one-hot rows, `[N, 12]`.
 
-        Parallel edges count each: `a * a` has two inputs, and the degrees add up to the number of edges that the
-        paper gives for its models. Source: HSDAG, NeurIPS 2024, node features: in-degree; there over the values that
-        occur in one model, so that a column means another degree in each.
+        Each parallel edge counts: `a * a` has two inputs, and the degrees add up to the number of edges that the paper
+        reports for its models.
+
+        Source: HSDAG, NeurIPS 2024, node features: in-degree; there one-hot over the values that occur in one model, so
+        that the meaning of a column differs between models.
         """
         return one_hot_degrees(graph.in_degree)

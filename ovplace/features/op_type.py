@@ -1,4 +1,4 @@
-"""The type of an operation, one-hot over a fixed vocabulary."""
+"""Type of an operation, one-hot over a fixed vocabulary."""
 
 from __future__ import annotations
 
@@ -37,23 +37,24 @@ VOCABULARY = tuple(
     StringTensorUnpack Subtract Swish Tan Tanh TensorIterator Tile TopK Transpose Unique Unsqueeze VariadicSplit
     """.split()  # noqa: SIM905 - 205 words
 )
-"""Operation types of OpenVINO's opsets 1 to 16, sorted; what is not among them goes to one further column."""
+"""Operation types of OpenVINO's opsets 1 to 16, sorted; all other types share one further column."""
 
 _COLUMN = {kind: column for column, kind in enumerate(VOCABULARY)}
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set: columns keep their meaning from model to model."""
+    """No settings: the columns have the same meaning for every model."""
 
 
 class Feature(protocols.Feature):
-    """One column for each type of the vocabulary, and a last one for all others."""
+    """One column for each type of the vocabulary, and a last one for all other types."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the one-hot rows, `[N, F]`.
 
-        Source: HSDAG, NeurIPS 2024, node features: operation type; there over the types of the benchmark models.
+        Source: HSDAG, NeurIPS 2024, node features: operation type; there one-hot over the types of the benchmark
+        models.
         """
         columns = [_COLUMN.get(kind, len(VOCABULARY)) for kind in graph.types]
         return np.eye(len(VOCABULARY) + 1)[np.array(columns, dtype=np.int64)]

@@ -1,4 +1,4 @@
-"""How many connections leave an operation, one-hot."""
+"""Number of connections from an operation to its readers, one-hot."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ SUMMARY = "number of connections to readers, one-hot"
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set: columns keep their meaning from model to model."""
+    """No settings: the columns have the same meaning for every model."""
 
 
 class Feature(protocols.Feature):
-    """One column for each number of readers up to 8, and three for ranges beyond."""
+    """One column for each number of readers from 0 to 8, and three for larger ranges."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the one-hot rows, `[N, 12]`.
 
-        Parallel edges count each, as for the inputs: a reader that takes a tensor twice counts twice. Source: HSDAG,
-        NeurIPS 2024, node features: out-degree; there over the values that occur in one model.
+        Each parallel edge counts: a reader that takes a tensor twice counts twice.
+
+        Source: HSDAG, NeurIPS 2024, node features: out-degree; there one-hot over the values that occur in one model.
         """
         return one_hot_degrees(graph.out_degree)

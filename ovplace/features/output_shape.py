@@ -1,4 +1,4 @@
-"""The shape of an operation's first output."""
+"""Shape of the first output of an operation."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ import numpy as np
 from ovplace.graphs.op_graph import FloatArray, OpGraph, Shape
 from ovplace.plugins import protocols
 
-SUMMARY = "shape of the first output, padded with zeros, logarithmic"
+SUMMARY = "shape of the first output, padded with zeros, on a logarithmic scale"
 
 DIMENSIONS = 6
-"""Columns of dimensions: the longest rank of convolutional, attention and detection models, 5, and one to spare."""
+"""Columns of dimensions: the highest rank of convolutional, attention and detection models, 5, and one more."""
 
 SCALE = math.log1p(65_536)
-"""What counts as 1: about a vocabulary, the largest dimension to be met often."""
+"""Scale of the logarithms: 65,536, about the size of a vocabulary, gives 1."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set: columns keep their meaning from model to model."""
+    """No settings: the columns have the same meaning for every model."""
 
 
 class Feature(protocols.Feature):
-    """Six dimensions, whether any is dynamic, and the rank."""
+    """Eight columns: six dimensions, whether any is dynamic, and the rank."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
-        """Return log(1 + d) of six dimensions, scaled, a flag for dynamic ones, and the rank over 6, `[N, 8]`.
+        """Return log(1 + d) of six dimensions, scaled, a flag for dynamic ones, and the rank divided by 6, `[N, 8]`.
 
-        Missing and dynamic dimensions are 0, so is the whole row of a scalar or where there is no output. Dimensions
-        from the sixth on are multiplied. Source: HSDAG, NeurIPS 2024, node features: output shape, zero-padded; there
-        four raw dimensions, of which one of 30,000 drowns all else.
+        Missing and dynamic dimensions are 0, and so is the whole row of a scalar or of an operation without output.
+        Dimensions from the sixth on are multiplied.
+
+        Source: HSDAG, NeurIPS 2024, node features: output shape, zero-padded; there four dimensions without a
+        logarithm, of which one of 30,000 dominates all other features.
         """
         rows = [_row(shapes[0] if shapes else ()) for shapes in graph.shapes]
         return np.array(rows, dtype=np.float64).reshape(len(graph), DIMENSIONS + 2)

@@ -1,4 +1,4 @@
-"""The place of an operation in the topological order."""
+"""Position of an operation in the topological order."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.positions import earliest_position, latest_position
 from ovplace.plugins import protocols
 
-SUMMARY = "place in the topological order, as early and as late as possible, 0 to 1"
+SUMMARY = "earliest and latest position in the topological order, 0 to 1"
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set."""
+    """No settings."""
 
 
 class Feature(protocols.Feature):
-    """Two topological orders, scaled to 0..1."""
+    """Two columns from 0 to 1: earliest and latest position in the topological order."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
-        """Return the earliest and the latest position over N - 1, counted from 0, `[N, 2]`.
+        """Return the earliest and the latest position, counted from 0 and divided by N - 1, `[N, 2]`.
 
-        Both grow along every edge; operations that the structure cannot tell apart share the mean of their positions.
-        Source: HSDAG, NeurIPS 2024, node features: node id, the index in a topological order; there unscaled, in
-        whatever order the model's file has.
+        Both increase along every edge; structurally equal operations share the mean of their positions.
+
+        Source: HSDAG, NeurIPS 2024, node features: node id, the index in a topological order; there unscaled, in the
+        order of the model's file.
         """
         rows = np.stack([earliest_position(graph), latest_position(graph)], axis=1)
         return (rows - 1) / max(len(graph) - 1, 1)

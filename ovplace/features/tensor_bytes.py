@@ -1,4 +1,4 @@
-"""How much data an operation reads and writes: what would have to be moved if it ran elsewhere."""
+"""Bytes of the tensors that an operation reads and writes, which are transferred if it runs on another device."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.work import constant_bytes, tensor_bytes
 from ovplace.plugins import protocols
 
-SUMMARY = "bytes of tensors read and written, logarithmic"
+SUMMARY = "bytes of tensors read and written, on a logarithmic scale"
 
-MOST = 1e9
-"""Bytes that count as 1."""
+SCALE = 1e9
+"""Number of bytes that gives 1."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set: columns keep their meaning from model to model."""
+    """No settings: the columns have the same meaning for every model."""
 
 
 class Feature(protocols.Feature):
-    """Bytes in and bytes out."""
+    """Two columns: bytes read and bytes written."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return log(1 + bytes read) and log(1 + bytes written), scaled, `[N, 2]`.
 
-        A tensor counts once for its reader, however often it reads it, and once for its writer, if anybody reads it.
-        Constants, and what is computed from them alone, are not read: they are on every device. Not in the HSDAG paper.
+        A tensor counts once for each reader, even if that reads it several times, and once for its writer if it has a
+        reader. Constants, and tensors computed from constants alone, do not count because every device has them. Not
+        in the HSDAG paper.
         """
-        return np.asarray(np.log1p(np.stack([_read(graph), tensor_bytes(graph)], axis=1)) / np.log1p(MOST))
+        return np.asarray(np.log1p(np.stack([_read(graph), tensor_bytes(graph)], axis=1)) / np.log1p(SCALE))
 
 
 def _read(graph: OpGraph) -> FloatArray:

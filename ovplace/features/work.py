@@ -1,4 +1,4 @@
-"""How much an operation computes, and how many weights it reads for that."""
+"""Arithmetic of an operation and bytes of the weights that it reads."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.graphs.work import work
 from ovplace.plugins import protocols
 
-SUMMARY = "arithmetic and weights, logarithmic"
+SUMMARY = "FLOPs and bytes of weights, on a logarithmic scale"
 
-MOST = (1e12, 1e9)
-"""FLOPs and bytes that count as 1: more than one operation of a model that a desktop machine runs at once."""
+SCALE = (1e12, 1e9)
+"""FLOPs and bytes that give 1, more than those of most operations."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """There is nothing to set: columns keep their meaning from model to model."""
+    """No settings: the columns have the same meaning for every model."""
 
 
 class Feature(protocols.Feature):
-    """FLOPs and bytes of weights."""
+    """Two columns: FLOPs and bytes of weights."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return log(1 + FLOPs) and log(1 + bytes of constants read), scaled, `[N, 2]`.
 
-        Counted as the cost model counts (`ovplace/cost/flops.py`): constants, views and what is computed from
-        constants alone do nothing. Not in the HSDAG paper, which leaves the work to be guessed from type and shape.
+        Counted as in the cost model (`ovplace/graphs/work.py`): constants, views, and operations on constants alone
+        have none. Not in the HSDAG paper, in which only type and shape hint at the work.
         """
         done = work(graph)
-        return np.log1p(np.stack([done.flops, done.weight_bytes], axis=1)) / np.log1p(MOST)
+        return np.log1p(np.stack([done.flops, done.weight_bytes], axis=1)) / np.log1p(SCALE)

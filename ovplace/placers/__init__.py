@@ -1,1 +1,1 @@
-"""Placer plug-ins: one file, one algorithm."""
+"""Placer plug-ins: one file or package for each algorithm."""

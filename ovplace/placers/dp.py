@@ -17,8 +17,7 @@ from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.dynamic_program import solve_chain
 from ovplace.cost.solvers.min_cut import weighted
-from ovplace.errors import PlacementError
-from ovplace.plugins import protocols
+from ovplace.placers._base.cost_model import CostModelPlacer
 from ovplace.plugins.protocols import State
 
 SUMMARY = (
@@ -43,13 +42,8 @@ class Config:
             raise ValueError(f"weights must be finite non-negative numbers, got {self.weights}")
 
 
-class Placer(protocols.Placer):
+class Placer(CostModelPlacer):
     """Asks for the distinct optima of all transfer weights, the fastest under the cost model first."""
-
-    @classmethod
-    def needs_costs(cls, config: Config) -> bool:
-        """Return that costs must be given."""
-        return True
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Solve the problem for each weight.
@@ -57,11 +51,9 @@ class Placer(protocols.Placer):
         Raises:
             PlacementError: the problem has no costs, or no device can run all of some part of the chain.
         """
-        if problem.costs is None:
-            raise PlacementError("the placer 'dp' needs the costs of the model's parts; give it a problem with costs")
-        self._problem = problem
-        self._certificate = solve_chain(problem.costs).certificate
-        self._waiting = _optima(problem.costs, config.weights)
+        super().__init__(problem)
+        self._certificate = solve_chain(self._table).certificate
+        self._waiting = _optima(self._table, config.weights)
 
     @property
     def certificate(self) -> Certificate:

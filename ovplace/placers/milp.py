@@ -13,8 +13,7 @@ from ovplace.core.problem import Problem
 from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.cost.solvers.min_cut import weighted
-from ovplace.placers._base.ranked import costs_of
-from ovplace.plugins import protocols
+from ovplace.placers._base.cost_model import CostModelPlacer
 from ovplace.plugins.protocols import State
 
 SUMMARY = (
@@ -48,33 +47,33 @@ class Config:
             raise ValueError("gaps must not be negative and time_limit_s must be positive")
 
 
-class Placer(protocols.Placer):
+class Placer(CostModelPlacer):
     """Solves for one weight a call of `ask`, the measured costs first, and asks for the solutions that are new."""
 
-    @classmethod
-    def needs_costs(cls, config: Config) -> bool:
-        """Return that costs must be given."""
-        return True
-
     def __init__(self, problem: Problem, config: Config) -> None:
-        """Take the problem's costs."""
-        self._problem, self._config, self._table = problem, config, costs_of(problem)
+        """Start with no weight solved.
+
+        Raises:
+            PlacementError: the problem has no costs.
+        """
+        super().__init__(problem)
+        self._config = config
         self._solved = 0
         self._hashes: list[str] = []
-        self._first: Certificate | None = None
+        self._certificate: Certificate | None = None
 
     @property
     def certificate(self) -> Certificate:
         """Value and lower bound of the optimum under the measured costs; computed when first needed."""
-        if self._first is None:
-            self._first = self._solution(0).certificate
-        return self._first
+        if self._certificate is None:
+            self._certificate = self._solution(0).certificate
+        return self._certificate
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return the next solution that is new; none when all weights were solved."""
         while n > 0 and self._solved <= len(self._config.weights):
             solution = self._solution(self._solved)
-            self._first = self._first or solution.certificate
+            self._certificate = self._certificate or solution.certificate
             self._solved += 1
             placement = self._problem.lift(solution.device_of)
             if placement.hash not in self._hashes:
@@ -90,14 +89,14 @@ class Placer(protocols.Placer):
         return {
             "solved": self._solved,
             "hashes": list(self._hashes),
-            "certificate": self._first and asdict(self._first),
+            "certificate": self._certificate and asdict(self._certificate),
         }
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
         self._solved, self._hashes = data["solved"], list(data["hashes"])
-        self._first = data["certificate"] and Certificate(**data["certificate"])
+        self._certificate = data["certificate"] and Certificate(**data["certificate"])
 
     def _solution(self, number: int) -> Solution:
         """Return the optimum for the measured costs (number 0) or for a weight (number 1 and up)."""

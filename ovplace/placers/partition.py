@@ -17,7 +17,8 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
 from ovplace.graphs.metis import WeightedGraph
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.placers._base.ranked import RankedPlacer, costs_of
+from ovplace.placers._base.cost_model import costs_of
+from ovplace.placers._base.ranked import RankedPlacer
 from ovplace.seeds import generator
 
 SUMMARY = "METIS graph partitioning for several balances between the devices (extra 'partition')"

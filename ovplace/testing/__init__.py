@@ -1,1 +1,1 @@
-"""Contract tests and fakes for plug-ins, ours and others'."""
+"""Contract tests for plug-ins of this and other packages, and the fakes and graphs that they use."""

@@ -11,18 +11,30 @@ from ovplace.core.problem import Problem
 
 
 def random_assignments(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Placement]:
-    """Yield placements: one in five with each group by itself, the others of two to thirty-two stretches."""
+    """Yield random placements: one in five with independent groups, the others of two to thirty-two segments.
+
+    Args:
+        problem: the problem to place.
+        count: number of placements.
+        rng: source of randomness.
+    """
     for number in range(count):
         if number % 5 == 0:
             yield problem.lift(rng.integers(len(problem.devices), size=problem.n_groups))
         else:
-            yield stretches(problem, int(2 ** rng.integers(1, 6)), rng)
+            yield segmented(problem, int(2 ** rng.integers(1, 6)), rng)
 
 
-def stretches(problem: Problem, count: int, rng: np.random.Generator) -> Placement:
-    """Return a placement of `count` runs of the group order, each on a device of its own choice."""
+def segmented(problem: Problem, count: int, rng: np.random.Generator) -> Placement:
+    """Return a placement of segments of the group order, each on a random device.
+
+    Args:
+        problem: the problem to place.
+        count: number of segments, at least 1.
+        rng: source of randomness.
+    """
     bounds = np.sort(rng.integers(problem.n_groups + 1, size=count - 1))
-    stretch = np.searchsorted(bounds, np.arange(problem.n_groups), side="right")
+    segment_of = np.searchsorted(bounds, np.arange(problem.n_groups), side="right")
     choice = np.empty(problem.n_groups, dtype=np.int64)
-    choice[problem.group_order] = rng.integers(len(problem.devices), size=count)[stretch]
+    choice[problem.group_order] = rng.integers(len(problem.devices), size=count)[segment_of]
     return problem.lift(choice)

@@ -1,4 +1,4 @@
-"""What every backend has to do: inherit `BackendContract` and give it a `plugin` and a `job` fixture.
+"""Contract tests of backends: inherit `BackendContract` and define the fixtures `plugin` and `job`.
 
 class TestMine(BackendContract):
     @pytest.fixture
@@ -42,7 +42,7 @@ class BackendContract:
 
     @pytest.fixture
     def backend(self, plugin: Plugin, job: Job) -> Backend:
-        """Return the backend, built."""
+        """Return an instance of the backend."""
         built: Backend = plugin.factory(job)
         return built
 
@@ -60,7 +60,7 @@ class BackendContract:
             config.anything = 1
 
     def test_says_whether_it_can_work(self, plugin: Plugin) -> None:
-        """`available` answers in words, and the class says whether its figures are simulated."""
+        """`available` returns a text, and the class declares whether its figures are simulated."""
         assert plugin.factory.available() == ""
         assert isinstance(plugin.factory.simulated, bool)
 
@@ -80,7 +80,7 @@ class BackendContract:
         assert table.any(axis=0).all()
 
     def test_one_measurement_a_candidate_in_order(self, backend: Backend, singles: list[Candidate]) -> None:
-        """Whatever the order, each answer belongs to its candidate."""
+        """Each answer belongs to its candidate, in any order."""
         for asked in (singles, singles[::-1], singles[:1]):
             measured = backend.measure(asked, SPEC)
             assert [m.submodels for m in measured] == [(candidate.name,) for candidate in asked]
@@ -94,13 +94,13 @@ class BackendContract:
             assert min(m.samples_ms) > 0
 
     def test_measurements_travel(self, backend: Backend, singles: list[Candidate]) -> None:
-        """They pass between processes and through the store unchanged."""
+        """Measurements are unchanged after pickling and after storing."""
         for m in backend.measure(singles, SPEC):
             assert pickle.loads(pickle.dumps(m)) == m
             assert Measurement.from_dict(json.loads(json.dumps(m.to_dict()))) == m
 
     def test_a_bad_candidate_fails_alone(self, backend: Backend, singles: list[Candidate]) -> None:
-        """An error is a measurement, and the others of the request do not suffer."""
+        """A failing candidate gets a failed measurement and leaves the others of the request intact."""
         placement = singles[0].placement
         assert placement is not None
         short = Candidate("short", Placement(placement.device_of[1:], placement.devices))
@@ -112,7 +112,7 @@ class BackendContract:
             assert "\n" not in failed.error_text
 
     def test_parts_are_timed_alone(self, backend: Backend, singles: list[Candidate]) -> None:
-        """A part has its device and samples, and no outputs to check; one that is not there fails alone."""
+        """A part has its device and samples, and no outputs to check; a missing part fails alone."""
         n = len(backend.supported())
         parts = [dataclasses.replace(candidate, part=tuple(range(n))) for candidate in singles]
         absent = dataclasses.replace(singles[0], part=(n,))
@@ -122,10 +122,10 @@ class BackendContract:
         assert not any(m.outputs for m in measured[:-2])
 
     def test_goes_on_after_a_failure(self, backend: Backend, singles: list[Candidate]) -> None:
-        """A request that fails as a whole leaves the backend in order."""
+        """A backend works after a request in which all candidates failed."""
         assert not backend.measure([Candidate("nowhere", target="ABSENT")], SPEC)[0].ok
         assert backend.measure(singles[:1], SPEC)[0].ok
 
     def test_no_candidates_no_measurements(self, backend: Backend) -> None:
-        """An empty request is answered."""
+        """An empty request has an empty answer."""
         assert list(backend.measure([], SPEC)) == []

@@ -23,6 +23,11 @@ for line in sys.stdin:
 def in_another_process(module: str, function: str, *arguments: str) -> Any:
     """Return what `module.function(*arguments)` returns there, through JSON.
 
+    Args:
+        module: dotted path of the module.
+        function: name of the function.
+        arguments: its arguments.
+
     Raises:
         RuntimeError: the function raised; its traceback is on stderr.
     """

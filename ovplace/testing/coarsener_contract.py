@@ -1,4 +1,4 @@
-"""What every coarsener has to do: inherit `CoarsenerContract` and give it a `plugin` fixture."""
+"""Contract tests of coarseners: inherit `CoarsenerContract` and define a `plugin` fixture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Case = tuple[OpGraph, Partition]
 
 
 def cases() -> dict[str, Case]:
-    """Return graphs with their legal groups."""
+    """Return graphs with their legal groups, by name."""
     large = layered(150, seed=3)
     return {
         "no operation": (graph((), ()), Partition.identity(0)),
@@ -44,7 +44,7 @@ def _coarsen(plugin: Plugin, of: OpGraph, legal: Partition) -> Partition:
 
 
 class CoarsenerContract:
-    """Checks a coarsener on small graphs; `plugin` is the only thing to provide."""
+    """Checks a coarsener on small graphs; a subclass defines the fixture `plugin`."""
 
     @pytest.fixture
     def plugin(self) -> Plugin:
@@ -66,7 +66,7 @@ class CoarsenerContract:
             assert len(np.unique(found.group_of[members])) <= 1, "a legal group is torn apart"
 
     def test_closes_no_cycle(self, plugin: Plugin, case: Case) -> None:
-        """Where the legal groups can be put in an order, so can the coarse ones."""
+        """If the graph of the legal groups is acyclic, so is that of the coarse groups."""
         of, legal = case
         if legal.quotient(of).is_acyclic:
             _coarsen(plugin, of, legal).quotient(of, acyclic=True)
@@ -81,6 +81,6 @@ class CoarsenerContract:
         assert np.array_equal(_coarsen(plugin, *case).group_of, _coarsen(plugin, renamed(of), legal).group_of)
 
     def test_same_groups_in_another_process(self, plugin: Plugin) -> None:
-        """No choice depends on the order of a set of strings."""
+        """No decision depends on the order of a set of strings."""
         name = plugin.module.__name__
         assert groups(name) == in_another_process(__name__, "groups", name)

@@ -1,6 +1,6 @@
-"""A backend with invented latencies and faults to order: what measuring is tested with.
+"""A backend with computed latencies and faults on demand, for tests of measuring.
 
-It is a plug-in under its dotted path, `ovplace.testing.fake_backend`, so that a measuring process can build it.
+It is a plug-in with its dotted path, `ovplace.testing.fake_backend`, so that a measuring process can build it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from ovplace.errors import BackendError
 from ovplace.graphs.op_graph import BoolArray
 from ovplace.plugins import protocols
 
-SUMMARY = "invented latencies, for tests"
+SUMMARY = "computed latencies, for tests"
 NAME = "ovplace.testing.fake_backend"
 BASE_MS = 10.0
 CALL_MS, CUT_MS = 0.05, 0.2
-"""What each device of a part, and each cut in it, adds to its share of the whole model's time."""
+"""Time that each device of a part, and each cut in it, adds to its share of the whole model's time, in ms."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of the fake.
+    """Settings of the fake backend.
 
     Attributes:
         ops: operations of the model; 0 counts those of the model file.
         split: latency of placements on several devices over the first device's; 0 draws it from the placement's hash.
-        fault: what goes wrong, a key of `FAULTS`; empty for nothing.
-        on: what it goes wrong on: `build`, `all` candidates, `split` ones, or `some` of these (one in three, by hash).
+        fault: the fault to produce, a key of `FAULTS`; empty for none.
+        split: latency of placements on several devices relative to the first device; 0 draws it by the hash of each.
+            by hash).
         log: file that gets one line a measured candidate: process id and placement hash.
         delay_s: seconds each request takes.
         version: what the facts say.
@@ -55,12 +56,12 @@ class Config:
 
 
 class Backend(protocols.Backend):
-    """Answers from a formula, after the fault that was ordered."""
+    """Answers by a formula, or with the fault that the settings name."""
 
     simulated: ClassVar[bool] = True
 
     def __init__(self, job: Job) -> None:
-        """Read the settings; go wrong if that is ordered."""
+        """Read the settings; produce the fault if it is one of building."""
         self._config = Config(**job.options)  # type: ignore[arg-type]
         self._names = [device.name for device in job.devices]
         self._ops = self._config.ops or _count_ops(Path(job.model_path))
@@ -69,26 +70,31 @@ class Backend(protocols.Backend):
 
     @classmethod
     def available(cls) -> str:
-        """Return an empty text: it always is."""
+        """Return an empty text: it is always available."""
         return ""
 
     def facts(self) -> Mapping[str, str]:
-        """Return the version that was ordered."""
+        """Return the version in the settings."""
         return {"openvino": f"fake {self._config.version}"}
 
     def supported(self) -> BoolArray:
-        """Return that every device runs everything, `[N, D]`."""
+        """Return that every device supports every operation, `[N, D]`."""
         return np.ones((self._ops, len(self._names)), dtype=bool)
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
-        """Return the formula's latency for each candidate, as often as `spec` wants."""
+        """Return the formula's latency for each candidate, as often as `spec` wants.
+
+        Args:
+            candidates: placements, parts or device texts to time.
+            spec: number of blocks and samples.
+        """
         time.sleep(self._config.delay_s)
         self._note(candidates)
         answers: list[Any] = [self._one(candidate, spec) for candidate in candidates]
         return [] if any(answer is _TOO_FEW for answer in answers) else answers
 
     def latency_ms(self, candidate: Candidate) -> float:
-        """Return the invented latency in ms, the same in every process."""
+        """Return the computed latency in ms, the same in every process."""
         if candidate.placement is None:
             return BASE_MS * 1.3
         if candidate.part:
@@ -192,4 +198,4 @@ FAULTS: Mapping[str, Callable[[Any], object]] = {
     "nan_outputs": _lie(1.0, outputs=(OutputError("y", float("nan"), float("nan"), float("nan")),)),
     "print": _print,
 }
-"""What can go wrong, by name; each gets the candidate, and what it returns, if anything, is the answer."""
+"""Faults by name: functions of the candidate, whose result, unless None, is the answer."""

@@ -1,4 +1,4 @@
-"""What every node feature has to do: inherit `FeatureContract` and give it a `plugin` fixture."""
+"""Contract tests of node features: inherit `FeatureContract` and define a `plugin` fixture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ovplace.testing.graphs import chain, diamond, graph, layered, renamed, reor
 
 
 def cases() -> dict[str, OpGraph]:
-    """Return the graphs that a feature has to cope with."""
+    """Return the graphs that a feature must handle, by name."""
     return {
         "one operation": chain(("Relu",)),
         "unconnected": graph(("Add", "Sin", "NeverHeardOf"), ()),
@@ -36,7 +36,7 @@ def _compute(plugin: Plugin, of: OpGraph) -> FloatArray:
 
 
 class FeatureContract:
-    """Checks a node feature on small graphs; `plugin` is the only thing to provide."""
+    """Checks a node feature on small graphs; a subclass defines the fixture `plugin`."""
 
     @pytest.fixture
     def plugin(self) -> Plugin:

@@ -1,4 +1,4 @@
-"""Small synthetic graphs and problems, and a latency oracle to play searches against, without OpenVINO."""
+"""Small synthetic graphs and problems, and a latency oracle for searches, without OpenVINO."""
 
 from __future__ import annotations
 
@@ -65,6 +65,11 @@ def layered(n: int, seed: int, width: int = 3) -> OpGraph:
     """Return a random DAG of `n` operations that reads at most `3 * width` operations back.
 
     Some operations read one tensor twice, so that there are parallel edges.
+
+    Args:
+        n: number of operations.
+        seed: seed of the draw.
+        width: a third of the number of operations that an edge spans at most.
     """
     rng = generator(seed, "testing", "layered", n)
     types = [KINDS[k] for k in rng.integers(len(KINDS), size=n)]
@@ -82,7 +87,12 @@ def renamed(of: OpGraph) -> OpGraph:
 
 
 def reordered(of: OpGraph, permutation: Sequence[int]) -> OpGraph:
-    """Return the same graph with operation `permutation[i]` at index i."""
+    """Return the same graph with operation `permutation[i]` at index i.
+
+    Args:
+        of: the graph.
+        permutation: the old index of each operation, `[N]`.
+    """
     return _permuted(of, np.asarray(permutation, dtype=np.int64), prefix="")
 
 
@@ -113,7 +123,15 @@ def problem(
     partition: Partition | None = None,
     supported: BoolArray | None = None,
 ) -> Problem:
-    """Return the problem of placing a graph at random costs; by default each operation is a group and runs anywhere."""
+    """Return the problem of placing a graph, with random costs.
+
+    Args:
+        of: the graph.
+        n_devices: number of devices D.
+        seed: seed of the problem and of its costs.
+        partition: the groups; by default each operation is a group.
+        supported: which device can run which operation, `[N, D]`; by default all.
+    """
     bare = Problem(
         graph=of,
         partition=partition or Partition.identity(len(of)),
@@ -127,12 +145,12 @@ def problem(
 
 @dataclass(frozen=True, eq=False)
 class SequentialCost:
-    """Latency as HETERO has it: operations one after another, plus what every border between devices costs.
+    """Latency under HETERO: operations one after another, plus the costs of transfers and submodels.
 
     Attributes:
         op_ms: time of each operation on each device, `[N, D]`.
         ms_per_byte: time to move one byte to another device.
-        submodel_ms: time that each connected region of one device costs beside its operations.
+        submodel_ms: overhead of each connected region of one device.
     """
 
     op_ms: FloatArray
@@ -141,11 +159,22 @@ class SequentialCost:
 
     @classmethod
     def by_kind(cls, of: OpGraph, table: dict[str, Sequence[float]], **rest: float) -> SequentialCost:
-        """Return the cost in which all operations of one type take the same time, ms on each device."""
+        """Return the cost in which all operations of one type take the same time, ms on each device.
+
+        Args:
+            of: the graph.
+            table: time in ms on each device, by operation type.
+            rest: other attributes.
+        """
         return cls(np.array([table[kind] for kind in of.types], dtype=np.float64), **rest)
 
     def latency_ms(self, of: OpGraph, placement: Placement) -> float:
-        """Return the latency of one inference in ms."""
+        """Return the latency of one inference in ms.
+
+        Args:
+            of: the graph.
+            placement: device of each operation.
+        """
         work = self.op_ms[np.arange(len(of)), placement.device_of].sum()
         source, target = placement.device_of[of.edges]
         regions = connected_labels(len(of), of.edges[:, source == target]).max(initial=-1) + 1
@@ -153,7 +182,14 @@ class SequentialCost:
 
 
 def measured(number: int, placement: Placement, latency_ms: float, reference_ms: float = 1.0) -> Trial:
-    """Return a trial with one sample; an infinite latency gives a failure."""
+    """Return a trial with one sample; an infinite latency gives a failure.
+
+    Args:
+        number: number of the trial.
+        placement: the measured placement.
+        latency_ms: latency in ms; infinite for a failure.
+        reference_ms: latency of the reference in ms.
+    """
     if np.isinf(latency_ms):
         return Trial(number, placement, Measurement.failed(ErrorKind.COMPILE, "refused"), float("inf"), "test")
     measurement = Measurement(samples_ms=(latency_ms,), blocks=(1,))
@@ -161,7 +197,15 @@ def measured(number: int, placement: Placement, latency_ms: float, reference_ms:
 
 
 def play(placer: Placer, of: Problem, cost: SequentialCost, budget: int, batch: int = 1) -> list[Trial]:
-    """Run a search against the oracle for at most `budget` trials; ratios are against the first device."""
+    """Run a search against the oracle; ratios are relative to the placement on the first device.
+
+    Args:
+        placer: the search.
+        of: its problem.
+        cost: the latency of each placement.
+        budget: maximum number of trials.
+        batch: number of placements asked for at a time.
+    """
     reference = cost.latency_ms(of.graph, of.lift(np.zeros(of.n_groups, dtype=np.int64)))
     trials: list[Trial] = []
     while len(trials) < budget and (asked := placer.ask(min(batch, budget - len(trials)))):
@@ -175,13 +219,18 @@ def play(placer: Placer, of: Problem, cost: SequentialCost, budget: int, batch: 
 
 
 def every_placement(of: Problem) -> Iterator[Placement]:
-    """Yield every placement of a problem; there are D to the power of G."""
+    """Yield every placement of a problem, up to D to the power of G."""
     options = [np.flatnonzero(row).tolist() for row in of.allowed]
     return (of.lift(choice) for choice in product(*options))
 
 
 def optimum_ms(of: Problem, cost: SequentialCost) -> float:
-    """Return the lowest latency of all placements in ms, by trying each."""
+    """Return the lowest latency of all placements in ms, by trying each.
+
+    Args:
+        of: the problem.
+        cost: the latency of each placement.
+    """
     return min(cost.latency_ms(of.graph, placement) for placement in every_placement(of))
 
 
@@ -189,10 +238,10 @@ def costs(of: Problem, seed: int = 0, transfer_ms: float = 0.3, submodel_ms: flo
     """Return random costs for the groups of a problem, with links that differ by direction, and some fused pairs.
 
     Args:
-        of: the problem; groups that cannot run on a device cost infinitely much there.
-        seed: of the draw.
-        transfer_ms: about what passing a tensor costs, where a group costs 1 ms.
-        submodel_ms: about what a submodel costs.
+        of: the problem; the time of a group on a device that cannot run it is infinite.
+        seed: seed of the draw.
+        transfer_ms: scale of the cost of a transfer, where a group takes 1 ms.
+        submodel_ms: scale of the overhead of a submodel.
     """
     rng = generator(seed, "testing", "costs", of.n_groups)
     g, d, q = of.n_groups, len(of.devices), of.quotient.edges.shape[1]

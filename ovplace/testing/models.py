@@ -1,4 +1,4 @@
-"""Tiny models, each with one trait that makes placing it hard; inputs are f32 unless said otherwise."""
+"""Tiny models, each with one property that makes it hard to place; inputs are f32 unless documented otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The optimum of a cost table by trying every placement: the oracle of every solver."""
+"""Optimum of a cost table by trying every placement, the oracle of all solvers."""
 
 from __future__ import annotations
 
@@ -22,5 +22,10 @@ def every_choice(table: CostTable) -> IntArray:
 
 
 def optimum(table: CostTable, evaluate: Evaluate) -> float:
-    """Return the lowest value of all placements, ms; infinite if no placement is possible."""
+    """Return the lowest value of all placements, ms; infinite if no placement is possible.
+
+    Args:
+        table: the costs.
+        evaluate: function of the table and placements `[B, G]` that returns values `[B]`.
+    """
     return float(evaluate(table, every_choice(table)).min(initial=np.inf))

@@ -1,4 +1,4 @@
-"""What every placer has to do: inherit `PlacerContract` and give it a `plugin` fixture.
+"""Contract tests of placers: inherit `PlacerContract` and define a `plugin` fixture.
 
 class TestMine(PlacerContract):
     @pytest.fixture
@@ -26,13 +26,13 @@ from ovplace.testing.child import in_another_process
 from ovplace.testing.graphs import chain, diamond, layered, measured, problem
 
 ROUNDS = 25
-"""Asks a check makes: enough to leave the systematic part of a search."""
+"""Number of asks of a check, enough to leave the systematic part of a search."""
 
 Answer = Callable[[Placement], float]
 
 
 def problems() -> dict[str, Problem]:
-    """Return the problems that a placer has to cope with."""
+    """Return the problems that a placer must handle, by name."""
     middle = layered(24, seed=1)
     some = np.ones((24, 3), dtype=bool)
     some[::3, 0] = some[1::4, 2] = False
@@ -49,33 +49,50 @@ def problems() -> dict[str, Problem]:
 
 
 def by_hash(placement: Placement) -> float:
-    """Return a ratio between 0.5 and 1.5 that is as good as random, and the same everywhere."""
+    """Return a pseudorandom ratio between 0.5 and 1.5, the same in every process."""
     return 0.5 + int(placement.hash[:8], 16) / 2**32
 
 
 def some_fail(placement: Placement) -> float:
-    """Return the same, with every third placement a failure."""
+    """Return the ratio of `by_hash`, infinite (a failure) for every third placement."""
     return inf if int(placement.hash[8:10], 16) % 3 == 0 else by_hash(placement)
 
 
 def all_fail(placement: Placement) -> float:
-    """Return a failure."""
+    """Return an infinite ratio (a failure)."""
     return inf
 
 
 def build(plugin: Plugin, of: Problem) -> Placer:
-    """Return the placer with default settings."""
+    """Return a placer with default settings.
+
+    Args:
+        plugin: the placer.
+        of: the problem to place.
+    """
     placer: Placer = plugin.factory(of, plugin.Config())
     return placer
 
 
 def answered(asked: Sequence[Placement], answer: Answer) -> list[Trial]:
-    """Return a trial for each placement."""
+    """Return a trial for each placement.
+
+    Args:
+        asked: the placements of one `ask`.
+        answer: latency ratio of a placement, infinite for a failure.
+    """
     return [measured(number, placement, answer(placement)) for number, placement in enumerate(asked)]
 
 
 def advance(placer: Placer, rounds: int, batch: int = 1, answer: Answer = by_hash) -> list[Placement]:
-    """Play some rounds and return all that was asked; stops when nothing is."""
+    """Play some rounds and return all placements asked for; stop when there are none.
+
+    Args:
+        placer: the search.
+        rounds: maximum number of asks.
+        batch: number of placements asked for at a time.
+        answer: latency ratio of a placement, infinite for a failure.
+    """
     found: list[Placement] = []
     for _ in range(rounds):
         asked = placer.ask(batch)
@@ -88,7 +105,7 @@ def advance(placer: Placer, rounds: int, batch: int = 1, answer: Answer = by_has
 
 
 def hashes(module: str) -> list[str]:
-    """Return what the placer in `module` asks, as hashes; run in another process."""
+    """Return the hashes of the placements that the placer in `module` asks for; also run in another process."""
     plugin = Plugin("placers", module, importlib.import_module(module))
     return [
         placement.hash for name in ("many devices", "diamond") for placement in advance(_fresh(plugin, name), ROUNDS)
@@ -109,7 +126,7 @@ def _check(placement: Placement, of: Problem) -> None:
 
 
 class PlacerContract:
-    """Checks a placer on small problems; `plugin` is the only thing to provide."""
+    """Checks a placer on small problems; a subclass defines the fixture `plugin`."""
 
     @pytest.fixture
     def plugin(self) -> Plugin:
@@ -118,7 +135,7 @@ class PlacerContract:
 
     @pytest.mark.parametrize(("name", "batch"), [*zip(problems(), (1, 4) * 4, strict=True), ("many devices", 1)])
     def test_placements_are_valid(self, plugin: Plugin, name: str, batch: int) -> None:
-        """They have the right size, keep groups whole and send none where it cannot run."""
+        """Placements have the right size, keep groups whole and use only devices that can run each group."""
         of = problems()[name]
         asked = advance(build(plugin, of), ROUNDS, batch)
         assert asked, "a new placer asks something"
@@ -136,7 +153,7 @@ class PlacerContract:
         ],
     )
     def test_failures_are_survived(self, plugin: Plugin, name: str, answer: Answer) -> None:
-        """Failures are answers like any other."""
+        """A search goes on after failures."""
         of = problems()[name]
         for placement in advance(build(plugin, of), 2 * ROUNDS, 2, answer):
             _check(placement, of)
@@ -149,24 +166,24 @@ class PlacerContract:
         assert _hashes(advance(placer, 5)) == _hashes(advance(_fresh(plugin, "diamond"), 5))
 
     def test_the_end_is_the_end(self, plugin: Plugin) -> None:
-        """After nothing was left to try, nothing is asked again."""
+        """After an empty answer, nothing is asked for again."""
         placer = _fresh(plugin, "one operation")
         if len(advance(placer, ROUNDS)) < ROUNDS:
             assert not placer.ask(1), "asked nothing, then something"
 
     def test_same_seed_same_placements(self, plugin: Plugin) -> None:
-        """Two placers of one problem ask the same."""
+        """Two placers of one problem ask for the same placements."""
         first, second = (_hashes(advance(_fresh(plugin, "many devices"), ROUNDS)) for _ in range(2))
         assert first == second
 
     def test_same_placements_in_another_process(self, plugin: Plugin) -> None:
-        """No choice depends on the order of a set of strings."""
+        """No decision depends on the order of a set of strings."""
         here = hashes(plugin.module.__name__)
         assert here == in_another_process(__name__, "hashes", plugin.module.__name__)
 
     @pytest.mark.parametrize(("rounds", "batch"), [(0, 3), (1, 1), (7, 3), (20, 1)])
     def test_resumed_equals_uninterrupted(self, plugin: Plugin, rounds: int, batch: int) -> None:
-        """A state goes through JSON into another instance, which then asks the same."""
+        """A placer restored from a state in JSON asks for the same placements."""
         placer, other = (_fresh(plugin, "many devices") for _ in range(2))
         advance(placer, rounds, batch)
         saved = json.dumps(placer.state())
@@ -176,7 +193,7 @@ class PlacerContract:
 
     @pytest.mark.parametrize("rounds", [0, 1, 12])
     def test_resumed_between_ask_and_tell(self, plugin: Plugin, rounds: int) -> None:
-        """The answer may come after the state was saved."""
+        """A placer can be restored between `ask` and `tell`."""
         placer, other = (_fresh(plugin, "many devices") for _ in range(2))
         advance(placer, rounds, 2)
         asked = placer.ask(2)
@@ -186,7 +203,7 @@ class PlacerContract:
         assert _hashes(advance(other, ROUNDS)) == _hashes(advance(placer, ROUNDS))
 
     def test_state_is_a_snapshot(self, plugin: Plugin) -> None:
-        """A state does not change when the placer goes on, nor when another placer goes on from it."""
+        """A state changes neither with its placer nor with another placer restored from it."""
         placer, other = (_fresh(plugin, "many devices") for _ in range(2))
         advance(placer, 12)
         state = placer.state()

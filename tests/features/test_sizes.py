@@ -51,14 +51,14 @@ def convolution():
 
 
 def test_tensors_count_once_and_constants_are_not_read():
-    found = np.expm1(rows(tensor_bytes, convolution()) * np.log1p(tensor_bytes.MOST))
+    found = np.expm1(rows(tensor_bytes, convolution()) * np.log1p(tensor_bytes.SCALE))
     assert np.allclose(found[:, 0], [0, 0, 1000, 1000, 1000])
     assert np.allclose(found[:, 1], [1000, 1000, 1000, 1000, 0])
 
 
 def test_work_is_that_of_the_cost_model():
-    found = np.expm1(rows(work, convolution()) * np.log1p(work.MOST))
+    found = np.expm1(rows(work, convolution()) * np.log1p(work.SCALE))
     assert np.allclose(found[:, 0], [0, 0, 2 * 10 * 40 * 25, 10 * 40, 0])
     assert np.allclose(found[:, 1], [0, 0, 1000, 0, 0])
     of = layered(60, 0)
-    assert np.allclose(np.expm1(rows(work, of)[:, 0] * np.log1p(work.MOST[0])), counted(of).flops)
+    assert np.allclose(np.expm1(rows(work, of)[:, 0] * np.log1p(work.SCALE[0])), counted(of).flops)

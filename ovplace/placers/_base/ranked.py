@@ -5,28 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.cost.solvers.portfolio import ranked
-from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray
-from ovplace.plugins import protocols
+from ovplace.placers._base.cost_model import CostModelPlacer
 from ovplace.plugins.protocols import State
 
 
-class RankedPlacer(protocols.Placer):
+class RankedPlacer(CostModelPlacer):
     """Asks for each of its proposals once, the fastest under the cost model first; ignores the answers.
 
     A subclass passes its proposals to `__init__`. They must be the same each time it is built: the state is only the
     position in the list.
     """
-
-    @classmethod
-    def needs_costs(cls, config: object) -> bool:
-        """Return that costs must be given."""
-        return True
 
     def __init__(self, problem: Problem, proposals: Iterable[IntArray]) -> None:
         """Rank the distinct proposals.
@@ -39,8 +32,8 @@ class RankedPlacer(protocols.Placer):
         Raises:
             PlacementError: the problem has no costs.
         """
-        self._problem = problem
-        self._choices = ranked(costs_of(problem), proposals)
+        super().__init__(problem)
+        self._choices = ranked(self._table, proposals)
         self._next = 0
 
     def ask(self, n: int) -> Sequence[Placement]:
@@ -60,16 +53,3 @@ class RankedPlacer(protocols.Placer):
         """Go on from `state`."""
         data: Any = state
         self._next = data["next"]
-
-
-def costs_of(problem: Problem) -> CostTable:
-    """Return the costs of a problem.
-
-    Raises:
-        PlacementError: the problem has no costs.
-    """
-    if problem.costs is None:
-        raise PlacementError(
-            "this placer needs the costs of the model's groups, which the problem lacks; profile first"
-        )
-    return problem.costs

@@ -10,7 +10,8 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
-from ovplace.placers._base.ranked import RankedPlacer, costs_of
+from ovplace.placers._base.cost_model import costs_of
+from ovplace.placers._base.ranked import RankedPlacer
 from ovplace.placers.etf.greedy import GreedyPass
 from ovplace.seeds import generator
 

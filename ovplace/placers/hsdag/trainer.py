@@ -21,7 +21,7 @@ from ovplace.learning.initialise import seeded
 from ovplace.learning.objectives import entropy_terms
 from ovplace.learning.optimiser import Optimiser
 from ovplace.learning.sampling import sample_categorical
-from ovplace.placers._base.ranked import costs_of
+from ovplace.placers._base.cost_model import costs_of
 from ovplace.placers.hsdag.config import Config
 from ovplace.placers.hsdag.network.policy import HsdagPolicy
 from ovplace.placers.hsdag.network.policy_graph import PolicyGraph, n_columns

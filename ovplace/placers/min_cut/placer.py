@@ -16,9 +16,8 @@ from ovplace.core.problem import Problem
 from ovplace.cost.solvers.local_descent import moves
 from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.placers._base.ranked import costs_of
+from ovplace.placers._base.cost_model import CostModelPlacer
 from ovplace.placers.min_cut.refitted_model import Observation, RefittedModel
-from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
@@ -57,7 +56,7 @@ class Config:
             )
 
 
-class Placer(protocols.Placer):
+class Placer(CostModelPlacer):
     """Asks for the optima of a cost model that is refitted to all measurements.
 
     First come the optima for several weights of the transfers; then those of randomly perturbed models
@@ -68,18 +67,14 @@ class Placer(protocols.Placer):
     under the full model, which also counts submodels.
     """
 
-    @classmethod
-    def needs_costs(cls, config: Config) -> bool:
-        """Return that costs must be given."""
-        return True
-
     def __init__(self, problem: Problem, config: Config) -> None:
         """Start from the costs of the problem.
 
         Raises:
             PlacementError: the problem has no costs.
         """
-        self._problem, self._config, self._table = problem, config, costs_of(problem)
+        super().__init__(problem)
+        self._config = config
         self._model = RefittedModel(self._table)
         self._solved = 0
         self._queue: list[list[int]] = []

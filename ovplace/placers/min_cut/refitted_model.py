@@ -31,7 +31,12 @@ class Observation(NamedTuple):
 
     @classmethod
     def of(cls, choice: list[int], trial: Trial) -> Observation:
-        """Return the observation of a choice `[G]` from its trial."""
+        """Return the observation of a measured placement.
+
+        Args:
+            choice: device of each group, `[G]`.
+            trial: its measurement.
+        """
         if not np.isfinite(trial.ratio):
             return cls(choice, None, None)
         return cls(choice, trial.ratio, trial.measurement.median_ms)

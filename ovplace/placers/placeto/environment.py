@@ -16,7 +16,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.move_costs import Moves
 from ovplace.cost.solvers.portfolio import best_known
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.placers._base.ranked import costs_of
+from ovplace.placers._base.cost_model import costs_of
 from ovplace.placers.placeto.config import Config
 from ovplace.placers.placeto.makespan import makespan_ms
 from ovplace.placers.placeto.network import Placeto
