@@ -36,14 +36,14 @@ class Config:
     """Settings of the fake backend.
 
     Attributes:
-        ops: operations of the model; 0 counts those of the model file.
+        ops: number of operations of the model; 0 counts those of the model file.
         split: latency of placements on several devices over the first device's; 0 draws it from the placement's hash.
         fault: the fault to produce, a key of `FAULTS`; empty for none.
-        split: latency of placements on several devices relative to the first device; 0 draws it by the hash of each.
-            by hash).
-        log: file that gets one line a measured candidate: process id and placement hash.
-        delay_s: seconds each request takes.
-        version: what the facts say.
+        on: when to produce it: at `build`, for `all` candidates, for `split` ones, or for `some` of these (one in
+            three, by hash).
+        log: file that gets a line for each measured candidate: process id and placement hash.
+        delay_s: duration of each request in seconds.
+        version: version in the facts.
     """
 
     ops: int = 0
