@@ -33,7 +33,7 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import own_name, read_graph
 from ovplace.simulation.machine import Machine
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 
 MACHINE = "i9-12900k+flex170"
 
@@ -62,7 +62,7 @@ class Model:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    machine = load(MACHINE)
+    machine = load_machine(MACHINE)
     with built() as models:
         fitted = fit(replace(machine, calibration={}), models)
         print("fitted here: " + described(fitted))

@@ -26,7 +26,7 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.simulation.machine import Machine
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 from ovplace.zoo import families
 
 MACHINES = ("i9-12900k+flex170", "core-ultra", "two-gpus", "null")
@@ -42,7 +42,7 @@ def main() -> None:
     for family in arguments.families:
         graphs = list(built(family, arguments.count))
         for name in arguments.machines:
-            found = [answer(load(name), graph) for graph in graphs]
+            found = [answer(load_machine(name), graph) for graph in graphs]
             if arguments.details:
                 for index, (graph, (where, gain)) in enumerate(zip(graphs, found, strict=True)):
                     row = {"family": family, "index": index, "machine": name, "operations": len(graph)}

@@ -21,7 +21,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.simulation.machine import Machine
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 
 HSDAG_MS = {"inception-v3": 10.5, "resnet-50": 7.66, "bert-base": 2.67}
 
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--machine", default=MACHINE)
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each mixed-integer program")
     arguments = parser.parse_args()
-    machine = load(arguments.machine)
+    machine = load_machine(arguments.machine)
     with built() as models:
         for of in models:
             print(json.dumps(row(machine, of, arguments.time_limit)), flush=True)

@@ -27,7 +27,7 @@ from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.plugins import registry
 from ovplace.session.problem import make_problem
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 from ovplace.testing.graphs import measured
 
 CASES = (
@@ -59,7 +59,7 @@ def main() -> None:
 def cases() -> Iterator[Problem]:
     """Yield the problems, with the costs of their machine."""
     for name, options, machine_name in CASES:
-        machine = load(machine_name)
+        machine = load_machine(machine_name)
         with tempfile.TemporaryDirectory() as folder:
             built, prepared = Path(folder) / "built.xml", Path(folder) / "prepared.xml"
             zoo.save(name, zoo.recipe(name).Config(**options), built)

@@ -34,7 +34,7 @@ from ovplace.plugins.protocols import Placer
 from ovplace.search.loop import IDLE
 from ovplace.session.measurer import ratio
 from ovplace.session.problem import make_problem
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def apart(place: Place) -> Iterator[Place]:
 
 def backend(place: Place, seed: int, kind: type[Backend] = Backend) -> Backend:
     options = {"machine": place.machine, "noise": 1.0, "seed": seed}
-    return kind(Job(str(place.path), load(place.machine).as_devices(), options=options))
+    return kind(Job(str(place.path), load_machine(place.machine).as_devices(), options=options))
 
 
 @cache
@@ -123,7 +123,7 @@ def model_of(place: Place) -> tuple[OpGraph, Partition, CostTable]:
     """Return the operations, their legal groups, and what these cost."""
     graph = read_graph(place.path)
     legal = legal_groups(graph)
-    return graph, legal, load(place.machine).table(graph, legal, own_name(place.path))
+    return graph, legal, load_machine(place.machine).table(graph, legal, own_name(place.path))
 
 
 def optimum(place: Place, time_limit_s: float = 60) -> tuple[float, float]:
@@ -168,7 +168,7 @@ def problem_of(place: Place, arm: Arm, source: Backend, seed: int) -> Problem:
     """Return the problem as a run sets it up, without costs."""
     graph, _, _ = model_of(place)
     config = RunConfig(search=SearchConfig(placer=arm.placer, coarsener=arm.coarsener, seed=seed), placer=arm.settings)
-    return make_problem(config, graph, load(place.machine).as_devices(), source.supported())
+    return make_problem(config, graph, load_machine(place.machine).as_devices(), source.supported())
 
 
 def _search(played: Played, budget: int, enough: Enough) -> None:

@@ -34,7 +34,7 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import own_name, read_graph
 from ovplace.seeds import generator
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 from ovplace.testing.graphs import problem
 
 SIZES = (100, 200, 300, 500, 1000, 2000, 3000)
@@ -147,7 +147,7 @@ def milp_rows(path: Path | None) -> Iterator[Row]:
     if path:
         graph = prepared(path)
         for machine in ("two-gpus", "core-ultra"):
-            table = load(machine).table(graph, legal_groups(graph), own_name(path))
+            table = load_machine(machine).table(graph, legal_groups(graph), own_name(path))
             yield {"graphs": path.stem, "simulated": machine} | proven(table)
 
 

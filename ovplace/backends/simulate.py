@@ -18,7 +18,7 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
-from ovplace.cost.evaluate.effective_devices import refined, settled
+from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.restrict import restrict
 from ovplace.graphs.op_graph import BoolArray, IntArray
@@ -26,8 +26,8 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import own_name, read_graph
 from ovplace.plugins import protocols
 from ovplace.seeds import generator
-from ovplace.simulation.machine_file import load
-from ovplace.simulation.noise import Weather
+from ovplace.simulation.machine_file import load_machine
+from ovplace.simulation.noise import RequestNoise
 from ovplace.version import __version__
 
 SUMMARY = "a simulated machine: no inference is run"
@@ -87,7 +87,7 @@ class Backend(protocols.Backend):
             ModelError: the model cannot be read.
         """
         self._config = Config(**job.options)  # type: ignore[arg-type]
-        self._machine = load(self._config.machine).having(job.devices)
+        self._machine = load_machine(self._config.machine).having(job.devices)
         self._names = tuple(device.name for device in job.devices)
         self._path, self._seed = Path(job.model_path), job.seed
         self._model = own_name(self._path)
@@ -110,13 +110,13 @@ class Backend(protocols.Backend):
             UsageError: there is no such machine.
             ConfigError: its file is not understood.
         """
-        machine = load(config.machine)
+        machine = load_machine(config.machine)
         return machine.name, machine.as_devices()
 
     @classmethod
     def digest(cls, config: Config) -> str:
         """Return what tells this machine from another, or from itself before its file was changed."""
-        return load(config.machine).digest
+        return load_machine(config.machine).digest
 
     def facts(self) -> Mapping[str, str]:
         """Return what the figures depend on, first of all that they are simulated."""
@@ -145,11 +145,11 @@ class Backend(protocols.Backend):
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
         """Return latencies by the cost model, with the noise of candidates that take turns."""
         rng = self._noise_of(candidates, spec)
-        weather = Weather(self._machine.noise.scaled(self._config.noise), rng)
+        noise = RequestNoise(self._machine.noise.scaled(self._config.noise), rng)
         runs = [self._run(candidate, rng) for candidate in candidates]
         running = [run for run in runs if run.failure is None]
         for run in running:
-            run.latency_ms = max(_GRAIN_MS, run.latency_ms * weather.compilation())
+            run.latency_ms = max(_GRAIN_MS, run.latency_ms * noise.compilation())
         fastest = min((run.latency_ms for run in running), default=0.0)
         for block in range(spec.blocks):
             for run in running:
@@ -157,7 +157,7 @@ class Backend(protocols.Backend):
                 if not (hopeless and block):
                     long_enough = int(np.ceil(spec.min_time_ms / run.latency_ms))
                     count = 1 if hopeless else max(spec.repeats, long_enough if spec.repeats > 1 else 1)
-                    run.blocks.append(weather.samples_ms(run.latency_ms, count).tolist())
+                    run.blocks.append(noise.samples_ms(run.latency_ms, count).tolist())
         return [self._measurement(run) for run in runs]
 
     def _measurement(self, run: _Run) -> Measurement:
@@ -249,7 +249,7 @@ class Backend(protocols.Backend):
         return Placement(order[able.argmax(axis=1)], self._names)
 
     def _latency_ms(self, placement: Placement, part: Sequence[int]) -> float:
-        partition, device_of = refined(self._legal, settled(self._graph, placement.device_of))
+        partition, device_of = split_mixed_groups(self._legal, effective_devices(self._graph, placement.device_of))
         # HETERO's own choice may split a legal group; what a search proposes never does.
         table = self._legal_table if partition.n_groups == self._legal.n_groups else self.costs(partition)
         if part:

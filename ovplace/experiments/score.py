@@ -17,7 +17,7 @@ from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import Job
 from ovplace.core.placement import Placement
 from ovplace.core.result import RunResult
-from ovplace.cost.evaluate.effective_devices import refined, settled
+from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray
@@ -153,6 +153,6 @@ def _latency_ms(run: CompletedRun, backend: Any, device_of: IntArray) -> float:
     """Return the latency of a placement of operations `[N]`; HETERO's own choice may tear a group apart."""
     from ovplace.ir.legal.groups import legal_groups
 
-    partition, chosen = refined(legal_groups(run.graph), settled(run.graph, device_of))
+    partition, chosen = split_mixed_groups(legal_groups(run.graph), effective_devices(run.graph, device_of))
     found: FloatArray = latency_ms(backend.costs(partition), chosen[None])
     return float(found[0])

@@ -10,7 +10,7 @@ import numpy as np
 
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.cost.calibration.links import Alone, Split
+from ovplace.cost.calibration.links import SinglePiece, SplitPiece
 from ovplace.graphs.op_graph import IntArray
 from ovplace.ir.parts.link_piece import STAGES, Piece
 
@@ -33,8 +33,8 @@ class LinkSamples:
         splits: pieces cut between devices.
     """
 
-    alone: list[Alone] = field(default_factory=list)
-    splits: list[Split] = field(default_factory=list)
+    alone: list[SinglePiece] = field(default_factory=list)
+    splits: list[SplitPiece] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class LinkBench:
         candidates += [self._split(piece, stretches, pair) for pair in splits]
         measured = ask(candidates, spec)
         found = {
-            key: Alone(key[1], len(candidate.part), m.block_medians_ms)
+            key: SinglePiece(key[1], len(candidate.part), m.block_medians_ms)
             for key, candidate, m in zip(alone, candidates, measured, strict=False)
             if m.ok
         }
@@ -86,7 +86,7 @@ class LinkBench:
                 submodels = np.array([m.submodels.count(name) for name in self.devices], dtype=np.int64)
                 kept = tuple(part for part in parts if part)
                 tensors = self._tensors(piece, stretches, pair)
-                into.splits.append(Split(m.block_medians_ms, kept, submodels, tensors, piece.tensor_bytes))
+                into.splits.append(SplitPiece(m.block_medians_ms, kept, submodels, tensors, piece.tensor_bytes))
 
     def _tensors(self, piece: Piece, stretches: Sequence[tuple[int, ...]], pair: tuple[int, int]) -> IntArray:
         """Return how many tensors pass between devices that alternate from stretch to stretch, `[D, D]`."""

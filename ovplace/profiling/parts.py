@@ -13,8 +13,9 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.cost.calibration.assemble import Layout, Task, Times, assemble
+from ovplace.cost.calibration.assemble import assemble
 from ovplace.cost.calibration.links import Links, fit_links, link_intervals
+from ovplace.cost.calibration.part_layout import PartLayout, PartTask, PartTimes
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.measure.process_pool import ProcessPool
 from ovplace.profiling.links import PIECES, LinkBench, LinkSamples
@@ -81,8 +82,8 @@ class Profile:
 
     table: CostTable
     report: ProfileReport
-    times: Times
-    layout: Layout
+    times: PartTimes
+    layout: PartLayout
 
 
 class Profiler:
@@ -101,8 +102,8 @@ class Profiler:
         self._problem, self._config = measurer.session.problem, measurer.session.config.costs
         self._start, self._budget_s = time.monotonic(), budget_s
         d = len(self._problem.devices)
-        self._layout = Layout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))
-        self._whole_ms, self._times, self._links = whole_ms, Times(), LinkSamples()
+        self._layout = PartLayout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))
+        self._whole_ms, self._times, self._links = whole_ms, PartTimes(), LinkSamples()
         self._overhead_s = [[PART_S] for _ in range(d)]  # of each part timed so far, inferences apart
         self._wanted = len(self._layout.singles())
         self._alone_ms = np.zeros(d)
@@ -120,7 +121,7 @@ class Profiler:
         d = len(self._problem.devices)
         links = fit_links(d, self._links.alone, self._links.splits)
         self._alone_ms = links.alone_ms
-        by_unit: dict[tuple[int, ...], list[Task]] = {}
+        by_unit: dict[tuple[int, ...], list[PartTask]] = {}
         for task in self._layout.singles():
             by_unit.setdefault(task.units, []).append(task)
         self._measure(list(by_unit.values()), (1 - SINGLES_SHARE) * self._budget_s)
@@ -149,9 +150,9 @@ class Profiler:
                 limited = dataclasses.replace(spec, deadline_s=self._left_s() + GRACE_S)
                 bench.measure(number, lambda c, s: self._measurer.request(c, s, pool), limited, self._links)
 
-    def _measure(self, bundles: Sequence[Sequence[Task]], reserve_s: float) -> None:
+    def _measure(self, bundles: Sequence[Sequence[PartTask]], reserve_s: float) -> None:
         """Time bundles of tasks, a few in a request, until `reserve_s` are left; the tasks of a bundle take turns."""
-        waiting: list[Task] = []
+        waiting: list[PartTask] = []
         for bundle in bundles:
             left_s = self._left_s() - reserve_s
             if waiting and self._expected_s([*waiting, *bundle]) > min(REQUEST_S, left_s / 2):
@@ -162,14 +163,14 @@ class Profiler:
         if waiting:
             self._request(waiting)
 
-    def _request(self, tasks: Sequence[Task]) -> None:
+    def _request(self, tasks: Sequence[PartTask]) -> None:
         self._tell(f"{len(tasks)} parts")
         for slow in (False, True):
             chosen = [task for task in tasks if (self._expected_ms(task) > SLOW_MS) == slow]
             if chosen and self._left_s() > 0:
                 self._time(chosen, self._spec(slow=slow))
 
-    def _time(self, tasks: Sequence[Task], spec: MeasureSpec) -> None:
+    def _time(self, tasks: Sequence[PartTask], spec: MeasureSpec) -> None:
         start = time.monotonic()
         measured = self._measurer.request([self._candidate(task) for task in tasks], spec)
         spent_ms = (time.monotonic() - start) * 1e3
@@ -193,7 +194,7 @@ class Profiler:
         net = [max(ms - self._alone_ms[device], 0.02 * ms) for ms in (low, m.median_ms, high)]
         return net[0], net[1], net[2]
 
-    def _candidate(self, task: Task) -> Candidate:
+    def _candidate(self, task: PartTask) -> Candidate:
         names = self._problem.device_names
         placement = Placement.uniform(len(self._problem.graph), names[task.device], names)
         return Candidate(f"part {task.units} on {names[task.device]}", placement, part=self._layout.part(task))
@@ -218,8 +219,8 @@ class Profiler:
     def _running_ms(self, m: Measurement) -> float:
         return m.first_ms + self._runs(m.median_ms) * m.median_ms if m.ok else 0.0
 
-    def _expected_ms(self, task: Task) -> float:
-        known = [self._times.median(Task((unit,), task.device)) for unit in task.units]
+    def _expected_ms(self, task: PartTask) -> float:
+        known = [self._times.median(PartTask((unit,), task.device)) for unit in task.units]
         if all(np.isfinite(known)):
             return float(sum(known))
         weight = np.bincount(self._layout.unit_of, weights=self._layout.weight)
@@ -227,7 +228,7 @@ class Profiler:
         share = weight[list(task.units)].sum() / weight.sum()
         return float(2 * share * whole) if np.isfinite(whole) else 0.0
 
-    def _expected_s(self, tasks: Sequence[Task]) -> float:
+    def _expected_s(self, tasks: Sequence[PartTask]) -> float:
         total = 0.0
         for task in tasks:
             ms = self._expected_ms(task)

@@ -48,12 +48,12 @@ class _Failures:
             raise ValueError(f"crash_probability must be 0 to 1, got {self.crash_probability}")
 
 
-def names() -> list[str]:
+def machine_names() -> list[str]:
     """Return the names of the machines that come with ovplace."""
     return shipped_in(_FOLDER, ".toml")
 
 
-def load(machine: str) -> Machine:
+def load_machine(machine: str) -> Machine:
     """Return a machine that comes with ovplace, by its name, or that of a TOML file.
 
     Raises:
@@ -88,11 +88,10 @@ def _path(machine: str) -> Path:
         return own
     found = shipped(f"{_FOLDER}/{machine}.toml")
     if found is None:
-        near = difflib.get_close_matches(machine, names(), n=1)
+        near = difflib.get_close_matches(machine, machine_names(), n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
-        raise UsageError(
-            f"unknown simulated machine '{machine}'; {hint}there are: {', '.join(names())}, or give a .toml file"
-        )
+        known = ", ".join(machine_names())
+        raise UsageError(f"unknown simulated machine '{machine}'; {hint}there are: {known}, or give a .toml file")
     return found
 
 

@@ -52,7 +52,7 @@ class Noise:
         )
 
 
-class Weather:
+class RequestNoise:
     """The noise of one request: a clock of simulated time, and the wave that all of it rides."""
 
     def __init__(self, noise: Noise, rng: np.random.Generator) -> None:

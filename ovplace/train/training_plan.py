@@ -99,8 +99,8 @@ def read_plan(file: Path, changes: Iterable[str] = ()) -> TrainingPlan:
         settings=placer.config(dict(tables.get("placer", {}))),
         models=models,
         held_out=held_out,
-        machines=tuple(machine_file.load(name) for name in config.machines),
-        held_out_machines=tuple(machine_file.load(name) for name in config.held_out_machines),
+        machines=tuple(machine_file.load_machine(name) for name in config.machines),
+        held_out_machines=tuple(machine_file.load_machine(name) for name in config.held_out_machines),
     )
 
 

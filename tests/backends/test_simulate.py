@@ -23,7 +23,7 @@ from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import own_name, read_graph
 from ovplace.plugins import registry
 from ovplace.seeds import generator
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 from ovplace.testing.backend_contract import BackendContract
 
 SPEC = MeasureSpec(warmup=1, blocks=3, repeats=4, min_time_ms=0.0, hopeless_ratio=1e6)
@@ -77,7 +77,7 @@ def simulated(here, tmp_path):
     def build(text=MACHINE, seed=0, names=(), **options):
         path = tmp_path / "machine.toml"
         path.write_text(text)
-        devices = load(str(path)).as_devices()
+        devices = load_machine(str(path)).as_devices()
         chosen = [next(d for d in devices if d.name == name) for name in names] or devices
         config = Config(**{"machine": str(path), "noise": 0.0, **options})
         return Backend(Job(str(here), tuple(chosen), seed=seed, options=asdict(config)))
@@ -100,7 +100,7 @@ class TestOnItsOwnDevices(BackendContract):
 
     @pytest.fixture
     def job(self, here, plugin, machine):
-        return Job(str(here), load(machine).as_devices()[:2], options=asdict(plugin.Config(machine=machine)))
+        return Job(str(here), load_machine(machine).as_devices()[:2], options=asdict(plugin.Config(machine=machine)))
 
 
 def test_measured_is_the_cost_model(simulated, graph):
@@ -127,7 +127,7 @@ def test_costs_travel_and_know_the_fusions_of_a_coarser_grouping(simulated, grap
 def test_facts_say_that_it_is_simulated(simulated):
     facts = simulated().facts()
     assert facts["simulated"] == "machine"
-    assert facts["machine_hash"] == load(str(simulated()._config.machine)).digest
+    assert facts["machine_hash"] == load_machine(str(simulated()._config.machine)).digest
     assert facts["cpu"].startswith("simulated")
     assert Backend.simulated
     calibrated = simulated(MACHINE + "[calibration.detector-head]\nGPU = 0.5\n").facts()

@@ -8,7 +8,7 @@ import pytest
 
 from ovplace import zoo
 from ovplace.cli.output.result import marked
-from ovplace.simulation.machine_file import names
+from ovplace.simulation.machine_file import machine_names
 
 SHORT = [
     *("--placer", "local_search", "--budget", "6"),
@@ -127,7 +127,7 @@ def test_dry_run(ovplace, model):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--profile", "i9"], 2, "there are: " + ", ".join(names())),
+        (["--profile", "i9"], 2, "there are: " + ", ".join(machine_names())),
         (["--profile", "cor-ultra"], 2, "did you mean 'core-ultra'?"),
         (["--profile", "null", "--backend", "openvino"], 2, "leave one of them out"),
         (["--profile", "null", "-d", "GPU.0,CPU"], 1, "device 'CPU' is not on the simulated machine 'null'"),

@@ -13,7 +13,7 @@ import pytest
 from ovplace import zoo
 from ovplace.core.device import Device
 from ovplace.core.partition import Partition
-from ovplace.cost.evaluate.effective_devices import refined, settled
+from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.evaluate.restrict import restrict
 from ovplace.errors import ConfigError, DeviceError, PlacementError, UsageError
@@ -22,8 +22,8 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import op_graph
 from ovplace.seeds import generator
 from ovplace.simulation.machine import Link, Machine, SimulatedDevice
-from ovplace.simulation.machine_file import load, names
-from ovplace.simulation.noise import Noise, Weather
+from ovplace.simulation.machine_file import load_machine, machine_names
+from ovplace.simulation.noise import Noise, RequestNoise
 from ovplace.simulation.roofline import fused_edges
 
 HSDAG = "i9-12900k+flex170"
@@ -61,9 +61,9 @@ def merged(partition, rng, count):
     return partition.then(Partition.from_labels(labels))
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", machine_names())
 def test_the_machines_that_come_with_it(name, graph):
-    machine = load(name)
+    machine = load_machine(name)
     assert machine.description
     assert machine.names
     for device in machine.as_devices():
@@ -75,7 +75,7 @@ def test_the_machines_that_come_with_it(name, graph):
 
 @pytest.mark.parametrize("name", ["core-ultra", "two-gpus", HSDAG])
 def test_every_grouping_has_the_same_costs(name, graph):
-    machine, rng = load(name), generator(0, "test", name)
+    machine, rng = load_machine(name), generator(0, "test", name)
     legal = legal_groups(graph)
     fine = machine.table(graph, legal)
     for count in (1, 5, 20, 60):
@@ -84,13 +84,13 @@ def test_every_grouping_has_the_same_costs(name, graph):
         allowed = np.isfinite(table.group_ms)
         choice = np.array([rng.choice(np.flatnonzero(row)) for row in allowed])
         placement = coarse.lift(choice, machine.names)
-        _, legal_choice = refined(legal, placement.device_of)
+        _, legal_choice = split_mixed_groups(legal, placement.device_of)
         expected = pairwise_ms(fine, legal_choice[None])[0]
         assert pairwise_ms(table, choice[None])[0] == pytest.approx(expected)
 
 
 def test_operations_as_groups_have_the_same_costs(graph):
-    machine, rng = load(HSDAG), generator(1, "test")
+    machine, rng = load_machine(HSDAG), generator(1, "test")
     legal, each = legal_groups(graph), Partition.identity(len(graph))
     device_of = rng.integers(2, size=legal.n_groups)
     ops = device_of[legal.group_of]
@@ -100,14 +100,14 @@ def test_operations_as_groups_have_the_same_costs(graph):
 
 
 def test_fusions_form_chains_of_an_only_reader(graph):
-    fused = fused_edges(graph, load(HSDAG).fusable, work(graph))
+    fused = fused_edges(graph, load_machine(HSDAG).fusable, work(graph))
     source, reader = graph.edges[:, fused]
     assert len(set(source.tolist())) == len(source) == len(set(reader.tolist()))
     assert (graph.out_degree[source] == 1).all()
 
 
 def test_nothing_is_saved_beyond_its_cost(graph):
-    machine = load(HSDAG)
+    machine = load_machine(HSDAG)
     legal = legal_groups(graph)
     assert (machine.table(graph, legal).group_ms >= 0).all()
     alone = machine.table(graph, Partition.from_labels(np.zeros(len(graph), dtype=np.int64)))
@@ -119,7 +119,7 @@ def test_nothing_is_saved_beyond_its_cost(graph):
 
 
 def test_on_two_identical_devices_nothing_beats_one(graph):
-    machine, rng = load("null"), generator(2, "test")
+    machine, rng = load_machine("null"), generator(2, "test")
     table = machine.table(graph, legal_groups(graph))
     placements = rng.integers(2, size=(200, table.n_groups))
     alone = latency_ms(table, np.zeros((1, table.n_groups), dtype=np.int64))[0]
@@ -140,7 +140,7 @@ def test_a_kernel_costs_the_slower_of_arithmetic_and_memory(graph):
 
 def test_links_have_a_direction(graph, tmp_path):
     (tmp_path / "one.toml").write_text(GOOD + '[links."CPU>GPU"]\nlatency_us = 30\n')
-    machine = load(str(tmp_path / "one.toml"))
+    machine = load_machine(str(tmp_path / "one.toml"))
     table = machine.table(graph, legal_groups(graph))
     gpu, cpu = machine.names.index("GPU"), machine.names.index("CPU")
     assert (table.latency_ms[cpu, gpu], table.ms_per_byte[cpu, gpu]) == (0.03, 0.0)
@@ -148,7 +148,7 @@ def test_links_have_a_direction(graph, tmp_path):
 
 
 def test_devices_in_another_order(graph):
-    machine = load("core-ultra")
+    machine = load_machine("core-ultra")
     devices = machine.as_devices()[::-1]
     legal = legal_groups(graph)
     there = machine.having(devices)
@@ -168,7 +168,7 @@ def test_a_group_that_no_device_can_run(graph):
 
 
 def test_parts_are_models_of_their_own(graph):
-    table = load(HSDAG).table(graph, legal_groups(graph))
+    table = load_machine(HSDAG).table(graph, legal_groups(graph))
     everything = np.arange(table.n_groups)
     rng = generator(3, "test")
     device_of = rng.integers(2, size=(5, table.n_groups))
@@ -188,7 +188,7 @@ def test_what_computes_nothing_follows_its_neighbours(graph):
     device_of[free] = 1 - device_of[free]
     shared = [i for i in free if graph.types[i] == "Constant" and len(graph.successors[i]) > 1]
     kept = np.setdiff1d(np.arange(len(graph)), shared)
-    np.testing.assert_array_equal(settled(graph, device_of)[kept], expected[kept])
+    np.testing.assert_array_equal(effective_devices(graph, device_of)[kept], expected[kept])
 
 
 def test_hsdags_six_latencies(calibration, capsys, monkeypatch):
@@ -196,7 +196,7 @@ def test_hsdags_six_latencies(calibration, capsys, monkeypatch):
     with calibration.built() as models:
         monkeypatch.setattr(calibration, "fit", lambda machine, _: machine)
         monkeypatch.setattr(calibration, "built", lambda: _Given(models))
-        machine = load(HSDAG)
+        machine = load_machine(HSDAG)
         for of in models:
             for device, published in calibration.PUBLISHED_MS[of.name].items():
                 assert calibration.single_ms(machine, of, device) == pytest.approx(published, rel=0.005)
@@ -204,7 +204,9 @@ def test_hsdags_six_latencies(calibration, capsys, monkeypatch):
             calibration.main()
         assert not end.value.code
         assert "the file agrees" in capsys.readouterr().out
-        monkeypatch.setattr(calibration, "load", lambda _: calibration.with_parameters(machine, "GPU", 0.04, 7.8))
+        monkeypatch.setattr(
+            calibration, "load_machine", lambda _: calibration.with_parameters(machine, "GPU", 0.04, 7.8)
+        )
         with pytest.raises(SystemExit) as end:
             calibration.main()
         assert end.value.code == 1
@@ -254,38 +256,38 @@ def test_bad_files(tmp_path, text, said):
     path = tmp_path / "bad.toml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=said):
-        load(str(path))
+        load_machine(str(path))
 
 
 def test_unknown_machines_are_told_the_known_ones(tmp_path):
     with pytest.raises(UsageError, match=r"did you mean 'core-ultra'\?.*two-gpus"):
-        load("core-ultr")
+        load_machine("core-ultr")
     with pytest.raises(UsageError, match=r"or give a \.toml file"):
-        load(str(tmp_path / "none.toml"))
+        load_machine(str(tmp_path / "none.toml"))
 
 
 def test_a_changed_file_has_another_digest(tmp_path):
     path = tmp_path / "m.toml"
     path.write_text(GOOD)
-    before = load(str(path))
+    before = load_machine(str(path))
     assert (before.name, before.default_link) == ("m", Link(10.0, 5.0))
     path.write_text(GOOD.replace("= 5\n", "= 6\n"))
-    assert load(str(path)).digest != before.digest
+    assert load_machine(str(path)).digest != before.digest
 
 
 def test_noise_is_what_it_says():
     noise = Noise(sigma=0.05, outlier_probability=0.1, outlier_factor=4.0)
-    samples = Weather(noise, generator(0, "test")).samples_ms(10.0, 4000)
+    samples = RequestNoise(noise, generator(0, "test")).samples_ms(10.0, 4000)
     assert np.median(samples) == pytest.approx(10.0, rel=0.02)
     assert np.log(samples[samples < 12]).std() == pytest.approx(0.05, rel=0.3)
     assert (samples > 15).mean() == pytest.approx(0.08, abs=0.03)
-    again = Weather(noise, generator(0, "test")).samples_ms(10.0, 4000)
+    again = RequestNoise(noise, generator(0, "test")).samples_ms(10.0, 4000)
     np.testing.assert_array_equal(samples, again)
-    np.testing.assert_array_equal(Weather(noise.scaled(0), generator(0, "test")).samples_ms(10.0, 3), [10.0] * 3)
+    np.testing.assert_array_equal(RequestNoise(noise.scaled(0), generator(0, "test")).samples_ms(10.0, 3), [10.0] * 3)
 
 
 def test_drift_is_slow_and_within_its_range():
-    samples = Weather(Noise(drift=0.1, drift_period_s=1.0), generator(0, "test")).samples_ms(1.0, 2000)
+    samples = RequestNoise(Noise(drift=0.1, drift_period_s=1.0), generator(0, "test")).samples_ms(1.0, 2000)
     assert samples.min() == pytest.approx(0.9, abs=0.001)
     assert samples.max() == pytest.approx(1.1, abs=0.001)
     assert np.abs(np.diff(samples)).max() < 0.001

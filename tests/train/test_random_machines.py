@@ -3,11 +3,11 @@
 import numpy as np
 
 from ovplace.core.partition import Partition
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 from ovplace.testing.graphs import layered
 from ovplace.train.random_machines import DEVICES, GB_PER_S, LATENCY_US, random_machines
 
-BASE = [load(name) for name in ("i9-12900k+flex170", "core-ultra")]
+BASE = [load_machine(name) for name in ("i9-12900k+flex170", "core-ultra")]
 
 
 def test_the_same_seed_invents_the_same_machines():

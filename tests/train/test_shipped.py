@@ -5,7 +5,7 @@ import pytest
 
 from ovplace.learning.policy_file import SHIPPED, PolicyFile
 from ovplace.shipped import shipped
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 from ovplace.train.training_plan import find_config, read_plan
 from ovplace.train.training_problems import ModelRecipe, training_problems
 
@@ -30,7 +30,7 @@ def test_it_places_held_out_models_and_an_unseen_machine_near_the_best_known(pla
         for name in training.config.families
         for index in (17, 28)
     ]
-    machines = [load("i9-12900k+flex170"), load("core-ultra")]
+    machines = [load_machine("i9-12900k+flex170"), load_machine("core-ultra")]
     found = [case for model in models for case in training_problems(model, machines, (), 0, 0.0)]
     ratios = {case: case.over_best(trainer.place(case.problem)) for case in found}
     assert np.median(list(ratios.values())) <= 1.05

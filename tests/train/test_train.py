@@ -139,9 +139,9 @@ def test_scores_are_latencies_over_the_best(tmp_path):
 def test_a_model_that_a_machine_cannot_run_is_left_out():
     from dataclasses import replace
 
-    from ovplace.simulation.machine_file import load
+    from ovplace.simulation.machine_file import load_machine
 
-    machine = load("null")
+    machine = load_machine("null")
     refusing = replace(machine, devices=tuple(replace(d, unsupported=("LSTMSequence",)) for d in machine.devices))
     found = list(training_problems(ModelRecipe("lstm", "lstm"), [refusing, machine], (), 0, 0.0))
     assert [case.machine for case in found] == ["null"]
@@ -149,9 +149,10 @@ def test_a_model_that_a_machine_cannot_run_is_left_out():
 
 
 def test_the_exact_solver_never_makes_the_best_worse():
-    from ovplace.simulation.machine_file import load
+    from ovplace.simulation.machine_file import load_machine
 
     fast, exact = (
-        next(training_problems(ModelRecipe("h", "hyperbolic"), [load("core-ultra")], (), 0, s)) for s in (0.0, 1.0)
+        next(training_problems(ModelRecipe("h", "hyperbolic"), [load_machine("core-ultra")], (), 0, s))
+        for s in (0.0, 1.0)
     )
     assert exact.best_ms <= fast.best_ms * (1 + 1e-9)

@@ -16,7 +16,7 @@ from ovplace.ir.content_hash import content_hash
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.simulation.machine_file import load
+from ovplace.simulation.machine_file import load_machine
 from ovplace.testing.slow import slow_except
 from ovplace.zoo import families
 
@@ -115,7 +115,7 @@ def test_every_operation_can_be_placed(family, index, tmp_path):
     groups = legal_groups(graph)
     assert groups.n_groups > 5
     for name in ("i9-12900k+flex170", "core-ultra", "two-gpus", "null"):
-        table = load(name).table(graph, groups)
+        table = load_machine(name).table(graph, groups)
         assert np.isfinite(table.group_ms).any(axis=1).all()
         assert np.isfinite(table.group_ms).all(axis=0).any(), "one device runs all of it"
 

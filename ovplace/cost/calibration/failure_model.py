@@ -1,4 +1,4 @@
-"""Which choices make placements fail, told from which placements did: group testing."""
+"""The probability that an assignment makes placements fail, from which placements did: group testing."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 _ROUNDS = 100
 _PRIOR = 0.02
-"""As if each choice had been in one placement before, and had made that much of it fail."""
+"""Prior probability of an assignment to fail, weighted as one placement."""
 
-_SURE = 0.999
+_LARGEST = 0.999
 
 
-def blame(choices: IntArray, ran: BoolArray, n_devices: int) -> FloatArray:
-    """Return the probability that a group, on a device, makes a placement fail, `[G, D]`.
+def failure_probabilities(choices: IntArray, ran: BoolArray, n_devices: int) -> FloatArray:
+    """Return the probability that a group, on a device, makes a placement fail.
 
-    A placement fails if one of its choices makes it fail (a noisy or, Pearl 1988), each by itself; fitted by
-    expectation maximisation. What was part of a placement that ran has probability 0, and so has what was part of
-    none: all that is known of it is the prior.
+    A placement fails if one of its assignments makes it fail, each independently: a noisy-OR model (Pearl,
+    "Probabilistic Reasoning in Intelligent Systems", 1988), fitted by expectation maximisation. Assignments seen in a
+    successful placement get probability 0, and so do those seen in none, of which only the prior is known.
 
     Args:
         choices: device of each group in placements that were tried, `[B, G]`.
         ran: whether each ran, `[B]`.
         n_devices: number of devices D.
+
+    Returns:
+        Probabilities, `[G, D]`.
     """
     on = choices[:, :, None] == np.arange(n_devices)
     suspect = on[~ran].any(axis=0) & ~on[ran].any(axis=0)
@@ -34,7 +37,7 @@ def blame(choices: IntArray, ran: BoolArray, n_devices: int) -> FloatArray:
     count, p = seen.sum(axis=0), np.full(seen.shape[1], _PRIOR)
     for _ in range(_ROUNDS):
         runs = np.exp(seen @ np.log1p(-p))
-        share = seen * p / np.maximum(1 - runs, 1e-12)[:, None]  # how likely each made it fail, as it did fail
-        p = np.minimum((share.sum(axis=0) + _PRIOR) / (count + 1), _SURE)
+        share = seen * p / np.maximum(1 - runs, 1e-12)[:, None]  # probability of each to fail, given that it failed
+        p = np.minimum((share.sum(axis=0) + _PRIOR) / (count + 1), _LARGEST)
     found[suspect] = p
     return found

@@ -13,7 +13,7 @@ _Pick = Callable[[FloatArray], float]  # one figure of a measurement's blocks
 
 
 @dataclass(frozen=True, eq=False)
-class Alone:
+class SinglePiece:
     """A small piece on one device, timed alone.
 
     Attributes:
@@ -28,7 +28,7 @@ class Alone:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class SplitPiece:
     """A piece on several devices, and its stretches of one device each timed alone.
 
     Attributes:
@@ -40,7 +40,7 @@ class Split:
     """
 
     ms: FloatArray
-    stretches: tuple[Alone, ...]
+    stretches: tuple[SinglePiece, ...]
     submodels: IntArray
     tensors: IntArray
     tensor_bytes: int
@@ -63,7 +63,7 @@ class Links:
     alone_ms: FloatArray
 
 
-def fit_links(n_devices: int, alone: Sequence[Alone], splits: Sequence[Split]) -> Links:
+def fit_links(n_devices: int, alone: Sequence[SinglePiece], splits: Sequence[SplitPiece]) -> Links:
     """Return the non-negative least squares fit of the median of blocks, relative errors weighted equally.
 
     A split takes what its stretches take alone, less what timing each alone adds, plus an overhead a submodel, plus a
@@ -77,7 +77,7 @@ def fit_links(n_devices: int, alone: Sequence[Alone], splits: Sequence[Split]) -
     return _fit(n_devices, alone, splits, lambda blocks: float(np.median(blocks)))
 
 
-def link_intervals(n_devices: int, alone: Sequence[Alone], splits: Sequence[Split]) -> tuple[Links, Links]:
+def link_intervals(n_devices: int, alone: Sequence[SinglePiece], splits: Sequence[SplitPiece]) -> tuple[Links, Links]:
     """Return the lowest and the highest value of each term when each block is fitted by itself."""
     blocks = max(min((len(split.ms) for split in splits), default=1), 1)
     fits = [_fit(n_devices, alone, splits, _block(b)) for b in range(blocks)]
@@ -92,7 +92,7 @@ def _block(number: int) -> _Pick:
     return lambda ms: float(ms[min(number, len(ms) - 1)])
 
 
-def _fit(d: int, alone: Sequence[Alone], splits: Sequence[Split], pick: _Pick) -> Links:
+def _fit(d: int, alone: Sequence[SinglePiece], splits: Sequence[SplitPiece], pick: _Pick) -> Links:
     alone_ms = np.array([_at_no_operations([a for a in alone if a.device == i], pick) for i in range(d)])
     rows, wanted = np.zeros((len(splits), d + 2 * d * d)), np.zeros(len(splits))
     for i, split in enumerate(splits):
@@ -105,7 +105,7 @@ def _fit(d: int, alone: Sequence[Alone], splits: Sequence[Split], pick: _Pick) -
     return Links(latency, per_byte, found[:d], alone_ms)
 
 
-def _at_no_operations(alone: Sequence[Alone], pick: _Pick) -> float:
+def _at_no_operations(alone: Sequence[SinglePiece], pick: _Pick) -> float:
     if not alone:
         return 0.0
     ms = np.array([pick(a.ms) for a in alone])

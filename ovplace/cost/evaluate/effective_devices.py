@@ -9,7 +9,7 @@ from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.graphs.work import constant_bytes
 
 
-def settled(graph: OpGraph, device_of: IntArray) -> IntArray:
+def effective_devices(graph: OpGraph, device_of: IntArray) -> IntArray:
     """Return the devices `[N]` on which HETERO really has operations that run nothing.
 
     Constants, what is computed from them alone, and Parameters are where their first reader is, Results where their
@@ -31,7 +31,7 @@ def _first(graph: OpGraph, ops: Sequence[int]) -> int:
     return min(ops, key=lambda op: int(graph.rank[op]))
 
 
-def refined(partition: Partition, device_of: IntArray) -> tuple[Partition, IntArray]:
+def split_mixed_groups(partition: Partition, device_of: IntArray) -> tuple[Partition, IntArray]:
     """Return `partition` with groups that are on several devices taken apart, and the device of each group, `[G]`."""
     labels = partition.group_of * (int(device_of.max(initial=0)) + 1) + device_of
     finer = Partition.from_labels(labels)

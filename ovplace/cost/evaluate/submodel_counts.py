@@ -23,7 +23,7 @@ _CHUNK_BITS = 8 * _CHUNK_WORDS
 _Labels = NDArray[np.int32]
 
 
-def submodel_labels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
+def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
     """Return the submodel of each group under each placement, `[B, G]`: the lowest group of the submodel.
 
     Args:
@@ -45,7 +45,7 @@ def submodel_labels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntA
 
 def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devices: int) -> IntArray:
     """Return the number of submodels on each device under each placement, `[B, D]`."""
-    labels = submodel_labels(n_groups, edges, device_of)
+    labels = submodels_of_groups(n_groups, edges, device_of)
     first = labels == np.arange(n_groups)
     return np.stack([(first & (device_of == d)).sum(axis=1) for d in range(n_devices)], axis=1).astype(np.int64)
 

@@ -79,10 +79,10 @@ class CostTerm(ABC):
         return None
 
 
-class Work(CostTerm):
+class GroupTimes(CostTerm):
     """The time of each group on its device; infinite where it cannot run."""
 
-    label = "work"
+    label = "times of groups"
     parameters = ("group_ms",)
     basic = True
 
@@ -160,7 +160,7 @@ class Savings(CostTerm):
         return {"saving_ms": np.minimum(group[table.edges[0]], group[table.edges[1]])}
 
 
-class Submodels(CostTerm):
+class SubmodelOverhead(CostTerm):
     """The overhead of each submodel that HETERO forms on a device."""
 
     label = "overhead of submodels"
@@ -178,5 +178,5 @@ class Submodels(CostTerm):
         return np.asarray(counts @ table.submodel_ms)
 
 
-TERMS: tuple[CostTerm, ...] = (Work(), Transfers(), Savings(), Submodels())
+TERMS: tuple[CostTerm, ...] = (GroupTimes(), Transfers(), Savings(), SubmodelOverhead())
 """The terms in the order in which they are added up."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.evaluate.submodel_counts import submodel_labels
+from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 _LEAST_GAIN = 1e-9
@@ -44,6 +44,6 @@ def _bound_ms(table: CostTable, device_of: IntArray) -> FloatArray:
 def moves(table: CostTable, device_of: IntArray) -> IntArray:
     """Return every placement that differs by the device of one group or of one submodel, `[M, G]`."""
     groups = np.arange(table.n_groups)
-    regions = submodel_labels(table.n_groups, table.edges, device_of[None])[0]
+    regions = submodels_of_groups(table.n_groups, table.edges, device_of[None])[0]
     moved = np.concatenate([groups[:, None] == groups, np.unique(regions)[:, None] == regions])
     return np.concatenate([np.where(moved, device, device_of) for device in range(table.n_devices)])

@@ -9,10 +9,10 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
-from ovplace.cost.calibration.failure_model import blame
+from ovplace.cost.calibration.failure_model import failure_probabilities
 from ovplace.cost.calibration.fit import Shrinkage, choose_shrinkage, refit
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.penalise_failures import wary
+from ovplace.cost.solvers.penalise_failures import penalise_failures
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 
@@ -53,10 +53,7 @@ class RefittedModel:
         """Start from the costs of the parts, without observations."""
         self.observations: list[Observation] = []
         self._table = table
-        self._shrinkage: tuple[int, Shrinkage | None] = (
-            0,
-            None,
-        )  # for the first so many trials; computed from observations
+        self._shrinkage: tuple[int, Shrinkage | None] = (0, None)  # estimated from so many first trials
 
     def costs(self) -> CostTable:
         """Return the costs fitted to all observations, with a penalty on assignments that may cause failures."""
@@ -80,7 +77,8 @@ class RefittedModel:
             return table
         choices = np.array([observation.choice for observation in self.observations], dtype=np.int64)
         ran = np.array([observation.ratio is not None for observation in self.observations])
-        return wary(table, blame(choices, ran, table.n_devices), self._best_known_ms(table))
+        failure = failure_probabilities(choices, ran, table.n_devices)
+        return penalise_failures(table, failure, self._best_known_ms(table))
 
     def _best_known_ms(self, table: CostTable) -> float:
         """Return the latency of the best placement known to run, observed or the reference, in ms."""

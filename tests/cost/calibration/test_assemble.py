@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from ovplace.core.partition import Partition
-from ovplace.cost.calibration.assemble import Layout, Task, Times, assemble, calibrated
-from ovplace.cost.calibration.links import Alone, Links, Split, fit_links, link_intervals
+from ovplace.cost.calibration.assemble import assemble
+from ovplace.cost.calibration.calibrate import calibrate
+from ovplace.cost.calibration.links import Links, SinglePiece, SplitPiece, fit_links, link_intervals
+from ovplace.cost.calibration.part_layout import PartLayout, PartTask, PartTimes
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.testing.graphs import graph, layered, problem
 
@@ -30,7 +32,7 @@ def whole(table):
 
 def timed(of, layout, tasks):
     """Return the times that the model gives for tasks, without overhead."""
-    table, times = of.costs, Times()
+    table, times = of.costs, PartTimes()
     for task in tasks:
         inside = np.isin(layout.unit_of, task.units)
         edges = inside[table.edges].all(axis=0)
@@ -47,7 +49,7 @@ def everything(layout):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_true_costs_come_back(seed):
     of = true(seed)
-    layout = Layout.of(of, 64)
+    layout = PartLayout.of(of, 64)
     found = assemble(of, layout, timed(of, layout, everything(layout)), links_of(of.costs), whole(of.costs))
     np.testing.assert_allclose(found.group_ms, of.costs.group_ms, rtol=1e-5)
     np.testing.assert_allclose(found.saving_ms, of.costs.saving_ms, rtol=1e-4, atol=1e-5)
@@ -57,7 +59,7 @@ def test_the_true_costs_come_back(seed):
 @pytest.mark.parametrize("n", [1, 3])
 def test_groups_without_edges_have_costs_too(n):
     of = problem(graph(["Sin"] * n, []), D, 0)
-    layout = Layout.of(of, 64)
+    layout = PartLayout.of(of, 64)
     found = assemble(of, layout, timed(of, layout, everything(layout)), links_of(of.costs), whole(of.costs))
     np.testing.assert_allclose(found.group_ms, of.costs.group_ms, rtol=1e-5)
     assert found.saving_ms.shape == (0, D)
@@ -65,7 +67,7 @@ def test_groups_without_edges_have_costs_too(n):
 
 def test_a_wrong_time_is_seen():
     of = true()
-    layout = Layout.of(of, 64)
+    layout = PartLayout.of(of, 64)
     times = timed(of, layout, everything(layout))
     task = max(times.ms, key=lambda t: times.ms[t][1] if len(t.units) == 1 else 0)
     times.ms[task] = tuple(2 * ms for ms in times.ms[task])
@@ -77,7 +79,7 @@ def test_a_wrong_time_is_seen():
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_whatever_was_timed_the_whole_is_right_and_nothing_negative(most, share):
     of = true(3, 40)
-    layout = Layout.of(of, most)
+    layout = PartLayout.of(of, most)
     tasks = everything(layout)
     found = assemble(
         of, layout, timed(of, layout, tasks[: int(share * len(tasks))]), links_of(of.costs), whole(of.costs)
@@ -91,7 +93,7 @@ def test_units_are_stretches_that_run_on_the_same_devices():
     supported = np.ones((40, D), dtype=bool)
     supported[7, 0] = supported[30, 1] = False
     of = problem(layered(40, 1), D, supported=supported)
-    layout = Layout.of(of, 5)
+    layout = PartLayout.of(of, 5)
     assert 5 <= len(layout.members) <= 9
     assert sorted(op for unit in layout.members for op in unit) == list(range(40))
     for unit in range(len(layout.members)):
@@ -102,11 +104,11 @@ def test_units_are_stretches_that_run_on_the_same_devices():
 
 def test_a_group_that_fails_on_a_device_cannot_run_there():
     of = true()
-    layout = Layout.of(of, 64)
+    layout = PartLayout.of(of, 64)
     times = timed(of, layout, everything(layout))
-    times.ms[Task((int(layout.unit_of[4]),), 1)] = (np.inf,) * 3
+    times.ms[PartTask((int(layout.unit_of[4]),), 1)] = (np.inf,) * 3
     for device in range(D):
-        times.ms[Task((int(layout.unit_of[5]),), device)] = (np.inf,) * 3
+        times.ms[PartTask((int(layout.unit_of[5]),), device)] = (np.inf,) * 3
     found = assemble(of, layout, times, links_of(of.costs), np.array([whole(of.costs)[0], np.inf]))
     assert np.isinf(found.group_ms[4, 1]) and np.isfinite(found.group_ms[4, 0])
     assert np.isfinite(found.group_ms[5]).all()  # it failed everywhere, alone: a share of the whole
@@ -115,7 +117,7 @@ def test_a_group_that_fails_on_a_device_cannot_run_there():
 
 def test_a_device_that_runs_nothing_costs_nothing_to_save():
     of = true(supported=np.tile([True, False], (20, 1)))
-    layout = Layout.of(of, 64)
+    layout = PartLayout.of(of, 64)
     found = assemble(of, layout, timed(of, layout, everything(layout)), links_of(of.costs), whole(of.costs))
     assert np.isinf(found.group_ms[:, 1]).all()
     assert not found.saving_ms[:, 1].any()
@@ -123,7 +125,7 @@ def test_a_device_that_runs_nothing_costs_nothing_to_save():
 
 def test_pairs_on_the_fastest_device_come_first():
     of = true(2)
-    layout = Layout.of(of, 64)
+    layout = PartLayout.of(of, 64)
     unit_ms = of.costs.group_ms
     tasks = layout.neighbours(unit_ms)
     assert len(tasks) == D * layout.pairs.shape[1] == len(set(tasks))
@@ -134,7 +136,7 @@ def test_pairs_on_the_fastest_device_come_first():
 @pytest.mark.parametrize("factor", [0.3, 0.9, 1.0, 1.2, 5.0])
 def test_calibration_hits_the_whole(factor):
     of = true(1, 30)
-    found = calibrated(of.costs, factor * whole(of.costs))
+    found = calibrate(of.costs, factor * whole(of.costs))
     np.testing.assert_allclose(whole(found), factor * whole(of.costs), rtol=1e-6)
 
 
@@ -143,8 +145,8 @@ def test_weights_count_where_they_are_read():
 
     of = graph(["Parameter", "Constant", "MatMul", "MatMul"], [(0, 2), (1, 2), (2, 3), (1, 3)])
     bare = problem(of, D, partition=Partition(np.array([0, 0, 0, 1])))
-    layout = Layout.of(bare, 9)
-    found = assemble(bare, layout, Times(), links_of(bare.costs), np.array([3.0, 4.0]))
+    layout = PartLayout.of(bare, 9)
+    found = assemble(bare, layout, PartTimes(), links_of(bare.costs), np.array([3.0, 4.0]))
     assert found.group_bytes.tolist() == [1000, 1000]
 
 
@@ -154,14 +156,14 @@ SUBMODEL, CALL = np.array([0.03, 0.1]), np.array([0.01, 0.04])
 
 def alone(device, n_ops, noise=0.0):
     ms = CALL[device] + 0.003 * n_ops
-    return Alone(device, n_ops, ms * (1 + noise * np.array([-1, 0, 1])))
+    return SinglePiece(device, n_ops, ms * (1 + noise * np.array([-1, 0, 1])))
 
 
 def split(tensors, submodels, n_bytes, noise=0.0):
     stretches = (alone(0, 5), alone(1, 3))
     work = sum(s.ms[1] - CALL[s.device] for s in stretches)
     ms = work + SUBMODEL @ submodels + (tensors * (LATENCY + n_bytes * PER_BYTE)).sum()
-    return Split(ms * (1 + noise * np.array([-1, 0, 1])), stretches, submodels, tensors, n_bytes)
+    return SplitPiece(ms * (1 + noise * np.array([-1, 0, 1])), stretches, submodels, tensors, n_bytes)
 
 
 def bench(noise=0.0):

@@ -1,13 +1,13 @@
-"""Who is to blame for placements that fail."""
+"""The probabilities that assignments make placements fail."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from ovplace.cost.calibration.failure_model import blame
+from ovplace.cost.calibration.failure_model import failure_probabilities
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.penalise_failures import wary
+from ovplace.cost.solvers.penalise_failures import penalise_failures
 from ovplace.cost.solvers.portfolio import candidates
 from ovplace.testing.graphs import costs, layered, problem
 
@@ -20,26 +20,26 @@ def tried(bad: set[tuple[int, int]], count: int, seed: int = 0) -> tuple[np.ndar
     return choices, np.array([not any(choice[g] == d for g, d in bad) for choice in choices])
 
 
-def test_nothing_failed_and_nobody_is_to_blame() -> None:
+def test_nothing_failed_and_no_assignment_is_suspected() -> None:
     choices, ran = tried(set(), 5)
-    assert not blame(choices, ran, 2).any()
+    assert not failure_probabilities(choices, ran, 2).any()
 
 
 def test_nothing_was_tried() -> None:
-    assert not blame(np.empty((0, GROUPS), dtype=np.int64), np.empty(0, dtype=bool), 3).any()
+    assert not failure_probabilities(np.empty((0, GROUPS), dtype=np.int64), np.empty(0, dtype=bool), 3).any()
 
 
 @pytest.mark.parametrize("bad", [{(3, 1)}, {(3, 1), (7, 0)}, {(0, 0), (1, 0), (2, 1)}])
-def test_the_culprits_stand_out(bad: set[tuple[int, int]]) -> None:
-    found = blame(*tried(bad, 60), 2)
+def test_the_failing_assignments_have_the_highest_probabilities(bad: set[tuple[int, int]]) -> None:
+    found = failure_probabilities(*tried(bad, 60), 2)
     order = np.argsort(-found, axis=None)
     assert {divmod(int(pair), 2) for pair in order[: len(bad)]} == bad
     assert found.flat[order[len(bad) - 1]] > 2 * found.flat[order[len(bad)]]
 
 
-def test_what_ran_is_innocent_and_what_was_not_tried_is_not_suspected() -> None:
+def test_what_ran_and_what_was_not_tried_is_not_suspected() -> None:
     choices = np.array([[0, 0, 1], [1, 0, 1]])
-    found = blame(choices, np.array([True, False]), 3)
+    found = failure_probabilities(choices, np.array([True, False]), 3)
     assert found[1, 0] == found[2, 1] == 0  # were in the one that ran
     assert not found[:, 2].any()
     assert found[0, 1] > 0.5  # nobody else can have done it
@@ -48,30 +48,30 @@ def test_what_ran_is_innocent_and_what_was_not_tried_is_not_suspected() -> None:
 
 def test_a_failure_without_suspects_is_chance() -> None:
     choices = np.array([[0, 1], [0, 1]])
-    assert not blame(choices, np.array([True, False]), 2).any()
+    assert not failure_probabilities(choices, np.array([True, False]), 2).any()
 
 
 def test_a_failure_is_shared_by_its_suspects() -> None:
-    found = blame(np.ones((1, GROUPS), dtype=np.int64), np.array([False]), 2)
+    found = failure_probabilities(np.ones((1, GROUPS), dtype=np.int64), np.array([False]), 2)
     assert np.ptp(found[:, 1]) == 0
     assert 0.5 < 1 - np.prod(1 - found[:, 1]) <= 1
     assert found.max() < 0.1
 
 
-def test_the_optimum_avoids_who_is_to_blame_and_keeps_the_rest() -> None:
+def test_the_optimum_avoids_what_fails_and_keeps_the_rest() -> None:
     table = costs(problem(layered(30, 1)), 1)
     best = candidates(table)[0]
     alone = np.repeat(np.arange(table.n_devices)[:, None], table.n_groups, axis=1)
     values = latency_ms(table, alone)
     moved = np.flatnonzero(best != values.argmin())
-    guilty = np.zeros((table.n_groups, table.n_devices))
-    guilty[moved[0], best[moved[0]]] = 0.999
-    found = candidates(wary(table, guilty, float(values.min())))[0]
+    failure = np.zeros((table.n_groups, table.n_devices))
+    failure[moved[0], best[moved[0]]] = 0.999
+    found = candidates(penalise_failures(table, failure, float(values.min())))[0]
     assert found[moved[0]] != best[moved[0]]
     assert latency_ms(table, found[None])[0] < values.min()
 
 
-def test_without_blame_nothing_changes() -> None:
+def test_without_failures_nothing_changes() -> None:
     table = costs(problem(layered(30, 1)), 1)
-    same = wary(table, np.zeros((table.n_groups, table.n_devices)), 1e9)
+    same = penalise_failures(table, np.zeros((table.n_groups, table.n_devices)), 1e9)
     assert np.array_equal(same.group_ms, table.group_ms)

@@ -14,7 +14,7 @@ from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate import submodel_counts as counting
 from ovplace.cost.evaluate import terms
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.evaluate.submodel_counts import submodel_counts, submodel_labels
+from ovplace.cost.evaluate.submodel_counts import submodel_counts, submodels_of_groups
 from ovplace.graphs.dag import topological_order
 from ovplace.graphs.submodels import submodel_devices
 from ovplace.graphs.submodels import submodel_labels as labels_of_operations
@@ -53,7 +53,7 @@ def random_placements(of, rng, count=12):
     return np.concatenate([scattered, stretches])
 
 
-@pytest.mark.parametrize("left_out", [terms.Work, terms.Transfers, terms.Savings, terms.Submodels])
+@pytest.mark.parametrize("left_out", [terms.GroupTimes, terms.Transfers, terms.Savings, terms.SubmodelOverhead])
 def test_an_evaluation_that_forgets_a_term_is_seen(monkeypatch, left_out):
     monkeypatch.setattr(terms, "TERMS", [term for term in terms.TERMS if not isinstance(term, left_out)])
     with pytest.raises(AssertionError, match="Not equal"):
@@ -83,7 +83,7 @@ def test_a_tensor_is_paid_once_for_each_device_that_reads_it():
 def test_labels_are_of_one_device_connected_and_acyclic(seed):
     of, rng = random_problem(seed)
     batch, edges = random_placements(of, rng), of.costs.edges
-    for choice, labels in zip(batch, submodel_labels(of.n_groups, edges, batch), strict=True):
+    for choice, labels in zip(batch, submodels_of_groups(of.n_groups, edges, batch), strict=True):
         assert (choice[labels] == choice).all()
         assert (labels[labels] == labels).all()
         assert (labels <= np.arange(of.n_groups)).all()
@@ -123,9 +123,9 @@ def test_a_region_that_is_left_and_entered_again_is_cut():
 def test_chunks_change_nothing(monkeypatch, words, seed):
     of, rng = random_problem(seed)
     batch = random_placements(of, rng)
-    expected = submodel_labels(of.n_groups, of.costs.edges, batch)
+    expected = submodels_of_groups(of.n_groups, of.costs.edges, batch)
     monkeypatch.setattr(counting, "_CHUNK_WORDS", words)
-    assert (submodel_labels(of.n_groups, of.costs.edges, batch) == expected).all()
+    assert (submodels_of_groups(of.n_groups, of.costs.edges, batch) == expected).all()
 
 
 def test_more_than_64_submodels_that_need_each_other():
@@ -141,7 +141,7 @@ def test_more_than_64_submodels_that_need_each_other():
 def test_no_placements_and_no_groups():
     of = problem(diamond())
     assert latency_ms(of.costs, np.empty((0, 6), dtype=np.int64)).shape == (0,)
-    assert submodel_labels(0, np.empty((2, 0), dtype=np.int64), np.empty((3, 0), dtype=np.int64)).shape == (3, 0)
+    assert submodels_of_groups(0, np.empty((2, 0), dtype=np.int64), np.empty((3, 0), dtype=np.int64)).shape == (3, 0)
 
 
 @pytest.mark.parametrize("n", [1, 12])

@@ -12,7 +12,7 @@ import ovplace.cost.solvers.milp.solver as module
 from ovplace.core.certificate import FULL, PAIRWISE
 from ovplace.core.partition import Partition
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.solvers.milp.forest_relaxation import Forest
+from ovplace.cost.solvers.milp.forest_relaxation import ForestRelaxation
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.errors import PlacementError
 from ovplace.placers import milp as placer
@@ -87,8 +87,8 @@ def no_tree(forest, values, violated=0.0):
         (PAIRWISE, module, "_savings", nothing),
         (PAIRWISE, module, "_transfers", nothing),
         (PAIRWISE, module, "_fit", nothing),
-        (FULL, module, "settle", nothing),
-        (FULL, Forest, "cut", no_tree),
+        (FULL, module, "add_lazy_cuts", nothing),
+        (FULL, ForestRelaxation, "cut", no_tree),
     ],
 )
 def test_a_broken_solver_is_seen(monkeypatch, model, where, name, broken):

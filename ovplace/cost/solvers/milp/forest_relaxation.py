@@ -24,7 +24,7 @@ VIOLATED = 1e-4
 """By how much a row must fail to be worth adding; HiGHS lets rows fail by 1e-6."""
 
 
-class Forest:
+class ForestRelaxation:
     """Tree edges between neighbours on a device, with the overhead of submodels as their objective.
 
     Attributes:

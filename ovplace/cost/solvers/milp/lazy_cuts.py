@@ -11,12 +11,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ovplace.cost.solvers.milp.forest_relaxation import VIOLATED, Forest
+from ovplace.cost.solvers.milp.forest_relaxation import VIOLATED, ForestRelaxation
 from ovplace.graphs.dag import connected_labels, strong_labels
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 
-def settle(forest: Forest, values: FloatArray, device_of: IntArray) -> None:
+def add_lazy_cuts(forest: ForestRelaxation, values: FloatArray, device_of: IntArray) -> None:
     """Add rows that `values` violate, which count less than the placement's true overhead.
 
     Args:
@@ -29,10 +29,10 @@ def settle(forest: Forest, values: FloatArray, device_of: IntArray) -> None:
         _cut_loops(forest, values, device_of)
     _cut_regions(forest, values, device_of)
     if forest.program.n_rows == before:
-        _settle_one(forest, device_of)
+        _cut_placement(forest, device_of)
 
 
-def _settle_one(forest: Forest, device_of: IntArray) -> None:
+def _cut_placement(forest: ForestRelaxation, device_of: IntArray) -> None:
     """Give this placement its overhead, the unit of the row; each group elsewhere takes all of it back."""
     if (unit := forest.overhead_ms(device_of)) > 0:
         chosen = forest.on[np.arange(len(device_of)), device_of]
@@ -40,7 +40,7 @@ def _settle_one(forest: Forest, device_of: IntArray) -> None:
         forest.program.row([*terms, (chosen, -1.0)], low=1.0 - len(device_of))
 
 
-def _cut_regions(forest: Forest, values: FloatArray, device_of: IntArray) -> None:
+def _cut_regions(forest: ForestRelaxation, values: FloatArray, device_of: IntArray) -> None:
     """A region that falls into k pieces has k - 1 fewer tree edges than it could, unless another neighbour joins it.
 
     Into what it falls depends on its members alone (`submodels.py`). With j of them elsewhere there are j fewer tree
@@ -58,7 +58,7 @@ def _cut_regions(forest: Forest, values: FloatArray, device_of: IntArray) -> Non
             forest.program.row(terms, high=len(members) * (k - 1.0) - k)
 
 
-def _pieces(forest: Forest, members: IntArray) -> int:
+def _pieces(forest: ForestRelaxation, members: IntArray) -> int:
     """Return into how many submodels HETERO cuts a region because paths leave it and enter it again."""
     reach = forest.reach
     between: BoolArray = np.logical_and(reach[members].any(axis=0), reach[:, members].any(axis=1))
@@ -72,7 +72,7 @@ def _pieces(forest: Forest, members: IntArray) -> int:
     return sum(_pieces(forest, np.flatnonzero(label == part)) for part in np.unique(label[members]))
 
 
-def _cut_loops(forest: Forest, values: FloatArray, device_of: IntArray) -> None:
+def _cut_loops(forest: ForestRelaxation, values: FloatArray, device_of: IntArray) -> None:
     """Tree paths joined to a loop by dependences cannot all hold, unless all of it is in one submodel."""
     joined = np.asarray((values[forest.tree] > 0.5).any(axis=1))
     label = connected_labels(len(device_of), forest.pairs[:, joined])
@@ -106,7 +106,7 @@ def _loops(label: IntArray, edges: IntArray) -> Iterator[list[tuple[int, int]]]:
             yield [(step[1], after[0]) for step, after in zip(steps, steps[1:] + steps[:1], strict=True)]
 
 
-def _path(forest: Forest, joined: BoolArray, start: int, end: int) -> IntArray:
+def _path(forest: ForestRelaxation, joined: BoolArray, start: int, end: int) -> IntArray:
     """Return the pairs on the way from `start` to `end` through tree edges."""
     import networkx as nx
 

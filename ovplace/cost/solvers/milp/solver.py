@@ -20,8 +20,8 @@ from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.local_descent import local_descent
-from ovplace.cost.solvers.milp.forest_relaxation import Forest
-from ovplace.cost.solvers.milp.lazy_cuts import settle
+from ovplace.cost.solvers.milp.forest_relaxation import ForestRelaxation
+from ovplace.cost.solvers.milp.lazy_cuts import add_lazy_cuts
 from ovplace.cost.solvers.milp.program import Answer, Program
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import FloatArray, IntArray
@@ -105,7 +105,7 @@ def _minimise(search: _Search, deadline: float) -> None:
     on = _assignment(program, table, table.submodel_ms if full else np.zeros(table.n_devices))
     _transfers(program, table, on)
     _savings(program, table, on)
-    forest = Forest(program, table, on) if full else None
+    forest = ForestRelaxation(program, table, on) if full else None
     relaxed = forest is not None
     while not search.done and (left := deadline - perf_counter()) > 0:
         answer = program.solve(left, search.gap, relaxed)
@@ -119,7 +119,9 @@ def _minimise(search: _Search, deadline: float) -> None:
             break
 
 
-def _strengthened(search: _Search, program: Program, forest: Forest | None, on: IntArray, values: FloatArray) -> bool:
+def _strengthened(
+    search: _Search, program: Program, forest: ForestRelaxation | None, on: IntArray, values: FloatArray
+) -> bool:
     """Offer the placement that the columns stand for; add rows that they violate and return whether there are any."""
     device_of = values[on].argmax(axis=1)
     search.offer(device_of[None])
@@ -128,7 +130,7 @@ def _strengthened(search: _Search, program: Program, forest: Forest | None, on: 
     if forest is not None:
         search.offer(local_descent(search.table, device_of)[None])
         if not search.done and not forest.cut(values):
-            settle(forest, values, device_of)
+            add_lazy_cuts(forest, values, device_of)
     return program.n_rows > before
 
 

@@ -1,0 +1,127 @@
+"""The parts of a model that are timed on each device to learn the costs of its groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ovplace.core.problem import Problem
+from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
+from ovplace.graphs.op_kinds import FREE
+
+COMPETITIVE = 2.0
+"""Pairs of groups within this factor of their fastest devices are timed early: they may well run there."""
+
+
+@dataclass(frozen=True)
+class PartTask:
+    """A part to time on a device.
+
+    Attributes:
+        units: units of the part: one, or two neighbours, ascending.
+        device: index of the device.
+    """
+
+    units: tuple[int, ...]
+    device: int
+
+
+@dataclass(frozen=True, eq=False)
+class PartLayout:
+    """The units of a model that are timed: groups, or stretches of groups where there are too many of them.
+
+    Attributes:
+        unit_of: unit of each group, `[G]`.
+        members: operations of each unit, `[U]` tuples.
+        allowed: whether each device can run each unit, `[U, D]`.
+        weight: number of operations of each group that compute, at least 1, `[G]`.
+        pairs: neighbouring units, ascending, `[2, P]`.
+    """
+
+    unit_of: IntArray
+    members: tuple[tuple[int, ...], ...]
+    allowed: BoolArray
+    weight: FloatArray
+    pairs: IntArray
+
+    @classmethod
+    def of(cls, problem: Problem, most_units: int) -> PartLayout:
+        """Return the layout of a problem.
+
+        Args:
+            problem: the groups to place.
+            most_units: about the largest number of units.
+        """
+        n = problem.n_groups
+        unit_of = _stretches(problem, most_units)
+        n_units = int(unit_of.max()) + 1
+        allowed = np.ones((n_units, len(problem.devices)), dtype=bool)
+        np.logical_and.at(allowed, unit_of, problem.allowed)
+        of_op = unit_of[problem.partition.group_of]
+        computing = np.array([kind not in FREE for kind in problem.graph.types], dtype=np.float64)
+        weight = np.bincount(problem.partition.group_of, weights=computing, minlength=n)
+        ends = np.sort(unit_of[problem.quotient.edges], axis=0)
+        return cls(
+            unit_of=unit_of,
+            members=tuple(tuple(np.flatnonzero(of_op == unit).tolist()) for unit in range(n_units)),
+            allowed=allowed,
+            weight=np.maximum(weight, 1.0),
+            pairs=np.unique(ends[:, ends[0] != ends[1]], axis=1),
+        )
+
+    def part(self, task: PartTask) -> tuple[int, ...]:
+        """Return the operations of a task's part."""
+        return tuple(sorted(op for unit in task.units for op in self.members[unit]))
+
+    def singles(self) -> list[PartTask]:
+        """Return each unit on each device that can run it, unit by unit."""
+        return [PartTask((int(u),), int(d)) for u, d in np.argwhere(self.allowed)]
+
+    def neighbours(self, unit_ms: FloatArray) -> list[PartTask]:
+        """Return the pairs of neighbours to time, the most informative first.
+
+        Args:
+            unit_ms: time of each unit on each device in ms, `[U, D]`; not finite where it failed.
+        """
+        fastest = np.min(unit_ms, axis=1, initial=np.inf, where=np.isfinite(unit_ms), keepdims=True)
+        with np.errstate(invalid="ignore"):  # infinite over infinite: such a unit has no pair
+            ratio = unit_ms / fastest
+        ranked = []
+        for a, b in self.pairs.T.tolist():
+            for d in np.flatnonzero(np.isfinite(unit_ms[a] + unit_ms[b])).tolist():
+                worst = max(ratio[a, d], ratio[b, d])
+                rank = 0 if worst <= 1 else 1 if worst <= COMPETITIVE else 2
+                ranked.append((rank, -min(unit_ms[a, d], unit_ms[b, d]), a, b, d))
+        return [PartTask((a, b), d) for _, _, a, b, d in sorted(ranked)]
+
+
+@dataclass
+class PartTimes:
+    """The measured time of each task, without the overhead of timing a part by itself.
+
+    Attributes:
+        ms: `(low, median, high)` of the samples of a task in ms; infinite where the part failed.
+    """
+
+    ms: dict[PartTask, tuple[float, float, float]] = field(default_factory=dict)
+
+    def median(self, task: PartTask) -> float:
+        """Return the median of a task, NaN where it was not measured."""
+        return self.ms[task][1] if task in self.ms else float("nan")
+
+    def units(self, layout: PartLayout) -> FloatArray:
+        """Return the time of each unit on each device, ms `[U, D]`: infinite where it failed, NaN where unknown."""
+        u, d = layout.allowed.shape
+        return np.array([[self.median(PartTask((i,), j)) for j in range(d)] for i in range(u)]).reshape(u, d)
+
+
+def _stretches(problem: Problem, most: int) -> IntArray:
+    """Return the unit of each group, `[G]`: stretches of the group order, whose groups run on the same devices."""
+    order, n = problem.group_order, problem.n_groups
+    stretch = np.arange(n) * min(n, most) // n
+    rows = problem.allowed[order]
+    begins = (np.diff(stretch) > 0) | (rows[1:] != rows[:-1]).any(axis=1)
+    unit_of = np.empty(n, dtype=np.int64)
+    unit_of[order] = np.concatenate([[0], np.cumsum(begins)])
+    return unit_of
