@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--pairs", nargs="+", choices=PAIRS, default=list(PAIRS))
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--profile-s", type=float, default=60.0, help="seconds for each profile")
+    parser.add_argument("--machine-s", type=float, default=60.0, help="seconds for each profile")
     parser.add_argument("--keep", type=Path, help="folder for profiles and measurements")
     arguments = parser.parse_args()
     for pair in arguments.pairs:

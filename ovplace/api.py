@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ovplace.config import toml
 from ovplace.core.result import RunResult
 from ovplace.errors import NotReachedError, UsageError
 from ovplace.ir.load import load
 from ovplace.search.run import run
+from ovplace.session.configure import effective
 from ovplace.session.events import Listener, silent
 from ovplace.store.run_folder import RunFolder
 
@@ -54,15 +54,14 @@ def optimize(
 
     Example:
         >>> import ovplace
-        >>> machine = ["backend.machine=i9-12900k+flex170"]
-        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", backend="simulate", settings=machine, budget=5)
+        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
         >>> result.verdict.status.value, result.verdict.against
         ('baseline', 'CPU')
         >>> result.best.ops_per_device
         {'GPU': 0, 'CPU': 146}
     """
     source, target = _source_and_target(model, folder)
-    config = toml.effective(config_file, settings, {"model": source, **search})
+    config = effective(config_file, settings, {"model": source, **search}, target)
     result = run(config, target, listener, command)
     if config.search.require_gain and not result.is_faster:
         raise NotReachedError(
@@ -102,8 +101,7 @@ def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener 
 
     Example:
         >>> import ovplace
-        >>> machine = ["backend.machine=i9-12900k+flex170"]
-        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", backend="simulate", settings=machine, budget=5)
+        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
         >>> gap = ovplace.bound(result.folder)
         >>> f"{gap.best.above_optimum:.1%} above the optimum of the cost model"
         '0.0% above the optimum of the cost model'

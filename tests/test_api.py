@@ -22,7 +22,7 @@ from ovplace.testing import fake_backend, models
 
 PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
 QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
-         "duel.rounds=2", "duel.blocks=3", "duel.repeats=1", "duel.min_time_ms=0")  # fmt: skip
+         "comparison.rounds=2", "comparison.blocks=3", "comparison.repeats=1", "comparison.min_time_ms=0")  # fmt: skip
 FILES = {"config.toml", "run.db", "result.json", "placement.json", "placed.xml", "placed.bin"}
 
 

@@ -24,11 +24,9 @@ def show(config_file: str | None, settings: tuple[str, ...], as_json: bool) -> N
     from ovplace.cli.arguments.data_files import config_path
     from ovplace.cli.output.config_text import documented
     from ovplace.cli.output.tables import show_json
-    from ovplace.config import toml
-    from ovplace.session.session import check_settings
+    from ovplace.session.configure import effective
 
-    config = toml.effective(config_path(config_file), settings, {})
-    check_settings(config)
+    config = effective(config_path(config_file), settings)
     if as_json:
         show_json(asdict(config))
     else:

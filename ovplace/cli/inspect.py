@@ -27,10 +27,10 @@ def command(model: str, config_file: str | None, settings: tuple[str, ...], as_j
     from ovplace.cli.arguments.model_path import checked
     from ovplace.cli.output.tables import show_json
     from ovplace.commands.inspect import inspect
-    from ovplace.config import toml
+    from ovplace.session.configure import effective
 
     given = {"model": checked(model), **options.given(search)}
-    found = inspect(toml.effective(config_path(config_file), settings, given))
+    found = inspect(effective(config_path(config_file), settings, given))
     if as_json:
         show_json(asdict(found))
     else:

@@ -38,17 +38,16 @@ def command(
 
     A placement names the operations of the prepared model: those of a run's placed.xml, or of the model of that run.
     """
-    from ovplace.cli.arguments.data_files import config_path, profiled
+    from ovplace.cli.arguments.data_files import config_path
     from ovplace.cli.arguments.model_path import checked
     from ovplace.cli.output.progress import listening
     from ovplace.cli.output.tables import show_json
     from ovplace.commands.measure import measure
-    from ovplace.config import toml
     from ovplace.errors import BackendError
+    from ovplace.session.configure import effective
 
-    settings, search = profiled(settings, search)
     given = {"model": checked(model), **options.given(search)}
-    config = toml.effective(config_path(config_file), settings, given)
+    config = effective(config_path(config_file), settings, given)
     table = _read(Path(placement)) if placement else None
     with listening(talk) as listener:
         report = measure(config, table, listener)

@@ -41,18 +41,16 @@ def command(
 
     MODEL is of any format that OpenVINO reads. A stopped run goes on where it was when the same command is given again.
     """
-    from ovplace.cli.arguments.data_files import config_path, profiled
+    from ovplace.cli.arguments.data_files import config_path
     from ovplace.cli.arguments.model_path import checked
-    from ovplace.cli.arguments.policy import with_policy
 
     folder = Path(output or Path("runs") / Path(model).stem)
-    settings, search = with_policy(*profiled(settings, search), folder)
     path, options_given, file = checked(model), options.given(search), config_path(config_file)
     if dry_run:
         from ovplace.cli.output.dry_run import show_plan
-        from ovplace.config import toml
+        from ovplace.session.configure import effective
 
-        show_plan(talk, toml.effective(file, settings, {"model": path, **options_given}), as_json)
+        show_plan(talk, effective(file, settings, {"model": path, **options_given}, folder), as_json)
         return
     arguments = {"settings": settings, "config_file": file, **options_given}
     _run(talk, path, folder, arguments, as_json)

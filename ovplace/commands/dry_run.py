@@ -33,7 +33,7 @@ class Plan:
         baselines: simple choices measured first.
         placements: measured in the search, at most.
         finalists: placements measured again.
-        rounds: fresh processes of the duel.
+        rounds: fresh processes of the final comparison.
         duellists: candidates in each round, at most.
         seconds: rough wall time.
         formed: how that was estimated.
@@ -76,9 +76,9 @@ def plan(config: RunConfig) -> Plan:
     counts = {
         "baselines": n + alone + (n + 1 if several else 0),
         "placements": config.search.budget if several else 0,
-        "finalists": config.duel.finalists if several else 0,
-        "rounds": config.duel.rounds if several else 0,
-        "duellists": 2 + alone + int(config.duel.null_control and seen is not None) if several else 0,
+        "finalists": config.comparison.finalists if several else 0,
+        "rounds": config.comparison.rounds if several else 0,
+        "duellists": 2 + alone + int(config.comparison.null_control and seen is not None) if several else 0,
     }
     return Plan(
         operations=len(graph),
@@ -111,7 +111,7 @@ def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> fl
     def turns(blocks: int, repeats: int, min_time_ms: float) -> float:
         return blocks * (inferring_s + max(min_time_ms / 1e3, repeats * inferring_s))
 
-    measure, duel = config.measure, config.duel
+    measure, duel = config.measure, config.comparison
     warming = (1 + measure.warmup) * inferring_s
     pair = compiling_s + 2 * (warming + turns(measure.blocks, measure.repeats, measure.min_time_ms))
     long = compiling_s + warming + turns(duel.blocks, duel.repeats, duel.min_time_ms)

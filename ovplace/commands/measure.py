@@ -117,7 +117,7 @@ def measure(config: RunConfig, table: Mapping[str, str] | None, listener: Listen
     """Measure every device alone, HETERO's own choice where `-d HETERO:...` asks for it, and a placement, in turns.
 
     Args:
-        config: names the model and the devices; `[duel]` says how long each is timed.
+        config: names the model and the devices; `[comparison]` says how long each is timed.
         table: device of every operation of the prepared model; None for no placement.
         listener: is called with each step.
 
@@ -160,7 +160,7 @@ def _placement(session: Session, table: Mapping[str, str]) -> Placement:
 
 
 def _spec(config: RunConfig, candidates: int) -> MeasureSpec:
-    duel, one = config.duel, config.measure
+    duel, one = config.comparison, config.measure
     return replace(
         one,
         blocks=duel.blocks,

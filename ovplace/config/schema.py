@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ovplace.core.measurement import MeasureSpec
+
+if TYPE_CHECKING:
+    from ovplace.config.resolve import ChosenPlugins
 
 
 @dataclass(frozen=True)
@@ -16,9 +21,11 @@ class SearchConfig:
         model: the model file, in any format OpenVINO reads.
         shape: static shapes in benchmark_app's syntax; empty where the model is static.
         device: devices as `-d` takes them; empty chooses by what the machine has.
+        machine: simulated machine, a name or a TOML file; short for the backend `simulate` with `backend.machine`.
         input: `.npz` with one array an input; empty for random inputs.
         backend: name of the backend plug-in.
         placer: name of the placer plug-in.
+        policy: file of a trained policy, or `shipped`; short for its placer and features with `placer.policy`.
         coarsener: name of the coarsener plug-in.
         features: names of the node feature plug-ins; empty leaves it to the placer.
         budget: placements to measure beside the baselines, at most.
@@ -33,9 +40,11 @@ class SearchConfig:
     model: str = ""
     shape: str = ""
     device: str = ""
+    machine: str = ""
     input: str = ""
     backend: str = "openvino"
     placer: str = "min_cut"
+    policy: str = ""
     coarsener: str = "chains"
     features: tuple[str, ...] = ()
     budget: int = 60
@@ -57,12 +66,12 @@ class SearchConfig:
 
 
 @dataclass(frozen=True)
-class DuelConfig:
-    """The `[duel]` section: the final comparison of the best placement with the best baseline.
+class ComparisonConfig:
+    """The `[comparison]` section: the final comparison of the best placement with the best baseline.
 
     Attributes:
         finalists: best placements of the search that are measured again before one is chosen.
-        rounds: fresh processes, hence compilations, of the duel; three where all of them are surely lost.
+        rounds: fresh processes, hence compilations, of the final comparison; three suffice where all are surely lost.
         blocks: blocks in each round.
         repeats: samples of each candidate in a block, at least.
         min_time_ms: time each candidate is run in a block, at least.
@@ -79,12 +88,12 @@ class DuelConfig:
     def __post_init__(self) -> None:
         """Check that an interval can be formed."""
         if self.finalists < 1 or self.rounds < 2 or self.blocks < 3:
-            raise ValueError("a duel needs at least 1 finalist, 2 rounds and 3 blocks")
+            raise ValueError("the final comparison needs at least 1 finalist, 2 rounds and 3 blocks")
 
 
 @dataclass(frozen=True)
-class CostsConfig:
-    """The `[costs]` section: how the parts of the model are measured for placers that need a cost model.
+class ProfilingConfig:
+    """The `[profiling]` section: how the parts of the model are measured for placers that need a cost model.
 
     Attributes:
         budget_s: seconds of measuring parts, at most; the most telling parts come first.
@@ -106,24 +115,40 @@ class CostsConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A whole run: each section a dataclass, plug-in sections as plain tables checked by the plug-in's `Config`.
+    """A whole run: each section a dataclass, plug-in sections as plain tables.
+
+    `resolve.resolved` returns the same run with the tables complete and typed by the plug-ins' `Config`.
 
     Attributes:
         search: what, where, how much.
         measure: how each placement is timed.
-        duel: how the final comparison is made.
-        costs: how parts of the model are measured, where the placer asks for that.
+        comparison: how the final comparison is made.
+        profiling: how parts of the model are measured, where the placer asks for that.
         placer: the placer's settings.
         coarsener: the coarsener's settings.
         backend: the backend's settings.
+        features: settings of node features by name, such as `{"work": {...}}`.
         devices: device variants by name: `{base = "CPU", properties = {...}}`.
     """
 
     search: SearchConfig = field(default_factory=SearchConfig)
     measure: MeasureSpec = field(default_factory=MeasureSpec)
-    duel: DuelConfig = field(default_factory=DuelConfig)
-    costs: CostsConfig = field(default_factory=CostsConfig)
+    comparison: ComparisonConfig = field(default_factory=ComparisonConfig)
+    profiling: ProfilingConfig = field(default_factory=ProfilingConfig)
     placer: Mapping[str, object] = field(default_factory=dict)
     coarsener: Mapping[str, object] = field(default_factory=dict)
     backend: Mapping[str, object] = field(default_factory=dict)
+    features: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     devices: Mapping[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def plugins(self) -> ChosenPlugins:
+        """The plug-ins of the run with their settings, typed; loaded once.
+
+        Raises:
+            UsageError: a plug-in is unknown.
+            ConfigError: a setting of it is not understood, or `machine` or `policy` was not resolved.
+        """
+        from ovplace.config.resolve import choose
+
+        return choose(self)

@@ -1,23 +1,30 @@
-"""Run configurations as TOML: defaults < file < `--set a.b=1` < option."""
+"""Run configurations as TOML tables."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from ovplace.config.schema import CostsConfig, DuelConfig, RunConfig, SearchConfig
-from ovplace.core.measurement import MeasureSpec
+import tomli_w
+
+from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError
 from ovplace.plugins.registry import fill
 
-_TYPED = {"search": SearchConfig, "measure": MeasureSpec, "duel": DuelConfig, "costs": CostsConfig}
-_FREE = ("placer", "coarsener", "backend", "devices")
-
 Tables = dict[str, dict[str, object]]
+
+RENAMED = {"duel": "comparison", "costs": "profiling"}
+"""Sections of earlier versions: refused in what a user writes, understood in a stored run."""
+
+
+def sections() -> dict[str, Any]:
+    """Return the sections of a run's configuration: the dataclass of each, or None for a table that a plug-in types."""
+    hints = get_type_hints(RunConfig)
+    return {f.name: hints[f.name] if is_dataclass(hints[f.name]) else None for f in fields(RunConfig)}
 
 
 def read(path: Path) -> Tables:
@@ -43,10 +50,13 @@ def assignments(texts: Iterable[str]) -> Tables:
     tables: Tables = {}
     for text in texts:
         path, equals, value = text.partition("=")
-        section, dot, key = path.strip().partition(".")
-        if not (equals and dot and key):
+        section, *keys = path.strip().split(".")
+        if not (equals and keys and all(keys)):
             raise ConfigError(f"--set takes section.key=value, such as search.budget=20; got '{text}'")
-        tables.setdefault(section, {})[key] = value.strip()
+        table = tables.setdefault(section, {})
+        for key in keys[:-1]:
+            table = table.setdefault(key, {})  # type: ignore[assignment]
+        table[keys[-1]] = value.strip()
     return tables
 
 
@@ -55,8 +65,16 @@ def merge(*layers: Mapping[str, Mapping[str, object]]) -> Tables:
     merged: Tables = {}
     for layer in layers:
         for section, table in layer.items():
-            merged.setdefault(section, {}).update(table)
+            merged[section] = _over(merged.get(section, {}), table)
     return merged
+
+
+def _over(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+    found = dict(below)
+    for key, value in above.items():
+        old = found.get(key)
+        found[key] = _over(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return found
 
 
 def build(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
@@ -65,37 +83,35 @@ def build(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
     Raises:
         ConfigError: an unknown section or key, or a bad value, with its place.
     """
-    known = (*_TYPED, *_FREE)
+    known = sections()
     for section in tables:
+        if section in RENAMED:
+            raise ConfigError(f"the section '{section}' is called '{RENAMED[section]}' now; rename it")
         if section not in known:
             raise ConfigError(f"unknown section '{section}'; known: {', '.join(known)}")
-    parts: dict[str, Any] = {s: fill(kind, dict(tables.get(s, {})), s) for s, kind in _TYPED.items()}
-    parts.update({s: dict(tables.get(s, {})) for s in _FREE})
+    given = {section: dict(tables.get(section, {})) for section in known}
+    parts: dict[str, Any] = {s: fill(kind, given[s], s) if kind else given[s] for s, kind in known.items()}
     return RunConfig(**parts)
 
 
-def effective(file: str | Path | None, settings: Iterable[str], given: Mapping[str, object]) -> RunConfig:
-    """Return the run that a file, `--set` texts and options describe, later ones winning.
-
-    Args:
-        file: a TOML file.
-        settings: `section.key=value` texts.
-        given: options, fields of `SearchConfig`.
+def stored(path: Path) -> RunConfig:
+    """Return the configuration of a run folder, which an earlier version may have written.
 
     Raises:
-        ConfigError: one of them is not understood.
+        ConfigError: the file is missing, damaged or not understood.
     """
-    return build(merge(read(Path(file)) if file else {}, assignments(settings), {"search": given}))
+    return build({RENAMED.get(section, section): table for section, table in read(path).items()})
 
 
 def dumps(config: RunConfig) -> str:
     """Return the TOML text that `build` turns back into `config`; keys without a value are left out."""
-    return "\n".join(_section(name, table) for name, table in dataclasses.asdict(config).items() if table)
+    return tomli_w.dumps({name: _without_none(table) for name, table in asdict(config).items() if table})
 
 
-def _section(name: str, table: Mapping[str, object]) -> str:
-    lines = [f"{_key(key)} = {value_text(value)}" for key, value in table.items() if value is not None]
-    return "\n".join([f"[{name}]", *lines, ""])
+def _without_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    return [_without_none(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _key(key: str) -> str:
@@ -103,7 +119,7 @@ def _key(key: str) -> str:
 
 
 def value_text(value: object) -> str:
-    """Return a value as TOML."""
+    """Return a value as TOML on one line, which no library at hand writes."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_key(k)} = {value_text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from ovplace.config import toml
+from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError, OvplaceError
 from ovplace.experiments.folder_names import check_distinct, folder_name
 from ovplace.experiments.models import FOLDER, GridModel, parse_model
 from ovplace.experiments.variants import FULL, Variant, over, settings, variants
-from ovplace.plugins import registry
 from ovplace.plugins.registry import fill
+from ovplace.session.configure import expanded
 from ovplace.session.devices import choose_devices
 from ovplace.session.session import check_settings
 
@@ -183,7 +184,7 @@ def _checked(
 ) -> Iterator[Variant]:
     """Yield the variants; points of the grid that are another variant are left out, as is a grid's own base."""
     check_distinct("variant", [variant.name for variant in (*named, *grid)], reserved=[FOLDER])
-    seen: list[tuple[str, list[object]]] = []
+    seen: list[tuple[str, list[RunConfig]]] = []
     for variant in (*named, *grid):
         effect = [_effect(base, variant, machine) for machine in machines.values()]
         same = next((name for name, other in seen if other == effect), None)
@@ -194,7 +195,7 @@ def _checked(
             raise ConfigError(f"variant '{variant.name}' is the same as '{same}': it changes nothing; remove it")
 
 
-def _effect(base: toml.Tables, variant: Variant, machine: str) -> object:
+def _effect(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:
     """Return the settings that a variant amounts to on a machine, defaults included, once it is sure that it can run.
 
     Raises:
@@ -204,20 +205,15 @@ def _effect(base: toml.Tables, variant: Variant, machine: str) -> object:
         config = _config(base, variant, machine)
         check_settings(config)
         choose_devices(config)
+        return config
     except OvplaceError as error:
         raise type(error)(f"variant '{variant.name}': {error}") from error
-    search = config.search
-    pairs = (("placers", search.placer), ("coarseners", search.coarsener), ("backends", search.backend))
-    tables = (config.placer, config.coarsener, config.backend)
-    filled = [registry.load(*pair).config(dict(table)) for pair, table in zip(pairs, tables, strict=True)]
-    return search, config.measure, config.duel, config.costs, config.devices, filled
 
 
 def _config(base: toml.Tables, variant: Variant, machine: str, given: dict[str, object] | None = None) -> RunConfig:
-    where: toml.Tables = {}
-    if machine != HERE:
-        where = {"search": {"backend": "simulate"}, "backend": {"machine": machine}}
-    return toml.build(toml.merge(over(base, variant.settings), where, {"search": given or {}}))
+    where = {} if machine == HERE else expanded({"search": {"machine": machine}})
+    settings = over(expanded(base), expanded(variant.settings))
+    return resolved(toml.build(toml.merge(settings, where, {"search": given or {}})))
 
 
 def _cell(
@@ -229,5 +225,4 @@ def _cell(
         given["shape"] = model.shape
     config = _config(base, variant, name, given)
     folder = out.joinpath(*map(folder_name, (variant.name, model.label, label, str(seed))))
-    backend = registry.load("backends", config.search.backend).factory
-    return Cell(variant.name, model.label, label, seed, folder, config, backend.simulated)
+    return Cell(variant.name, model.label, label, seed, folder, config, config.plugins.backend.factory.simulated)

@@ -21,7 +21,6 @@ from ovplace.cost.evaluate.effective_devices import effective_devices, split_mix
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.plugins import registry
 from ovplace.search.completed_run import CompletedRun, open_completed_run
 from ovplace.session.devices import choose_devices
 from ovplace.store.atomic import write_json
@@ -106,20 +105,20 @@ def measured(result: RunResult) -> RunScore:
 
 def _without_noise(run: CompletedRun, score: RunScore) -> RunScore:
     """Return `score` with the answer's latency by what the backend answers from, as it is where it measures."""
-    plugin = registry.load("backends", run.config.search.backend)
-    if not (plugin.factory.simulated and plugin.factory.knows_costs):
+    backend = run.config.plugins.backend
+    if not (backend.factory.simulated and backend.factory.knows_costs):
         return score
     job = Job(
         model_path=str(run.folder.prepared_model.resolve()),
         devices=choose_devices(run.config).devices,
         seed=run.config.search.seed,
-        options=dataclasses.asdict(plugin.config(dict(run.config.backend))),
+        options=backend.options,
     )
-    backend, n = plugin.factory(job), len(run.graph)
+    simulation, n = backend.factory(job), len(run.graph)
     alone = [np.full(n, d) for d in range(len(run.devices)) if _works(run.result, run.devices[d])]
-    best_ms = _latency_ms(run, backend, _device_of(run.answer, run.devices))
-    single_ms = min(_latency_ms(run, backend, device_of) for device_of in alone)
-    found_ms = _found_ms(run, backend)
+    best_ms = _latency_ms(run, simulation, _device_of(run.answer, run.devices))
+    single_ms = min(_latency_ms(run, simulation, device_of) for device_of in alone)
+    found_ms = _found_ms(run, simulation)
     found = None if found_ms is None else found_ms / single_ms
     return RunScore(best_ms, best_ms / single_ms, found, noise_free=True)
 

@@ -16,9 +16,6 @@ from ovplace.seeds import generator
 
 SUMMARY = "fractal dimension: growth of the neighbourhood with its radius"
 
-PAIRS = 25_000_000
-"""Largest number of distances computed, which bounds time and memory: all of them up to 5,000 operations."""
-
 PIECE = 1_000_000
 """Edges followed at a time: all 25,000,000 of a star of 5,000 would take several arrays of 100 or 200 MB."""
 
@@ -28,7 +25,18 @@ _Pairs = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Config:
-    """No settings."""
+    """Settings of the estimate.
+
+    Attributes:
+        pairs: largest number of distances computed, which bounds time and memory: all of them up to 5,000 operations.
+    """
+
+    pairs: int = 25_000_000
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        if self.pairs < 1:
+            raise ValueError(f"pairs must be at least 1, got {self.pairs}")
 
 
 class Feature(protocols.Feature):
@@ -41,14 +49,14 @@ class Feature(protocols.Feature):
         the dimension of a chain is exactly 1. Distances are those of the undirected graph, among operations that can be
         reached: along directed edges the last operations would have no neighbourhood, and `depth` describes direction.
 
-        The slopes are exact up to 5,000 operations. Above that, N(v, r) is counted among 25,000,000 / N targets, which
-        are drawn as whole structural classes, so that the sample does not depend on the order of operations. In models
-        in which most operations belong to large classes, few targets remain and the slopes are rough.
+        The slopes are exact up to 5,000 operations. Above that, N(v, r) is counted among `pairs` / N targets, which are
+        drawn as whole structural classes, so that the sample does not depend on the order of operations. In models in
+        which most operations belong to large classes, few targets remain and the slopes are rough.
 
         Source: HSDAG, NeurIPS 2024, node features: fractal dimension; there operations that cannot be reached have a
         distance of 1.8e308.
         """
-        return dimensions(graph, _targets(graph))[:, None]
+        return dimensions(graph, _targets(graph, self.config.pairs))[:, None]
 
 
 def dimensions(graph: OpGraph, targets: IntArray) -> FloatArray:
@@ -72,9 +80,9 @@ def dimensions(graph: OpGraph, targets: IntArray) -> FloatArray:
     return np.divide(k * xy - x * y, spread, out=np.zeros(len(graph)), where=k > 1)
 
 
-def _targets(graph: OpGraph) -> IntArray:
-    """Return the operations to count, as many whole structural classes as `PAIRS` allows, `[T]`."""
-    most = PAIRS // max(len(graph), 1)
+def _targets(graph: OpGraph, pairs: int) -> IntArray:
+    """Return the operations to count, as many whole structural classes as `pairs` allows, `[T]`."""
+    most = pairs // max(len(graph), 1)
     if most >= len(graph):
         return np.arange(len(graph))
     classes = structural_classes(graph)

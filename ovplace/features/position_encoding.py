@@ -12,28 +12,37 @@ from ovplace.plugins import protocols
 
 SUMMARY = "sinusoidal encoding of the position in the topological order"
 
-COLUMNS = 16
-"""Number of columns, even; d_pos in the paper, which gives no value."""
-
 BASE = 10_000.0
 
 
 @dataclass(frozen=True)
 class Config:
-    """No settings: the columns have the same meaning for every model."""
+    """Settings of the encoding.
+
+    Attributes:
+        columns: number of columns, even; d_pos in the paper, which gives no value.
+    """
+
+    columns: int = 16
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        if self.columns < 2 or self.columns % 2:
+            raise ValueError(f"columns must be even and at least 2, got {self.columns}")
 
 
 class Feature(protocols.Feature):
-    """Sixteen columns: sines in the even ones, cosines in the odd ones, the wavelength growing from pair to pair."""
+    """Sines in the even columns, cosines in the odd ones, the wavelength growing from pair to pair."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
-        """Return sin and cos of pos / 10000^(2i / 16) for i = 0..7 in turns, `[N, 16]`.
+        """Return sin and cos of pos / 10000^(2i / F) for i = 0..F/2 - 1 in turns, `[N, F]`.
 
         `pos` is the latest position, 1..N, which puts constants shortly before their readers, so that operations that
         belong together have similar rows.
 
         Source: HSDAG, NeurIPS 2024, node features, after Vaswani et al., "Attention is all you need", 2017, 3.5.
         """
-        wave = BASE ** (-np.arange(0, COLUMNS, 2) / COLUMNS)
+        columns = self.config.columns
+        wave = BASE ** (-np.arange(0, columns, 2) / columns)
         angle = latest_position(graph)[:, None] * wave
-        return np.stack([np.sin(angle), np.cos(angle)], axis=2).reshape(len(graph), COLUMNS)
+        return np.stack([np.sin(angle), np.cos(angle)], axis=2).reshape(len(graph), columns)

@@ -15,7 +15,6 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Job
 from ovplace.measure.process_pool import ProcessPool, WorkerSpec
-from ovplace.plugins import registry
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.parts import OpenLinks, Profile, Profiler
 from ovplace.session.baselines import Baseline, measure_baselines
@@ -71,8 +70,7 @@ def link_bench(session: Session) -> Iterator[tuple[LinkBench, ProcessPool]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "links.xml"
         bench = LinkBench(*save_link_model(path, PIECES), devices=session.problem.device_names)
-        options = registry.load("backends", search.backend).config(dict(session.config.backend))
-        job = Job(str(path), session.devices, seed=search.seed, options=dataclasses.asdict(options))
+        job = Job(str(path), session.devices, seed=search.seed, options=session.config.plugins.backend.options)
         pool = ProcessPool(WorkerSpec(search.backend, job))
         try:
             yield bench, pool
@@ -125,7 +123,7 @@ def obtain_costs(
     session = measurer.session
     found = _stored(measurer.store)
     if found is None or not _fits(found.table, session):
-        if registry.load("backends", session.config.search.backend).factory.knows_costs:
+        if session.config.plugins.backend.factory.knows_costs:
             table = session.pool.ask("costs", session.problem.partition)
             found = Costs(table, {"source": table.source})
         else:
@@ -177,27 +175,27 @@ def _remembered_or_measured(
 ) -> Costs:
     session, budget_s = measurer.session, _budget_s(measurer.session)
     key = _key(session, budget_s)
-    known = _read(find_profile(key)) if session.config.costs.reuse else None
+    known = _read(find_profile(key)) if session.config.profiling.reuse else None
     if known is not None and _fits(known.table, session):
         listener(Progress("profile", 1, 1, "the parts were timed in an earlier run"))
         return Costs(known.table, {**known.about, "reused": True})
     profile = profile_costs(measurer, baselines, listener, budget_s, open_links)
     about = {"source": profile.table.source, "reused": False, **dataclasses.asdict(profile.report)}
     costs = Costs(profile.table, about)
-    if session.config.costs.reuse:
+    if session.config.profiling.reuse:
         keep_profile(key, costs.to_dict())
     return costs
 
 
 def _budget_s(session: Session) -> float:
     """Return the seconds that measuring parts may take: half of the search's at most, where those are limited."""
-    time_s, budget_s = session.config.search.time_s, session.config.costs.budget_s
+    time_s, budget_s = session.config.search.time_s, session.config.profiling.budget_s
     return min(budget_s, time_s / 2) if time_s else budget_s
 
 
 def _key(session: Session, budget_s: float) -> str:
     """Return what a profile depends on: model, groups, devices with their drivers, versions, inputs and effort."""
-    config = session.config.costs
+    config = session.config.profiling
     return cache_key(
         FORMAT,
         session.graph.content_hash,
@@ -207,5 +205,5 @@ def _key(session: Session, budget_s: float) -> str:
         session.facts,
         session.input_id(),
         dataclasses.asdict(config) | {"budget_s": budget_s, "reuse": True},
-        dict(session.config.backend),
+        session.config.plugins.backend.options,
     )

@@ -99,7 +99,7 @@ class Profiler:
             budget_s: time limit in seconds.
         """
         self._measurer, self._listener = measurer, listener
-        self._problem, self._config = measurer.session.problem, measurer.session.config.costs
+        self._problem, self._config = measurer.session.problem, measurer.session.config.profiling
         self._start, self._budget_s = time.monotonic(), budget_s
         d = len(self._problem.devices)
         self._layout = PartLayout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError
-from ovplace.plugins import registry
 from ovplace.session.model_fingerprint import fingerprint
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
@@ -62,8 +61,8 @@ def check_fingerprints(config: RunConfig, folder: RunFolder, store: RunStore) ->
 
 
 def _machine_digest(config: RunConfig) -> str:
-    backend = registry.load("backends", config.search.backend)
-    return str(backend.factory.digest(backend.config(config.backend)))
+    backend = config.plugins.backend
+    return str(backend.factory.digest(backend.settings))
 
 
 def _changed(what: str, folder: RunFolder) -> ConfigError:

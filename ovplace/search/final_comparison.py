@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ovplace.config.schema import DuelConfig
+from ovplace.config.schema import ComparisonConfig
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, ratio_interval
@@ -82,7 +82,7 @@ def decide(
     session = measurer.session
     contenders = _contenders(baselines)
     others = _distinct(trials, baselines)
-    finalists = [trial for trial in others if trial.measurement.ok][: session.config.duel.finalists]
+    finalists = [trial for trial in others if trial.measurement.ok][: session.config.comparison.finalists]
     best = _best_finalist(measurer, finalists, contenders[0], listener)
     if best is None:
         return _baseline_answer(contenders[0], _why_none(session, others))
@@ -120,7 +120,7 @@ def _best_finalist(
     measurer: Measurer, finalists: Sequence[Trial], against: Baseline, listener: Listener
 ) -> Candidate | None:
     """Measure the finalists again and return the best: the least of many noisy latencies is biased low."""
-    spec = _spec(measurer.session, measurer.session.config.duel, len(finalists) + 1)
+    spec = _spec(measurer.session, measurer.session.config.comparison, len(finalists) + 1)
     scored = []
     for i, trial in enumerate(finalists):
         listener(Progress("finalists", i, len(finalists), f"trial {trial.number}"))
@@ -180,7 +180,7 @@ def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:
 
 def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Listener) -> list[Round]:
     """Measure all candidates in turns, in one fresh process a round, through the store."""
-    config = measurer.session.config.duel
+    config = measurer.session.config.comparison
     spec = _spec(measurer.session, config, len(candidates))
     rounds = []
     for number in range(config.rounds):
@@ -212,7 +212,7 @@ def _round(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpe
     return measured
 
 
-def _spec(session: Session, duel: DuelConfig, candidates: int) -> MeasureSpec:
+def _spec(session: Session, duel: ComparisonConfig, candidates: int) -> MeasureSpec:
     return replace(
         session.config.measure,
         blocks=duel.blocks,
@@ -226,7 +226,12 @@ def _null_candidate(session: Session, best: Candidate, against: Baseline) -> Can
     """Return the best placement's cut between two identical aliases of the baseline's device, if there can be one."""
     placement = best.placement
     base = against.placement.used[0] if against.placement and against.placement.is_uniform else ""
-    if not session.config.duel.null_control or placement is None or placement.is_uniform or base not in session.nulls:
+    if (
+        not session.config.comparison.null_control
+        or placement is None
+        or placement.is_uniform
+        or base not in session.nulls
+    ):
         return None
     home = placement.devices.index(base) if base in placement.used else int(placement.device_of[0])
     moved = (placement.device_of != home).astype(np.int64)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result import RunResult
 from ovplace.errors import InterruptedRunError
-from ovplace.plugins import registry
 from ovplace.profiling.obtain import Costs, obtain_costs
 from ovplace.search.continuation import check_fingerprints, open_store
 from ovplace.search.final_comparison import decide
@@ -53,6 +53,7 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
         InterruptedRunError: Ctrl-C; likewise.
     """
     start = time.monotonic()
+    config = resolved(config)
     check_settings(config)
     folder = RunFolder(path)
     store = open_store(config, folder)
@@ -111,8 +112,8 @@ def _write_answer(session: Session, result: RunResult, placement: Placement) -> 
 
 def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:
     """Return the costs of groups and cuts; None where the placer needs none."""
-    placer = registry.load("placers", measurer.session.config.search.placer)
-    if not placer.factory.needs_costs(placer.config(measurer.session.config.placer)):
+    placer = measurer.session.config.plugins.placer
+    if not placer.factory.needs_costs(placer.settings):
         return None
     start = time.monotonic()
     costs = obtain_costs(measurer, baselines, listener)
@@ -155,10 +156,9 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
     """
     search, problem = measurer.session.config.search, measurer.session.problem
     time_s = max(search.time_s - measurer.seconds.profiling, search.time_s / 2)
-    placer = registry.load("placers", search.placer)
-    settings = placer.config(dict(measurer.session.config.placer))
+    placer = measurer.session.config.plugins.placer
     return Loop(
-        placer=placer.factory(replace(problem, costs=costs) if costs else problem, settings),
+        placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,
         reference=reference.candidate,
         spec=measurer.session.config.measure,

@@ -7,7 +7,6 @@ from ovplace.core.device import Device
 from ovplace.devices.select import Selection, among, select
 from ovplace.devices.variants import null_alias
 from ovplace.errors import UsageError
-from ovplace.plugins import registry
 
 
 def choose_devices(config: RunConfig) -> Selection:
@@ -17,9 +16,9 @@ def choose_devices(config: RunConfig) -> Selection:
         UsageError: the choice cannot be read, or does not fit a simulated machine.
         DeviceError: a device is not there.
     """
-    backend = registry.load("backends", config.search.backend)
+    backend = config.plugins.backend
     # A backend that stands for a machine of its own says what that machine has.
-    own = backend.factory.own_devices(backend.config(config.backend))
+    own = backend.factory.own_devices(backend.settings)
     if own is not None:
         return _simulated_devices(config, *own)
     from ovplace.devices import emulated_gpu

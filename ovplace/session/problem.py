@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ovplace.config.resolve import ChosenPlugin
 from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
 from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.errors import ModelError
 from ovplace.graphs.op_graph import BoolArray, FloatArray, OpGraph
-from ovplace.plugins import registry
 
 
 def make_problem(config: RunConfig, graph: OpGraph, devices: tuple[Device, ...], supported: BoolArray) -> Problem:
@@ -32,7 +32,7 @@ def make_problem(config: RunConfig, graph: OpGraph, devices: tuple[Device, ...],
         partition=form_groups(config, graph),
         devices=devices,
         supported=supported,
-        features=compute_features(graph, feature_names(config)),
+        features=compute_features(graph, config.plugins.features),
         seed=config.search.seed,
     )
 
@@ -51,28 +51,16 @@ def form_groups(config: RunConfig, graph: OpGraph) -> Partition:
 
     if not len(graph):
         raise ModelError("the model has no operations left after preparing; there is nothing to place")
-    coarsener = registry.load("coarseners", config.search.coarsener)
-    built = coarsener.factory(coarsener.config(dict(config.coarsener)))
-    partition: Partition = built.coarsen(graph, legal_groups(graph))
+    partition: Partition = config.plugins.coarsener.build().coarsen(graph, legal_groups(graph))
     return partition
 
 
-def compute_features(graph: OpGraph, names: Sequence[str]) -> FloatArray:
-    """Return the features of each operation, `[N, F]`: the columns of all feature plug-ins in the order of `names`.
+def compute_features(graph: OpGraph, features: Sequence[ChosenPlugin]) -> FloatArray:
+    """Return the features of each operation, `[N, F]`: the columns of all feature plug-ins in their order.
 
     Args:
         graph: the operations.
-        names: names of feature plug-ins.
+        features: feature plug-ins with their settings.
     """
     parts = [np.empty((len(graph), 0))]
-    for name in names:
-        feature = registry.load("features", name)
-        parts.append(feature.factory(feature.config({})).compute(graph))
-    return np.concatenate(parts, axis=1)
-
-
-def feature_names(config: RunConfig) -> Sequence[str]:
-    """Return the features that the user named, else those that the placer wants."""
-    placer = registry.load("placers", config.search.placer)
-    names: Sequence[str] = config.search.features or placer.features
-    return names
+    return np.concatenate([*parts, *(feature.build().compute(graph) for feature in features)], axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,11 +15,10 @@ from ovplace.devices.select import Selection, references
 from ovplace.errors import BackendError, UsageError
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.measure.process_pool import ProcessPool, WorkerSpec
-from ovplace.plugins import registry
 from ovplace.session.devices import choose_devices, null_aliases
 from ovplace.session.events import Listener, Progress
 from ovplace.session.prepare import prepare_model
-from ovplace.session.problem import feature_names, make_problem
+from ovplace.session.problem import make_problem
 from ovplace.store.run_folder import RunFolder
 
 
@@ -69,14 +67,9 @@ def check_settings(config: RunConfig) -> None:
     Raises:
         UsageError: a plug-in is unknown, or a setting of it is not understood.
     """
-    search = config.search
-    registry.load("placers", search.placer).config(dict(config.placer))
-    registry.load("coarseners", search.coarsener).config(dict(config.coarsener))
-    registry.load("backends", search.backend).config(dict(config.backend))
-    for feature in feature_names(config):
-        registry.load("features", feature)
-    if search.input and not Path(search.input).is_file():
-        raise UsageError(f"the inputs '{search.input}' do not exist; check the path")
+    inputs = config.plugins and config.search.input
+    if inputs and not Path(inputs).is_file():
+        raise UsageError(f"the inputs '{inputs}' do not exist; check the path")
 
 
 def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Session:
@@ -111,7 +104,7 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Se
 
 
 def _job(config: RunConfig, folder: RunFolder, devices: tuple[Device, ...]) -> Job:
-    backend = registry.load("backends", config.search.backend)
+    backend = config.plugins.backend
     if problem := backend.factory.available():
         raise BackendError(problem)
     return Job(
@@ -119,5 +112,5 @@ def _job(config: RunConfig, folder: RunFolder, devices: tuple[Device, ...]) -> J
         devices=devices,
         input_path=str(Path(config.search.input).resolve()) if config.search.input else "",
         seed=config.search.seed,
-        options=dataclasses.asdict(backend.config(dict(config.backend))),
+        options=backend.options,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ovplace.config import toml
+from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.core.result import RunResult
 from ovplace.errors import PlacementError, StoreError
@@ -105,7 +106,7 @@ class RunFolder:
         Raises:
             ConfigError: the file is damaged, or holds what this version does not know.
         """
-        return toml.build(toml.read(self.config))
+        return resolved(toml.stored(self.config))
 
     def write_config(self, config: RunConfig) -> None:
         """Note what the folder is for.

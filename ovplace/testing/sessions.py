@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ovplace.config.schema import DuelConfig, RunConfig, SearchConfig
+from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
 from ovplace.devices.select import Selection
 from ovplace.graphs.op_graph import OpGraph
@@ -27,7 +27,7 @@ from ovplace.testing.graphs import devices, layered, problem
 
 OPS = 12
 QUICK = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0.0, deadline_s=20.0)
-SHORT_DUEL = DuelConfig(rounds=2, blocks=3, repeats=1, min_time_ms=0.0)
+SHORT_DUEL = ComparisonConfig(rounds=2, blocks=3, repeats=1, min_time_ms=0.0)
 
 Measure = Callable[[Sequence[Candidate], MeasureSpec], list[Measurement]]
 
@@ -64,13 +64,13 @@ def session(
     using: ProcessPool | DirectPool,
     graph: OpGraph | None = None,
     spec: MeasureSpec = QUICK,
-    duel: DuelConfig = SHORT_DUEL,
+    duel: ComparisonConfig = SHORT_DUEL,
     **search: Any,
 ) -> Session:
     """Return a session on a synthetic graph of `OPS` operations and two devices that measures with `using`."""
     of = problem(graph or layered(OPS, seed=3), seed=search.get("seed", 0))
     return Session(
-        config=RunConfig(search=SearchConfig(**search), measure=spec, duel=duel),
+        config=RunConfig(search=SearchConfig(**search), measure=spec, comparison=duel),
         folder=RunFolder(folder),
         graph=of.graph,
         selection=Selection(of.devices),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ovplace import zoo
+from ovplace.config.resolve import choose_plugin
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
@@ -85,7 +86,7 @@ def training_problems(
     """
     graph = _built_graph(model)
     partition = form_groups(RunConfig(search=SearchConfig(seed=seed)), graph)
-    rows = compute_features(graph, features)
+    rows = compute_features(graph, [choose_plugin("features", name) for name in features])
     for machine in machines:
         try:
             costs = machine.table(graph, partition)

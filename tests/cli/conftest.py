@@ -15,7 +15,16 @@ DEVICES = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU{INFERENCE_PRECISION_HINT:
 QUICK = [
     *("-d", DEVICES, "--budget", "3", "--placer", "cut"),
     *("--set", "measure.min_time_ms=1", "--set", "measure.blocks=1"),
-    *("--set", "duel.min_time_ms=1", "--set", "duel.blocks=3", "--set", "duel.rounds=2", "--set", "duel.finalists=1"),
+    *(
+        "--set",
+        "comparison.min_time_ms=1",
+        "--set",
+        "comparison.blocks=3",
+        "--set",
+        "comparison.rounds=2",
+        "--set",
+        "comparison.finalists=1",
+    ),
 ]
 
 

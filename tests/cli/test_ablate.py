@@ -18,7 +18,7 @@ seeds = [0]
 [base]
 search.placer = "cut"
 search.budget = 3
-duel = {{rounds = 2, blocks = 3, finalists = 1}}
+comparison = {{rounds = 2, blocks = 3, finalists = 1}}
 [variants]
 fine.coarsener.target = 30
 """

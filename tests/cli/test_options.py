@@ -1,5 +1,6 @@
 """Durations, precedence, completion, shipped files."""
 
+import dataclasses
 import json
 import tomllib
 from pathlib import Path
@@ -39,7 +40,7 @@ def test_no_durations(text):
 
 def test_default_beats_nothing_file_set_option(ovplace, tmp_path, tiny, quick):
     file = tmp_path / "run.toml"
-    file.write_text("[search]\nbudget = 11\nseed = 4\n[duel]\nrounds = 5\n")
+    file.write_text("[search]\nbudget = 11\nseed = 4\n[comparison]\nrounds = 5\n")
 
     def plan(*arguments):
         done = ovplace("optimize", tiny, "-d", quick[1], "--dry-run", "--json", *arguments)
@@ -77,7 +78,45 @@ def test_config_show(ovplace, tmp_path):
     assert tables["devices"]["CPU_B"]["base"] == "CPU"
     (tmp_path / "again.toml").write_text(shown.out)
     assert ovplace("config", "show", "--config", tmp_path / "again.toml").out == shown.out
-    assert json.loads(ovplace(*arguments, "--json").out)["placer"] == {"grid": "3"}
+    assert json.loads(ovplace(*arguments, "--json").out)["placer"] == {"grid": 3}
+
+
+def test_config_show_has_every_section_and_loses_none(ovplace, tmp_path):
+    changes = ["profiling.budget_s=7", "comparison.rounds=4", "measure.blocks=5", "search.budget=6", "placer.sweeps=1"]
+    shown = ovplace("config", "show", *(word for change in changes for word in ("--set", change)))
+    tables = tomllib.loads(shown.out)
+    written = {field.name for field in dataclasses.fields(RunConfig)} - {"devices", "features"}
+    assert written <= tables.keys()
+    for change in changes:
+        section, _, rest = change.partition(".")
+        key, _, value = rest.partition("=")
+        assert tables[section][key] == int(value)
+    (tmp_path / "again.toml").write_text(shown.out)
+    assert ovplace("config", "show", "--config", tmp_path / "again.toml").out == shown.out
+
+
+def test_a_run_given_by_options_is_continued_by_toml(ovplace, tmp_path, tiny):
+    file, out = tmp_path / "same.toml", tmp_path / "run"
+    file.write_text(
+        '[search]\nbackend = "simulate"\nplacer = "cut"\nbudget = 3\n[backend]\nmachine = "two-gpus"\n'
+        "[placer]\ngrid = 3\n[comparison]\nrounds = 2\nblocks = 3\n"
+    )
+    options = ["--machine", "two-gpus", "--placer", "cut", "--budget", "3", "--set", "placer.grid=3"]
+    short = ["--set", "comparison.rounds=2", "--set", "comparison.blocks=3"]
+    first = ovplace("optimize", tiny, "-o", out, *options, *short)
+    assert first.code == 0, first.err
+    again = ovplace("optimize", tiny, "-o", out, "--config", file)
+    assert again.code == 0, again.err
+    assert "continuing the run" in again.err
+    other = ovplace("optimize", tiny, "-o", out, "--config", file, "--set", "placer.grid=4")
+    assert other.code == 2
+    assert "placer.grid" in other.err
+
+
+def test_the_old_option_names_the_new_one(ovplace, tiny):
+    done = ovplace("optimize", tiny, "--profile", "null")
+    assert done.code == 2
+    assert done.err.strip().splitlines() == ["Error: --profile is called --machine now; write --machine null"]
 
 
 def test_shipped_files_in_an_installed_package(tmp_path, monkeypatch):

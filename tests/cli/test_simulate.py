@@ -12,7 +12,7 @@ from ovplace.simulation.machine_file import machine_names
 
 SHORT = [
     *("--placer", "local_search", "--budget", "6"),
-    *("--set", "duel.rounds=2", "--set", "duel.blocks=3", "--set", "duel.finalists=1"),
+    *("--set", "comparison.rounds=2", "--set", "comparison.blocks=3", "--set", "comparison.finalists=1"),
 ]
 MACHINE = """
 [devices.GPU]
@@ -40,7 +40,7 @@ def model(tmp_path_factory):
 
 def test_a_search_says_that_it_is_simulated_wherever_results_appear(ovplace, model, tmp_path):
     run = tmp_path / "run"
-    command = ["optimize", model, "-o", run, "--profile", "i9-12900k+flex170", *SHORT]
+    command = ["optimize", model, "-o", run, "--machine", "i9-12900k+flex170", *SHORT]
     done = ovplace(*command)
     assert done.code == 0, done.err
     assert done.err.startswith("simulated machine i9-12900k+flex170: GPU is Intel Data Center GPU Flex 170 (simulated)")
@@ -61,8 +61,8 @@ def test_a_search_says_that_it_is_simulated_wherever_results_appear(ovplace, mod
             assert again[part] == result[part]
     for other in (
         ["-d", "CPU"],
-        ["--profile", "two-gpus"],
-        ["--profile", "i9-12900k+flex170", "--set", "backend.noise=0"],
+        ["--machine", "two-gpus"],
+        ["--machine", "i9-12900k+flex170", "--set", "backend.noise=0"],
     ):
         refused = ovplace("optimize", model, "-o", run, *other, *SHORT)
         assert refused.code == 2
@@ -71,7 +71,7 @@ def test_a_search_says_that_it_is_simulated_wherever_results_appear(ovplace, mod
 
 def test_a_real_run_is_not_continued_as_a_simulated_one(ovplace, finished, tiny, quick):
     folder, _ = finished
-    done = ovplace("optimize", tiny, "-o", folder, *quick[2:], "--profile", "null")
+    done = ovplace("optimize", tiny, "-o", folder, *quick[2:], "--machine", "null")
     assert done.code == 2
     assert "search.backend" in done.err
 
@@ -79,8 +79,8 @@ def test_a_real_run_is_not_continued_as_a_simulated_one(ovplace, finished, tiny,
 def test_a_search_finds_what_a_machine_has_to_offer(ovplace, model, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(MACHINE)
-    quiet = ["--set", "backend.noise=0", "--set", "duel.rounds=2"]
-    done = ovplace("optimize", model, "-o", tmp_path / "run", "--profile", path, "--placer", "cut", "--json", *quiet)
+    quiet = ["--set", "backend.noise=0", "--set", "comparison.rounds=2"]
+    done = ovplace("optimize", model, "-o", tmp_path / "run", "--machine", path, "--placer", "cut", "--json", *quiet)
     assert done.code == 0, done.err
     result = json.loads(done.out)
     assert result["verdict"]["status"] == "faster"
@@ -91,7 +91,7 @@ def test_a_search_finds_what_a_machine_has_to_offer(ovplace, model, tmp_path):
 def test_a_machine_that_has_changed_since_is_refused(ovplace, model, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(MACHINE)
-    call = ["optimize", model, "-o", tmp_path / "run", "--profile", path, "--placer", "cut", "--budget", "3"]
+    call = ["optimize", model, "-o", tmp_path / "run", "--machine", path, "--placer", "cut", "--budget", "3"]
     assert ovplace(*call).code == 0
     path.write_text(MACHINE + "\n")
     assert ovplace(*call).code == 0, "the same machine, written differently"
@@ -102,20 +102,20 @@ def test_a_machine_that_has_changed_since_is_refused(ovplace, model, tmp_path):
 
 
 def test_measure(ovplace, model):
-    done = ovplace("measure", model, "--profile", "core-ultra", "-d", "HETERO:CPU,GPU")
+    done = ovplace("measure", model, "--machine", "core-ultra", "-d", "HETERO:CPU,GPU")
     assert done.code == 0, done.err
     assert "simulated machine core-ultra" in done.err
     rows = done.out.splitlines()[2:]
     assert len(rows) == 3
     for row in rows:
         assert "(simulated)" in row
-    data = json.loads(ovplace("measure", model, "--profile", "core-ultra", "-d", "CPU", "--json").out)
+    data = json.loads(ovplace("measure", model, "--machine", "core-ultra", "-d", "CPU", "--json").out)
     assert [device["full_name"] for device in data["devices"]] == ["Intel Core Ultra 7 155H (simulated)"]
     assert data["environment"]["simulated"] == "core-ultra"
 
 
 def test_dry_run(ovplace, model):
-    done = ovplace("optimize", model, "--profile", "null", "--dry-run", "--json")
+    done = ovplace("optimize", model, "--machine", "null", "--dry-run", "--json")
     plan = json.loads(done.out)
     assert plan["devices"] == ["GPU.0", "GPU.1"]
     assert plan["duellists"] == 2
@@ -127,15 +127,15 @@ def test_dry_run(ovplace, model):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--profile", "i9"], 2, "there are: " + ", ".join(machine_names())),
-        (["--profile", "cor-ultra"], 2, "did you mean 'core-ultra'?"),
-        (["--profile", "null", "--backend", "openvino"], 2, "leave one of them out"),
-        (["--profile", "null", "-d", "GPU.0,CPU"], 1, "device 'CPU' is not on the simulated machine 'null'"),
-        (["--profile", "null", "-d", "GPU.0{NUM_STREAMS:1}"], 2, "a simulated device has none"),
-        (["--profile", "null", "--emulate-gpu"], 2, "--emulate-gpu is of real devices"),
+        (["--machine", "i9"], 2, "there are: " + ", ".join(machine_names())),
+        (["--machine", "cor-ultra"], 2, "did you mean 'core-ultra'?"),
+        (["--machine", "null", "--backend", "openvino"], 2, "leave one of them out"),
+        (["--machine", "null", "-d", "GPU.0,CPU"], 1, "device 'CPU' is not on the simulated machine 'null'"),
+        (["--machine", "null", "-d", "GPU.0{NUM_STREAMS:1}"], 2, "a simulated device has none"),
+        (["--machine", "null", "--emulate-gpu"], 2, "--emulate-gpu is of real devices"),
         (["--backend", "simulate", "--set", "devices.CPU_A={base='CPU'}"], 2, "[devices] is of real devices"),
-        (["--profile", "null", "--set", "backend.speed=3"], 2, "unknown key 'backends.simulate.speed'"),
-        (["--profile", "null", "--set", "backend.noise=-3"], 2, "must not be negative"),
+        (["--machine", "null", "--set", "backend.speed=3"], 2, "unknown key 'backends.simulate.speed'"),
+        (["--machine", "null", "--set", "backend.noise=-3"], 2, "must not be negative"),
     ],
 )
 @pytest.mark.parametrize("dry", [[], pytest.param(["--dry-run"], marks=pytest.mark.slow)])
@@ -150,7 +150,7 @@ def test_what_is_refused(ovplace, model, tmp_path, arguments, code, said, dry):
 def test_a_broken_machine_file_is_named_with_its_place(ovplace, model, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(MACHINE.replace("peak_gflops = 300", "peak_tflops = 3", 1))
-    done = ovplace("optimize", model, "-o", tmp_path / "run", "--profile", path)
+    done = ovplace("optimize", model, "-o", tmp_path / "run", "--machine", path)
     assert done.code == 2
     assert "mine.toml: devices.GPU.peak_tflops" in done.err
 

@@ -25,7 +25,16 @@ head_hidden = 8
 head_rounds = 2
 """
 
-QUICK = ["--profile", "i9-12900k+flex170", "--budget", "4", "--set", "duel.rounds=2", "--set", "duel.finalists=1"]
+QUICK = [
+    "--machine",
+    "i9-12900k+flex170",
+    "--budget",
+    "4",
+    "--set",
+    "comparison.rounds=2",
+    "--set",
+    "comparison.finalists=1",
+]
 
 
 def fails(done, code, *words):

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovplace.config import toml
-from ovplace.config.schema import DuelConfig, RunConfig, SearchConfig
+from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import MeasureSpec
 from ovplace.errors import ConfigError
+from ovplace.session.configure import effective
 
 TEXT = st.text(st.characters(codec="utf-8"))
 POSITIVE = st.floats(min_value=1e-300, max_value=1e300)
@@ -44,15 +45,14 @@ def test_what_is_written_is_read_back(tmp_path_factory, config):
 
 def test_the_defaults_need_no_file():
     assert toml.build({}) == RunConfig()
-    assert toml.effective(None, (), {}) == RunConfig()
 
 
 def test_later_layers_win(tmp_path):
     path = tmp_path / "c.toml"
     path.write_text('[search]\nbudget = 1\nseed = 1\nplacer = "cut"\n[placer]\ngrid = 4\n')
-    found = toml.effective(path, ["search.budget=2", "search.seed=2", "placer.grid=5"], {"budget": 3})
+    found = effective(path, ["search.budget=2", "search.seed=2", "placer.grid=5"], {"budget": 3})
     assert (found.search.budget, found.search.seed, found.search.placer) == (3, 2, "cut")
-    assert found.placer == {"grid": "5"}
+    assert found.placer == {"grid": 5}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,10 @@ def test_text_becomes_the_fields_type(text, value):
         ("search.emulate_gpu=perhaps", "must be bool"),
         ("measure.blocks=0", "blocks must be positive"),
         ("measure.deadline_s=nan", "deadline_s must be positive"),
-        ("duel.rounds=1", "at least 1 finalist, 2 rounds"),
+        ("duel.rounds=1", "the section 'duel' is called 'comparison' now; rename it"),
+        ("costs.reuse=no", "the section 'costs' is called 'profiling' now; rename it"),
+        ("search..budget=1", "section.key=value"),
+        ("comparison.rounds=1", "at least 1 finalist, 2 rounds"),
         ("budget=7", "section.key=value"),
         ("search.budget", "section.key=value"),
         (".budget=1", "unknown section"),
@@ -112,5 +115,5 @@ def test_files_that_are_no_configuration(tmp_path, content, words):
 
 
 def test_every_field_has_a_plain_default():
-    for kind in (SearchConfig, MeasureSpec, DuelConfig):
+    for kind in (SearchConfig, MeasureSpec, ComparisonConfig):
         assert all(f.default is not dataclasses.MISSING for f in dataclasses.fields(kind))

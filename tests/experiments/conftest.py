@@ -19,7 +19,7 @@ seeds = [3, 4]
 [base]
 search.placer = "random"
 search.budget = 4
-duel = {{rounds = 2, blocks = 3, finalists = 1}}
+comparison = {{rounds = 2, blocks = 3, finalists = 1}}
 
 [variants]
 cuts.search.placer = "cut"

@@ -24,7 +24,7 @@ def test_each_variant_model_machine_and_seed_is_a_run(case, tmp_path):
         assert run.config.search.seed == run.seed
         assert run.config.search.placer == {"full": "random", "cuts": "cut"}[run.variant]
         assert run.config.search.model == str(case.model)
-        assert run.config.backend == {"machine": "i9-12900k+flex170"}
+        assert run.config.backend["machine"] == "i9-12900k+flex170"
         assert run.simulated
     assert list(tmp_path.iterdir()) == []
 

@@ -11,9 +11,13 @@ from ovplace.features.fractal_dimension import Config, Feature, dimensions
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, graph, layered, renamed, reordered
 
+DEFAULT = Config()
+SAMPLED = Config(pairs=600 * 200)
+"""Lets a graph of 600 count among 200 of its operations."""
 
-def found(of):
-    rows = Feature(Config()).compute(of)
+
+def found(of, config=DEFAULT):
+    rows = Feature(config).compute(of)
     assert rows.shape == (len(of), 1)
     return rows[:, 0]
 
@@ -85,36 +89,30 @@ def test_small_pieces_change_nothing(monkeypatch):
     assert np.array_equal(found(of), whole)
 
 
-@pytest.fixture
-def sampled(monkeypatch):
-    """Let a graph of 600 count among 200 of its operations."""
-    monkeypatch.setattr(fractal_dimension, "PAIRS", 600 * 200)
-
-
 @pytest.mark.parametrize("seed", range(3))
-def test_a_sample_comes_close(seed, sampled):
+def test_a_sample_comes_close(seed):
     of = layered(600, seed)
     exact = dimensions(of, np.arange(len(of)))
-    assert 0.8 < len(fractal_dimension._targets(of)) / 200 <= 1
-    assert np.abs(found(of) - exact).mean() < 0.1
-    assert not np.array_equal(found(of), exact)
+    assert 0.8 < len(fractal_dimension._targets(of, SAMPLED.pairs)) / 200 <= 1
+    assert np.abs(found(of, SAMPLED) - exact).mean() < 0.1
+    assert not np.array_equal(found(of, SAMPLED), exact)
 
 
-def test_a_sample_does_not_depend_on_the_order_or_the_names(sampled):
+def test_a_sample_does_not_depend_on_the_order_or_the_names():
     of = layered(600, 0)
     order = generator(0, "testing", "reorder").permutation(len(of)).tolist()
-    assert np.array_equal(found(reordered(of, order)), found(of)[order])
-    assert np.array_equal(found(renamed(of)), found(of))
+    assert np.array_equal(found(reordered(of, order), SAMPLED), found(of, SAMPLED)[order])
+    assert np.array_equal(found(renamed(of), SAMPLED), found(of, SAMPLED))
 
 
 def test_the_check_sees_a_sample_by_index(monkeypatch):
     of = layered(600, 0)
     order = generator(0, "testing", "reorder").permutation(len(of)).tolist()
-    monkeypatch.setattr(fractal_dimension, "_targets", lambda _: np.arange(200))
-    assert not np.allclose(found(reordered(of, order)), found(of)[order])
+    monkeypatch.setattr(fractal_dimension, "_targets", lambda *_: np.arange(200))
+    assert not np.allclose(found(reordered(of, order), SAMPLED), found(of, SAMPLED)[order])
 
 
-def test_a_class_too_large_to_count_is_left_out_whole(sampled):
+def test_a_class_too_large_to_count_is_left_out_whole():
     star = graph(("Split",) + ("Relu",) * 599, [(0, leaf) for leaf in range(1, 600)])
-    assert fractal_dimension._targets(star).tolist() == [0]
-    assert np.array_equal(found(star), np.zeros(600))
+    assert fractal_dimension._targets(star, SAMPLED.pairs).tolist() == [0]
+    assert np.array_equal(found(star, SAMPLED), np.zeros(600))

@@ -5,8 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from ovplace.errors import ConfigError
 from ovplace.features import depth, position, position_encoding
 from ovplace.graphs.positions import latest_position
+from ovplace.session.configure import effective
+from ovplace.session.problem import compute_features
 from ovplace.testing.graphs import chain, diamond, graph, layered
 
 
@@ -39,6 +42,15 @@ def test_the_encoding_is_its_formula():
             angle = place / 10_000 ** (2 * i / 16)
             assert math.isclose(found[op, 2 * i], math.sin(angle), abs_tol=1e-9)
             assert math.isclose(found[op, 2 * i + 1], math.cos(angle), abs_tol=1e-9)
+
+
+def test_the_number_of_columns_is_a_setting():
+    config = effective(None, ["features.position_encoding.columns=4"], {"features": ["position_encoding", "depth"]})
+    assert compute_features(layered(5, 0), config.plugins.features).shape == (5, 4 + 2)
+    with pytest.raises(ConfigError, match="columns must be even"):
+        effective(None, ["features.position_encoding.columns=3"])
+    with pytest.raises(ConfigError, match=r"'features\.depth' must be a table of settings, got '3'"):
+        effective(None, ["features.depth=3"])
 
 
 def test_depth_and_height_leave_the_slack():

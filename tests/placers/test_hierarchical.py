@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ovplace.config import toml
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
+from ovplace.session.configure import effective
 from ovplace.testing.graphs import SequentialCost, chain, diamond, measured, problem
 from ovplace.testing.placer_contract import advance
 
@@ -26,7 +26,7 @@ def test_the_published_values_are_those_of_the_file_and_of_the_preset():
     written = tomllib.loads(Path("configs/placers/hierarchical.toml").read_text())["placer"]
     paper = HIERARCHICAL.config({"preset": "paper"})
     assert {name: getattr(paper, name) for name in written} == written
-    run = toml.effective("configs/placers/hierarchical.toml", (), {})
+    run = effective("configs/placers/hierarchical.toml", (), {})
     assert run.search.placer == "hierarchical"
     assert HIERARCHICAL.config(dict(run.placer)) == paper
 

@@ -8,9 +8,9 @@ from math import inf
 import numpy as np
 import pytest
 
-from ovplace.config import toml
 from ovplace.plugins import registry
 from ovplace.seeds import generator
+from ovplace.session.configure import effective
 from ovplace.testing.graphs import (
     KINDS,
     SequentialCost,
@@ -118,7 +118,7 @@ def test_each_seed_asks_something_else(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_settings_of_the_literature_are_settings(name):
-    run = toml.effective(f"configs/placers/{name}.toml", (), {})
+    run = effective(f"configs/placers/{name}.toml", (), {})
     assert run.search.placer == name
     found = registry.load("placers", name).config(dict(run.placer))
     assert not found.uniform

@@ -10,7 +10,7 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ovplace.config.schema import CostsConfig, RunConfig, SearchConfig
+from ovplace.config.schema import ProfilingConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.ir.parts.link_model import save_link_model
@@ -178,7 +178,7 @@ def test_another_question_is_measured_anew(tmp_path, store, open_links, cache, c
     if change == "damage":
         next(cache.iterdir()).write_text('{"format": 1, "table": {"group_ms": "?"}}')
     if change == "reuse":
-        of.session.config = replace(of.session.config, costs=CostsConfig(reuse=False))
+        of.session.config = replace(of.session.config, profiling=ProfilingConfig(reuse=False))
     found = obtain(of, open_links)
     other.close()
     assert len(asked) == 2 * count and not found.about["reused"]
@@ -203,7 +203,7 @@ def test_limited_time_is_shared_with_the_search(tmp_path, store, open_links, mon
     monkeypatch.setattr(profiler_module.Profiler, "__init__", spy)
     obtain(measurer(tmp_path, store, time_s=6.0), open_links)
     assert budgets == [3.0]
-    assert CostsConfig().budget_s > 3
+    assert ProfilingConfig().budget_s > 3
 
 
 def test_a_run_without_costs_has_none(store):
@@ -216,8 +216,8 @@ def test_a_run_on_real_devices_and_its_continuation(tmp_path, cache):
     alias = {"base": "CPU", "properties": {"INFERENCE_PRECISION_HINT": "f32"}}
     config = RunConfig(
         search=SearchConfig(model=str(path), device="CPU_A,CPU_B", placer="min_cut", budget=2, emulate_gpu=False),
-        costs=CostsConfig(budget_s=8.0),
-        duel=SHORT_DUEL,
+        profiling=ProfilingConfig(budget_s=8.0),
+        comparison=SHORT_DUEL,
         devices={"CPU_A": alias, "CPU_B": alias},
     )
     phases = []

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ovplace.config.schema import DuelConfig
+from ovplace.config.schema import ComparisonConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
@@ -22,7 +22,7 @@ from ovplace.store.run_db import RunStore
 from ovplace.testing.sessions import OPS, DirectPool, session
 
 NAMES = ("CPU_0", "CPU_1")
-DUEL = DuelConfig(rounds=4, blocks=10, repeats=1, min_time_ms=0.0)
+DUEL = ComparisonConfig(rounds=4, blocks=10, repeats=1, min_time_ms=0.0)
 BEST = {"CPU_0": 10.0, "CPU_1": 11.0}
 
 

@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ovplace.cli.output.console import Talk
+from ovplace.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -61,6 +62,11 @@ def _quieter(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
         ctx.ensure_object(Talk).debug = True
+
+
+def _renamed(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise UsageError(f"--profile is called --machine now; write --machine {value}")
 
 
 def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -118,11 +124,12 @@ measuring = _all(
     click.option("--seed", type=int, help="Seed of everything random."),
     click.option("--backend", metavar="NAME", shell_complete=completes("backends"), help="What measures."),
     click.option(
-        "--profile",
+        "--machine",
         metavar="NAME|FILE",
         shell_complete=_machines,
         help="Simulate a machine instead of measuring here: one that comes with ovplace, or a TOML file.",
     ),
+    click.option("--profile", hidden=True, expose_value=False, callback=_renamed),
     click.option(
         "--emulate-gpu/--no-emulate-gpu",
         default=None,

@@ -7,12 +7,13 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from ovplace.cli.output.settings_doc import Setting, settings
+from ovplace.config.resolve import ChosenPlugin
 from ovplace.config.schema import RunConfig
 from ovplace.config.toml import value_text
-from ovplace.plugins import registry
 
-_PLUGINS = {"placer": "placers", "coarsener": "coarseners", "backend": "backends"}
 _HEAD = "Settings of a run. A file given by --config overrides these, --set overrides the file, options override both."
+_FEATURES = "Settings of node features, a section for each that has any."
+_DEVICES = "Device variants: -d may name them, and without -d they are all meant."
 
 
 def documented(config: RunConfig) -> str:
@@ -21,24 +22,37 @@ def documented(config: RunConfig) -> str:
 
 
 def _lines(config: RunConfig) -> Iterator[str]:
+    plugins = config.plugins
     yield from _comment(_HEAD)
-    for name in ("search", "measure", "duel"):
-        section = getattr(config, name)
-        yield from _section(name, settings(type(section)), dataclasses.asdict(section))
-    for name, role in _PLUGINS.items():
-        plugin = registry.load(role, getattr(config.search, name))
-        values = dataclasses.asdict(plugin.config(dict(getattr(config, name))))
-        yield from _section(name, settings(plugin.Config), values, f"Of the {name} '{plugin.name}': {plugin.summary}.")
-    yield ""
-    yield from _comment("Device variants: -d may name them, and without -d they are all meant.")
-    if config.devices:
-        for name, table in config.devices.items():
-            yield f"[devices.{name}]"
-            yield from (f"{key} = {value_text(value)}" for key, value in dict(table).items())  # type: ignore[call-overload]
-    else:
+    for field in dataclasses.fields(config):
+        section = getattr(config, field.name)
+        match field.name:
+            case "placer" | "coarsener" | "backend":
+                yield from _plugin(field.name, field.name, getattr(plugins, field.name))
+            case "features":
+                yield from ("", *_comment(_FEATURES))
+                for feature in plugins.features:
+                    if feature.options:
+                        yield from _plugin(f"features.{feature.plugin.name}", "feature", feature)
+            case "devices":
+                yield from ("", *_comment(_DEVICES), *_devices(section))
+            case _:
+                yield from _section(field.name, settings(type(section)), dataclasses.asdict(section))
+
+
+def _devices(tables: Mapping[str, object]) -> Iterator[str]:
+    for name, table in tables.items():
+        yield f"[devices.{name}]"
+        yield from (f"{key} = {value_text(value)}" for key, value in dict(table).items())  # type: ignore[call-overload]
+    if not tables:
         yield "# [devices.CPU_BF16]"
         yield '# base = "CPU"'
         yield '# properties = {INFERENCE_PRECISION_HINT = "bf16"}'
+
+
+def _plugin(section: str, kind: str, chosen: ChosenPlugin) -> Iterator[str]:
+    about = f"Of the {kind} '{chosen.plugin.name}': {chosen.plugin.summary}."
+    return _section(section, settings(chosen.plugin.Config), chosen.options, about)
 
 
 def _section(name: str, keys: list[Setting], values: Mapping[str, object], about: str = "") -> Iterator[str]:

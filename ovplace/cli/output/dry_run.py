@@ -36,7 +36,7 @@ def show_plan(talk: Talk, config: RunConfig, as_json: bool) -> None:
             ("baselines", str(found.baselines)),
             ("placements", f"{found.placements} at most"),
             ("finalists", str(found.finalists)),
-            ("duel", f"{found.rounds} rounds of {found.duellists}"),
+            ("final comparison", f"{found.rounds} rounds of {found.duellists}"),
             ("time", f"roughly {found.seconds:.0f} s: {found.formed}"),
         ]
     )

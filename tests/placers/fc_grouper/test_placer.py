@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ovplace.config import toml
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
+from ovplace.session.configure import effective
 from ovplace.testing.graphs import SequentialCost, chain, layered, measured, play, problem
 
 FC_GROUPER = registry.load("placers", "fc_grouper")
@@ -28,7 +28,7 @@ def test_the_values_of_the_file_are_those_of_the_preset():
     written = tomllib.loads(Path("configs/placers/fc_grouper.toml").read_text())["placer"]
     paper = FC_GROUPER.config({"preset": "paper"})
     assert {name: getattr(paper, name) for name in written} == written
-    run = toml.effective("configs/placers/fc_grouper.toml", (), {})
+    run = effective("configs/placers/fc_grouper.toml", (), {})
     assert run.search.placer == "fc_grouper"
     assert FC_GROUPER.config(dict(run.placer)) == paper
     assert FC_GROUPER.config({}) == FC_GROUPER.Config()

@@ -8,9 +8,9 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from ovplace.config import toml
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
+from ovplace.session.configure import effective
 from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, measured, optimum_ms, play, problem
 
 HSDAG = registry.load("placers", "hsdag")
@@ -36,7 +36,7 @@ def test_the_paper_preset_is_table_6():
         "parsing_dropout": 0.0, "learning_rate": 1e-4, "steps": 20, "epochs": 4,
     }  # fmt: skip
     assert {name: getattr(paper, name) for name in table} == table
-    run = toml.effective("configs/paper/hsdag.toml", (), {})
+    run = effective("configs/paper/hsdag.toml", (), {})
     assert (run.search.budget, run.search.coarsener) == (100 * 20, "none")
     assert HSDAG.config(dict(run.placer)) == paper
 

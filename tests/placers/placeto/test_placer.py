@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ovplace.config import toml
 from ovplace.core.cost_table import CostTable
 from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.latency import latency_ms
@@ -17,6 +16,7 @@ from ovplace.learning.policy_file import PolicyFile
 from ovplace.placers.placeto import returns, rollout
 from ovplace.plugins import registry
 from ovplace.seeds import generator
+from ovplace.session.configure import effective
 from ovplace.testing.graphs import (
     SequentialCost,
     chain,
@@ -195,7 +195,7 @@ def test_the_paper_preset_is_what_was_published():
         "sweeps": 1, "coherent": False, "normalise": False,
     }  # fmt: skip
     assert {name: getattr(paper, name) for name in published} == published
-    run = toml.effective("configs/placers/placeto.toml", (), {})
+    run = effective("configs/placers/placeto.toml", (), {})
     assert PLACETO.config(dict(run.placer)) == paper
     assert PLACETO.config({}) == PLACETO.Config()
 

@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from ovplace.config import toml
 from ovplace.core.partition import Partition
 from ovplace.errors import ConfigError
 from ovplace.learning.reinforce import ReinforceProgress
 from ovplace.placers.seq2seq.policy import Seq2SeqPolicy, adjacency, stay_bias
 from ovplace.plugins import registry
 from ovplace.seeds import generator
+from ovplace.session.configure import effective
 from ovplace.testing.graphs import (
     KINDS,
     SequentialCost,
@@ -191,7 +191,7 @@ def test_the_inclination_gives_the_wanted_number_of_changes():
 
 
 def test_the_file_of_the_paper_s_values_is_the_preset():
-    run = toml.effective("configs/placers/seq2seq.toml", (), {})
+    run = effective("configs/placers/seq2seq.toml", (), {})
     assert (run.search.placer, run.search.coarsener) == ("seq2seq", "colocate")
     assert SEQ2SEQ.config(dict(run.placer)) == SEQ2SEQ.config({"preset": "paper"})
 

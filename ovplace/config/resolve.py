@@ -1,0 +1,122 @@
+"""The plug-ins of a run with typed settings, and the run in which their tables are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ovplace.config.schema import RunConfig
+from ovplace.errors import ConfigError
+from ovplace.plugins import registry
+from ovplace.plugins.registry import Plugin
+
+
+@dataclass(frozen=True)
+class ChosenPlugin:
+    """A plug-in with its settings.
+
+    Attributes:
+        plugin: the plug-in.
+        settings: its `Config`.
+    """
+
+    plugin: Plugin
+    settings: Any
+
+    @property
+    def factory(self) -> Any:
+        """Its class, for what is asked before it is built."""
+        return self.plugin.factory
+
+    @property
+    def options(self) -> dict[str, object]:
+        """All its settings as plain data."""
+        return asdict(self.settings)
+
+    def build(self, *arguments: object) -> Any:
+        """Return an instance of its class, built from `arguments` and the settings."""
+        return self.factory(*arguments, self.settings)
+
+
+@dataclass(frozen=True)
+class ChosenPlugins:
+    """All plug-ins of a run.
+
+    Attributes:
+        placer: what proposes placements.
+        coarsener: what groups operations.
+        backend: what measures; it is built from a job with its `options` instead of `build`.
+        features: what describes operations: those the user named, else those the placer wants.
+    """
+
+    placer: ChosenPlugin
+    coarsener: ChosenPlugin
+    backend: ChosenPlugin
+    features: tuple[ChosenPlugin, ...]
+
+
+def choose_plugin(role: str, name: str, table: Mapping[str, object] | None = None) -> ChosenPlugin:
+    """Return a plug-in with its settings.
+
+    Args:
+        role: a key of `registry.ROLES`.
+        name: its name.
+        table: its settings as TOML or `--set` give them; defaults by default.
+
+    Raises:
+        UsageError: there is no such plug-in.
+        ConfigError: a setting is not understood.
+    """
+    plugin = registry.load(role, name)
+    return ChosenPlugin(plugin, plugin.config(table or {}))
+
+
+def choose(config: RunConfig) -> ChosenPlugins:
+    """Return the plug-ins of a run; `RunConfig.plugins` does it once.
+
+    Raises:
+        UsageError: a plug-in is unknown.
+        ConfigError: a setting is not understood, or `search.machine` or `search.policy` was not resolved.
+    """
+    search = config.search
+    if search.machine or search.policy:
+        raise ConfigError(
+            "'search.machine' and 'search.policy' must be resolved first; "
+            "get the configuration from ovplace.session.configure.effective"
+        )
+    placer = choose_plugin("placers", search.placer, config.placer)
+    for name, table in config.features.items():
+        if not isinstance(table, Mapping):
+            raise ConfigError(f"'features.{name}' must be a table of settings, got '{table}'")
+        choose_plugin("features", name, table)
+    return ChosenPlugins(
+        placer=placer,
+        coarsener=choose_plugin("coarseners", search.coarsener, config.coarsener),
+        backend=choose_plugin("backends", search.backend, config.backend),
+        features=tuple(
+            choose_plugin("features", name, config.features.get(name))
+            for name in search.features or placer.plugin.features
+        ),
+    )
+
+
+def resolved(config: RunConfig) -> RunConfig:
+    """Return the same run with plug-in tables complete and of the types of the plug-ins' `Config`.
+
+    Two runs that do the same are equal after it, whether a setting was given as text, as a number or not at all.
+
+    Raises:
+        UsageError: a plug-in is unknown.
+        ConfigError: a setting is not understood.
+    """
+    plugins = config.plugins
+    features = {name: choose_plugin("features", name, table).options for name, table in config.features.items()}
+    features |= {feature.plugin.name: feature.options for feature in plugins.features}
+    return replace(
+        config,
+        placer=plugins.placer.options,
+        coarsener=plugins.coarsener.options,
+        backend=plugins.backend.options,
+        features={name: table for name, table in features.items() if table},
+    )
