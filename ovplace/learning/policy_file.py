@@ -1,4 +1,4 @@
-"""Policy files: weights of a trained policy, and what they were trained for."""
+"""Policy files: weights of a trained policy, the settings of its network, and its origin."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ovplace.shipped import shipped, shipped_in
 from ovplace.store.atomic import replacing
 
 SHIPPED = "shipped"
-"""Instead of a path: the policy of that placer that comes with ovplace."""
+"""Name, in place of a path, of the included policy of a placer."""
 
 POLICIES = "models/policies"
-"""Where these lie."""
+"""Folder of the included policies."""
 
 SCHEMA = 1
 
@@ -39,16 +39,16 @@ _WEIGHT = "weight:"
 class PolicyFile:
     """A trained policy as data: an `.npz` with an array for each weight and a JSON text `about`.
 
-    A run reads it once: weights are part of a placer's state, so that a run that goes on does not need the file.
+    A run reads it once: weights are part of a placer's state, so that a resumed run does not need the file.
 
     Attributes:
         placer: name of the placer.
         settings: values of the placer's `Config` that the shape of its network depends on.
-        features: names of the node features that it was trained with; none where it uses none.
-        n_features: their columns F; a network with none takes any problem.
+        features: names of the node features used in training; empty for none.
+        n_features: their columns F; 0 for a network without node features.
         weights: by the name of the parameter, float32.
-        provenance: what it was trained on: configuration, seed, graphs, machines, versions.
-        vocabulary: hash of what the columns of the features stand for.
+        provenance: configuration, seed, models, machines and versions of the training.
+        vocabulary: hash of the meaning of the features' columns.
     """
 
     placer: str
@@ -69,7 +69,16 @@ class PolicyFile:
         n_features: int,
         provenance: Mapping[str, object],
     ) -> PolicyFile:
-        """Return what has to be kept of a trained network; the attributes say what the rest is."""
+        """Return the policy of a trained network.
+
+        Args:
+            network: the trained network.
+            placer: name of the placer.
+            settings: values of the placer's `Config` that the shape of the network depends on.
+            features: names of the node features.
+            n_features: their columns F.
+            provenance: configuration, seed, models, machines and versions of the training.
+        """
         weights = {name: value.detach().numpy().astype(np.float32) for name, value in network.state_dict().items()}
         named = tuple(features)
         return cls(placer, dict(settings), named, n_features, weights, dict(provenance), vocabulary(named))
@@ -83,7 +92,7 @@ class PolicyFile:
             placer: the placer it must be of; any where empty.
 
         Raises:
-            UsageError: it is not there, not a policy file, or of something else.
+            UsageError: the file does not exist, is not a policy file, or belongs to another placer.
         """
         file = _found(path, placer)
         about, weights = _contents(file)
@@ -123,10 +132,10 @@ class PolicyFile:
             raise StoreError(f"cannot write the policy '{file}': {error.strerror}; choose another file") from error
 
     def into(self, network: nn.Module) -> None:
-        """Give a network these weights.
+        """Load the weights into a network.
 
         Raises:
-            UsageError: they are of another network.
+            UsageError: they do not fit the network.
         """
         state = {name: torch.from_numpy(np.array(value)) for name, value in self.weights.items()}
         try:
@@ -142,7 +151,7 @@ class PolicyFile:
         """Return a placer's `config` with the settings that the network was built with.
 
         Raises:
-            UsageError: they are not understood.
+            UsageError: they are not settings of this placer.
         """
         try:
             return replace(config, **self.settings)
@@ -159,7 +168,7 @@ class PolicyFile:
             n_features: columns of the problem's features.
 
         Raises:
-            UsageError: it has not.
+            UsageError: the number of columns differs.
         """
         if self.features and n_features != self.n_features:
             raise UsageError(

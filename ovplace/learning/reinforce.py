@@ -181,7 +181,12 @@ class Reinforce:
     """
 
     def __init__(self, policy: SampledPolicy, settings: ReinforceSettings) -> None:
-        """Start with a new optimiser."""
+        """Start with a new optimiser.
+
+        Args:
+            policy: the policy to learn.
+            settings: of signal, baseline and optimiser.
+        """
         self.policy, self.progress, self._settings = policy, ReinforceProgress(), settings
         self._optimiser = Optimiser(policy, settings.learning_rate)
 

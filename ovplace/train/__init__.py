@@ -1,1 +1,1 @@
-"""Training of policies over many models and machines, and what they are worth on unseen ones."""
+"""Training of policies on many models and machines, and their evaluation on unseen ones."""

@@ -67,7 +67,16 @@ class FeedForward(nn.Module):
         return np.asarray(self(x, allowed).argmax(dim=2).numpy(), dtype=np.int64)
 
     def log_p(self, x: Tensor, allowed: BoolArray, devices: IntArray) -> tuple[Tensor, Tensor]:
-        """Return the log probability of devices `[S, K]`, `[S]`, and the mean entropy of a group's device, nats."""
+        """Return the log probability of a placement, and the entropy of its decisions.
+
+        Args:
+            x: features of the groups, `[S, K, F]`.
+            allowed: which device each may have, `[S, K, D]`.
+            devices: the placement, `[S, K]`.
+
+        Returns:
+            Log probabilities `[S]`, and the mean entropy of a group's device, nats.
+        """
         log_p = self(x, allowed)
         entropy = entropy_terms(log_p).sum(dim=2).mean()
         return log_p.gather(2, torch.from_numpy(devices)[:, :, None]).sum(dim=(1, 2)), entropy

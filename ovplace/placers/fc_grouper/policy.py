@@ -50,11 +50,20 @@ class PlacementHead(Protocol):
         ...
 
     def greedy(self, x: Tensor, allowed: BoolArray) -> IntArray:
-        """Return the most probable devices, `[S, K]`."""
+        """Return the most probable devices, `[S, K]`; arguments as in `draw`."""
         ...
 
     def log_p(self, x: Tensor, allowed: BoolArray, devices: IntArray) -> tuple[Tensor, Tensor]:
-        """Return the log probability of devices `[S, K]`, `[S]`, and the mean entropy of a decision, nats."""
+        """Return the log probability of a placement, and the entropy of its decisions.
+
+        Args:
+            x: features of the groups, `[S, K, F]`.
+            allowed: which device each may have, `[S, K, D]`.
+            devices: the placement, `[S, K]`.
+
+        Returns:
+            Log probabilities `[S]`, and the mean entropy of a decision, nats.
+        """
         ...
 
 

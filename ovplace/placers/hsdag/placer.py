@@ -33,7 +33,12 @@ NAME = "hsdag"
 
 
 def input_graph(problem: Problem, config: Config) -> PolicyGraph:
-    """Return the policy's input for a problem."""
+    """Return the policy's input for a problem.
+
+    Args:
+        problem: the placement problem.
+        config: settings of the placer.
+    """
     return policy_graph(
         problem,
         operations=config.nodes == "operations",

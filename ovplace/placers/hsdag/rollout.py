@@ -98,7 +98,12 @@ class Rollout:
         return np.asarray((1 - self._exploration_rate) * p + self._exploration_rate * equal)
 
     def encoding(self, policy: HsdagPolicy, rng: np.random.Generator) -> Encoding:
-        """Return the encoding of the graph without a state, which is not kept in the buffer."""
+        """Return an encoding of the graph without a state; it is not added to the buffer.
+
+        Args:
+            policy: the policy that encodes and parses.
+            rng: the only source of randomness.
+        """
         with torch.no_grad():
             return Encoding(None, self._output(policy, None, rng).parsed.levels)
 

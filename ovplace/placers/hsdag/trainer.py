@@ -65,7 +65,12 @@ class TrainingExample:
 
     @classmethod
     def of(cls, problem: Problem, config: Config) -> TrainingExample:
-        """Solve a problem with costs."""
+        """Solve a problem.
+
+        Args:
+            problem: the problem, with costs.
+            config: settings of the placer, which define the input of the policy.
+        """
         costs = costs_of(problem)
         best = best_known(costs)
         best_ms = float(latency_ms(costs, best[None])[0])

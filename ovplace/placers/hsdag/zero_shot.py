@@ -16,7 +16,15 @@ TOLERANCE = 1e-3
 
 
 def group_log_p(policy: HsdagPolicy, graph: PolicyGraph) -> Tensor:
-    """Return the log probability of each device for each of the problem's groups, `[G, D]`."""
+    """Return the log probability of each device for each of the problem's groups.
+
+    Args:
+        policy: the policy.
+        graph: its input.
+
+    Returns:
+        `[G, D]`.
+    """
     output: PolicyOutput = policy(
         graph, [None], lambda _, pairs, __: fixed_level(graph.group_of, pairs.shape[1]), lambda *_: False
     )
@@ -24,7 +32,15 @@ def group_log_p(policy: HsdagPolicy, graph: PolicyGraph) -> Tensor:
 
 
 def zero_shot_choice(policy: HsdagPolicy, graph: PolicyGraph) -> IntArray:
-    """Return the most probable device of each of the problem's groups, `[G]`."""
+    """Return the most probable device of each of the problem's groups.
+
+    Args:
+        policy: the policy.
+        graph: its input.
+
+    Returns:
+        `[G]`.
+    """
     with torch.no_grad():
         return most_probable(group_log_p(policy, graph))
 

@@ -24,7 +24,7 @@ from ovplace.placers.placeto.observation import PlacetoGraph
 from ovplace.placers.placeto.rollout import play
 
 
-class Environment:
+class PlacetoEnvironment:
     """A problem as Placeto's episodes see it: the policy's inputs, and the latency of placements by the cost model.
 
     Attributes:
@@ -35,6 +35,10 @@ class Environment:
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Evaluate the single-device placements.
+
+        Args:
+            problem: the placement problem, with costs.
+            config: cost model and penalty for exceeded memory.
 
         Raises:
             PlacementError: the problem has no costs.

@@ -32,7 +32,12 @@ class PlacetoLearner:
     """
 
     def __init__(self, network: Placeto, settings: LearningSettings) -> None:
-        """Start with a new optimiser."""
+        """Start with a new optimiser.
+
+        Args:
+            network: the policy to learn.
+            settings: of the optimiser and the entropy bonus.
+        """
         self.network, self._settings = network, settings
         self._optimiser = Optimiser(network, settings.learning_rate)
 

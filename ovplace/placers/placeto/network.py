@@ -39,7 +39,12 @@ class Messages(nn.Module):
     """
 
     def __init__(self, width: int, rounds: int) -> None:
-        """Build f and g for embeddings of size `width`, to be applied `rounds` times."""
+        """Build f and g.
+
+        Args:
+            width: size of embeddings H.
+            rounds: number of rounds.
+        """
         super().__init__()
         self.f, self.g = mlp(width, width, width, 2), mlp(width, width, width, 2)
         self.rounds = rounds

@@ -39,7 +39,15 @@ class MoveCosts(Protocol):
         ...
 
     def group_ms(self, device_of: IntArray, group: int) -> FloatArray:
-        """Return the cost of one group on each device while all others stay, `[B, D]`, for placements `[B, N]`."""
+        """Return the cost of one group on each device while all others stay.
+
+        Args:
+            device_of: placements, `[B, N]`.
+            group: the group to move.
+
+        Returns:
+            Costs, ms `[B, D]`.
+        """
         ...
 
 

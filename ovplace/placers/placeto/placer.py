@@ -19,7 +19,7 @@ from ovplace.learning.policy_file import PolicyFile
 from ovplace.learning.saved_state import from_saved
 from ovplace.placers.placeto.candidate_queue import CandidateQueue, key
 from ovplace.placers.placeto.config import Config
-from ovplace.placers.placeto.environment import Environment
+from ovplace.placers.placeto.environment import PlacetoEnvironment
 from ovplace.placers.placeto.learner import PlacetoLearner
 from ovplace.placers.placeto.network import Placeto
 from ovplace.placers.placeto.rollout import Episodes, play
@@ -75,7 +75,7 @@ class Placer(protocols.Placer):
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Prepare the episodes; the network is built at the first `ask` or taken from a state."""
-        self._problem, self._environment, self._config = problem, Environment(problem, config), config
+        self._problem, self._environment, self._config = problem, PlacetoEnvironment(problem, config), config
         self._progress, self._queue = PlacetoProgress(), CandidateQueue()
         self._weights = ""  # as text; empty if they have changed since they were last saved
         self._learner: PlacetoLearner | None = None

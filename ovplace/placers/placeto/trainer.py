@@ -15,7 +15,7 @@ from ovplace.core.problem import Problem
 from ovplace.errors import UsageError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers.placeto.config import Config
-from ovplace.placers.placeto.environment import Environment
+from ovplace.placers.placeto.environment import PlacetoEnvironment
 from ovplace.placers.placeto.placer import NAME, new_learner
 from ovplace.placers.placeto.rollout import play
 from ovplace.plugins import protocols
@@ -47,7 +47,7 @@ class Trainer(protocols.Trainer):
         weights = generator(seed, "placer", NAME, "weights").integers(2**31)
         self._learner = new_learner(config, 1, int(weights))
         self.network = self._learner.network
-        self._environments: WeakKeyDictionary[Problem, Environment] = WeakKeyDictionary()
+        self._environments: WeakKeyDictionary[Problem, PlacetoEnvironment] = WeakKeyDictionary()
 
     def update(self, problems: Sequence[Problem], number: int) -> float:
         """Take one gradient step on problems with costs.
@@ -85,12 +85,12 @@ class Trainer(protocols.Trainer):
         """Replace weights and optimiser state by those that `dump` returned."""
         self._learner.restore(text)
 
-    def _environment(self, problem: Problem) -> Environment:
+    def _environment(self, problem: Problem) -> PlacetoEnvironment:
         if problem not in self._environments:
-            self._environments[problem] = Environment(problem, self._config)
+            self._environments[problem] = PlacetoEnvironment(problem, self._config)
         return self._environments[problem]
 
-    def _starts(self, environment: Environment, rng: np.random.Generator) -> IntArray:
+    def _starts(self, environment: PlacetoEnvironment, rng: np.random.Generator) -> IntArray:
         """Return alternately the best single device, as in zero-shot use, and a random one, `[B, G]`."""
         count, uniform = self._config.episodes, environment.uniform
         drawn = uniform[rng.integers(len(uniform), size=count)]

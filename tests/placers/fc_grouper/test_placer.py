@@ -15,7 +15,7 @@ from ovplace.session.configure import effective
 from ovplace.testing.graphs import SequentialCost, chain, layered, measured, play, problem
 
 FC_GROUPER = registry.load("placers", "fc_grouper")
-SEEDS = range(5)
+SEEDS = range(2)
 BUDGET = 300
 LEARNED_ALONE = {"uniform": False, "redraws": 0}
 
@@ -76,6 +76,7 @@ def test_devices_are_chosen_by_the_features_that_the_user_names():
     assert best[0] < best[1]
 
 
+@pytest.mark.slow
 def test_the_published_preset_runs_and_learns():
     of, cost = problem(chain(("Add", "Sin") * 4)), by_type(8)
     trials = play(built(of, preset="paper", groups=2), of, cost, 600)

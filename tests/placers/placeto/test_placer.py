@@ -92,6 +92,7 @@ def test_it_finds_the_optimum_though_the_costs_it_was_told_are_wrong():
         assert found_within(70, built(toy, **extra), toy, cost)
 
 
+@pytest.mark.slow
 def test_the_published_preset_learns_where_each_group_belongs():
     """Long groups are faster on one device, short ones on the other; nothing else costs anything."""
     cost = SequentialCost(np.tile([[6.0, 4.0], [0.5, 2.5]], (4, 1)), ms_per_byte=0.0, submodel_ms=0.0)
@@ -260,9 +261,13 @@ def test_a_policy_of_classes_cannot_be_trained():
         PLACETO.trainer(PLACETO.config({"preset": "paper"}), 0, 0)
 
 
+@pytest.fixture(scope="module")
+def trainer():
+    return trained(20)[0]
+
+
 @pytest.fixture
-def policy(tmp_path):
-    trainer, _, _ = trained(20)
+def policy(trainer, tmp_path):
     file = PolicyFile.from_network(trainer.network, "placeto", trainer.settings, (), 0, {})
     file.write(tmp_path / "policy.npz")
     return tmp_path / "policy.npz", trainer

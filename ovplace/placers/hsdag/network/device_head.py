@@ -47,7 +47,15 @@ class DeviceHead(nn.Module):
         self.score = nn.Linear(hidden, 1)
 
     def forward(self, z: Tensor, pairs: PairCosts) -> Tensor:
-        """Return scores `[C, D]` of groups with embeddings `z` `[C, H]`, minus infinity where a group cannot run."""
+        """Return the score of each device for each group.
+
+        Args:
+            z: group embeddings, `[C, H]`.
+            pairs: costs of the groups.
+
+        Returns:
+            Scores, minus infinity where a group cannot run, `[C, D]`.
+        """
         inputs = _Inputs.of(pairs, z.dtype)
         first = self.of_pair(inputs.features) + self.of_group(z)[:, None, :]
         state = self.norm(first)

@@ -138,7 +138,15 @@ class GraphLayers(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, h: Tensor, graph: Adjacency) -> Tensor:
-        """Return embeddings `[N, H]` from embeddings `h` `[N, H]` and the graph's edges."""
+        """Return embeddings of nodes and their neighbourhood.
+
+        Args:
+            h: node embeddings, `[N, H]`.
+            graph: the edges.
+
+        Returns:
+            `[N, H]`.
+        """
         out = h
         for layer in self.layers:
             out = self.dropout(torch.relu_(layer(out, graph)))

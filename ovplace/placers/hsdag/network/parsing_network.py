@@ -63,7 +63,12 @@ class ScoredPooling(nn.Module):
     """
 
     def __init__(self, width: int, layers: int) -> None:
-        """Build PRE and POST of `layers` linear layers for embeddings of size `width`."""
+        """Build PRE and POST.
+
+        Args:
+            width: size of embeddings H.
+            layers: linear layers of each.
+        """
         super().__init__()
         self.before, self.after = mlp(width, width, width, layers), mlp(width, width, width, layers)
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
