@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ovplace.core.statistics import median_interval, ratio_interval
 
 
-def duel(ratio, rng, rounds=4, blocks=10, between=0.03, within=0.02):
+def comparison(ratio, rng, rounds=4, blocks=10, between=0.03, within=0.02):
     """Return block medians of both sides with noise that differs from compilation to compilation."""
     logs = rng.normal(0, between, (2, rounds, 1)) + rng.normal(0, within, (2, rounds, blocks))
     sides = 10 * np.exp(logs)
@@ -17,7 +17,7 @@ def duel(ratio, rng, rounds=4, blocks=10, between=0.03, within=0.02):
 
 def intervals(ratio, count=1500, **noise):
     rng = np.random.default_rng(7)
-    return [ratio_interval(*duel(ratio, rng, **noise)) for _ in range(count)]
+    return [ratio_interval(*comparison(ratio, rng, **noise)) for _ in range(count)]
 
 
 @pytest.mark.parametrize("rounds", [2, 3, 4, 8])
@@ -36,12 +36,12 @@ def test_a_large_gain_is_seen_and_a_large_loss_too():
 def test_the_check_of_the_coverage_sees_an_interval_that_ignores_the_compilations():
     rng = np.random.default_rng(0)
     pooled = [ratio_interval([*np.concatenate(a)[:, None]], [*np.concatenate(b)[:, None]]) for a, b in
-              (duel(1.0, rng) for _ in range(300))]  # fmt: skip
+              (comparison(1.0, rng) for _ in range(300))]  # fmt: skip
     assert np.mean([i.low <= 1 <= i.high for i in pooled]) < 0.8
 
 
 def test_a_slow_spell_that_hits_both_sides_does_not_count():
-    a, b = duel(0.9, np.random.default_rng(1), between=0.0, within=0.001)
+    a, b = comparison(0.9, np.random.default_rng(1), between=0.0, within=0.001)
     spell = np.linspace(1, 3, 10)
     calm, rough = ratio_interval(a, b), ratio_interval([x * spell for x in a], [x * spell for x in b])
     assert (rough.value, rough.low, rough.high) == pytest.approx((calm.value, calm.low, calm.high))
@@ -55,7 +55,7 @@ def test_equal_figures_are_no_difference():
 
 @given(st.floats(0.1, 10), st.integers(0, 1000))
 def test_swapping_the_sides_inverts_the_interval(ratio, seed):
-    a, b = duel(ratio, np.random.default_rng(seed))
+    a, b = comparison(ratio, np.random.default_rng(seed))
     there, back = ratio_interval(a, b), ratio_interval(b, a)
     assert (1 / back.high, 1 / back.value, 1 / back.low) == pytest.approx((there.low, there.value, there.high))
     assert there.low <= there.value <= there.high
