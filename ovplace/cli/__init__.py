@@ -1,6 +1,6 @@
 """The command line: one command a file, loaded when it is called.
 
-Results go to standard output, talk and progress to standard error. Exit codes: 0 done; 1 a known error; 2 usage;
+Results go to standard output, messages and progress to standard error. Exit codes: 0 done; 1 a known error; 2 usage;
 3 finished without what was required; 130 interrupted, with everything measured saved.
 """
 
@@ -15,7 +15,7 @@ import click
 
 from ovplace.cli.arguments.options import common
 from ovplace.cli.errors import exit_code
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 from ovplace.version import __version__
 
 COMMANDS = (
@@ -55,5 +55,5 @@ def group(**_: Any) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
-    talk = Talk()
-    sys.exit(exit_code(talk, lambda: group.main(arguments, "ovplace", standalone_mode=False, obj=talk)))
+    console = Console()
+    sys.exit(exit_code(console, lambda: group.main(arguments, "ovplace", standalone_mode=False, obj=console)))

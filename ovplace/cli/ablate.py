@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ovplace.cli.arguments import options
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 
 Data = dict[str, Any]
 
@@ -46,7 +46,7 @@ def _complete(_: click.Context, __: click.Parameter, start: str) -> list[Complet
 @options.common
 @click.pass_obj
 def command(
-    talk: Talk,
+    console: Console,
     /,
     config: str,
     output: str | None,
@@ -71,7 +71,7 @@ def command(
     if table_only:
         _show(table(grid), as_json)
         return
-    with listening(talk) as listener:
+    with listening(console) as listener:
         data = ablate(grid, jobs, listener, only)
     _show(data, as_json)
     _check(data)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ovplace.cli.arguments import options
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 
 if TYPE_CHECKING:
     from ovplace.commands.optimality_gap import ModelOptimum, OptimalityGap
@@ -31,7 +31,7 @@ PROVEN = 1e-6
 @options.as_json
 @options.common
 @click.pass_obj
-def command(talk: Talk, run: str, time_limit_s: float, as_json: bool) -> None:
+def command(console: Console, run: str, time_limit_s: float, as_json: bool) -> None:
     """Show how far the answer in the folder RUN is from the optimum of the cost model.
 
     The costs of the model's groups are those that the run has measured, or are measured now; they are fitted to the
@@ -43,7 +43,7 @@ def command(talk: Talk, run: str, time_limit_s: float, as_json: bool) -> None:
 
     if time_limit_s <= 0:
         raise click.BadParameter("the time limit must be positive", param_hint="--time-limit")
-    with listening(talk) as listener:
+    with listening(console) as listener:
         found = bound(run, time_limit_s=time_limit_s, listener=listener)
     if as_json:
         show_json(found.to_json())

@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 import click
 
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 from ovplace.errors import OvplaceError
 
 INTERRUPTED = 130
 
 
-def exit_code(talk: Talk, act: Callable[[], object]) -> int:
+def exit_code(console: Console, act: Callable[[], object]) -> int:
     """Run `act` and return the exit code of the process.
 
     No exception but `SystemExit` gets out, which click raises quietly where the reader of standard output is gone.
 
     Args:
-        talk: says whether to print a traceback.
+        console: says whether to print a traceback.
         act: the command.
     """
     try:
@@ -29,7 +29,7 @@ def exit_code(talk: Talk, act: Callable[[], object]) -> int:
         error.show()
         return error.exit_code
     except (Exception, KeyboardInterrupt) as error:
-        if talk.debug:
+        if console.debug:
             traceback.print_exception(error)
         text, found = _explain(error)
         click.echo("Error: " + " ".join(line.strip() for line in text.splitlines()), err=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ovplace.cli.arguments import options
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 
 
 class _Command(click.Command):
@@ -29,7 +29,7 @@ class _Command(click.Command):
 @click.option("-o", "--output", metavar="PATH", help="File, or folder for ir; texts go to standard output by default.")
 @options.common
 @click.pass_obj
-def command(talk: Talk, run: str, form: str, output: str | None) -> None:
+def command(console: Console, run: str, form: str, output: str | None) -> None:
     """Write the answer in the folder RUN in another form."""
     from ovplace.commands.export import check, export, exporter
     from ovplace.plugins.protocols import TextExporter
@@ -43,4 +43,4 @@ def command(talk: Talk, run: str, form: str, output: str | None) -> None:
     for path in written:
         click.echo(str(path))
     if advice := using.next_step(run, written):
-        talk.say(advice)
+        console.log(advice)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ovplace.cli.arguments import options
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 
 if TYPE_CHECKING:
     from ovplace.commands.measure import MeasuredCandidate, MeasureReport
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @options.common
 @click.pass_obj
 def command(
-    talk: Talk,
+    console: Console,
     /,
     model: str,
     placement: str | None,
@@ -49,7 +49,7 @@ def command(
     given = {"model": checked(model), **options.given(search)}
     config = effective(config_path(config_file), settings, given)
     table = _read(Path(placement)) if placement else None
-    with listening(talk) as listener:
+    with listening(console) as listener:
         report = measure(config, table, listener)
     if as_json:
         show_json(report.to_json())

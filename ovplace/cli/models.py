@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ovplace.cli.arguments import options
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 
 
 def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
@@ -48,7 +48,7 @@ def list_models(as_json: bool) -> None:
 @options.common
 @click.pass_obj
 def build(
-    talk: Talk, names: tuple[str, ...], output: str, settings: tuple[str, ...], fp16: bool, as_json: bool
+    console: Console, names: tuple[str, ...], output: str, settings: tuple[str, ...], fp16: bool, as_json: bool
 ) -> None:
     """Build benchmark models as OpenVINO IR, weights in f32."""
     from ovplace import zoo
@@ -58,7 +58,7 @@ def build(
     configs = [_config(name, recipe, settings) for name, recipe in zip(names, recipes, strict=True)]
     built = []
     for name, config in zip(names, configs, strict=True):
-        talk.say(f"building {name}")
+        console.log(f"building {name}")
         path = Path(output) / f"{name}.xml"
         built.append(_written(path, len(zoo.save(name, config, path, fp16).get_ops())))
         if not as_json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ovplace.cli.arguments import options
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 
 if TYPE_CHECKING:
     from ovplace.core.result import RunResult
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @options.common
 @click.pass_obj
 def command(
-    talk: Talk,
+    console: Console,
     /,
     model: str,
     output: str | None,
@@ -47,16 +47,16 @@ def command(
     folder = Path(output or Path("runs") / Path(model).stem)
     path, options_given, file = checked(model), options.given(search), config_path(config_file)
     if dry_run:
-        from ovplace.cli.output.dry_run import show_plan
+        from ovplace.cli.output.dry_run import show_estimate
         from ovplace.session.configure import effective
 
-        show_plan(talk, effective(file, settings, {"model": path, **options_given}, folder), as_json)
+        show_estimate(console, effective(file, settings, {"model": path, **options_given}, folder), as_json)
         return
     arguments = {"settings": settings, "config_file": file, **options_given}
-    _run(talk, path, folder, arguments, as_json)
+    _run(console, path, folder, arguments, as_json)
 
 
-def _run(talk: Talk, model: str, folder: Path, arguments: dict[str, Any], as_json: bool) -> None:
+def _run(console: Console, model: str, folder: Path, arguments: dict[str, Any], as_json: bool) -> None:
     from ovplace import api
     from ovplace.cli.output.progress import listening
     from ovplace.errors import NotReachedError
@@ -64,7 +64,7 @@ def _run(talk: Talk, model: str, folder: Path, arguments: dict[str, Any], as_jso
 
     going_on = f"continuing the run in '{folder}'" if RunFolder(folder).has_begun else ""
     try:
-        with listening(talk, going_on) as listener:
+        with listening(console, going_on) as listener:
             command = shlex.join(["ovplace", *sys.argv[1:]])
             result = api.optimize(model, folder, listener=listener, command=command, **arguments)
     except NotReachedError as error:

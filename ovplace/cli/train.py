@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ovplace.cli.arguments import options
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 
 
 def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
@@ -32,7 +32,7 @@ def _complete(_: click.Context, __: click.Parameter, start: str) -> list[Complet
 @options.as_json
 @options.common
 @click.pass_obj
-def command(talk: Talk, /, config: str, output: str | None, settings: tuple[str, ...], as_json: bool) -> None:
+def command(console: Console, /, config: str, output: str | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Train the policy of a placer on the models and simulated machines in CONFIG, and judge it on held-out ones.
 
     CONFIG is a TOML file, or the name of one that comes with ovplace. A stopped training goes on when the same command
@@ -44,7 +44,7 @@ def command(talk: Talk, /, config: str, output: str | None, settings: tuple[str,
     from ovplace.train.training_plan import find_config, read_plan
 
     plan = read_plan(find_config(config), settings)
-    with listening(talk) as listener:
+    with listening(console) as listener:
         data = run_training(plan, Path(output or plan.config.output), listener)
     if as_json:
         show_json(data)

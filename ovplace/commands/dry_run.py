@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Estimate:
     """A run that has not begun.
 
     Attributes:
@@ -34,9 +34,9 @@ class Plan:
         placements: measured in the search, at most.
         finalists: placements measured again.
         rounds: fresh processes of the final comparison.
-        duellists: candidates in each round, at most.
+        compared: candidates in each round, at most.
         seconds: rough wall time.
-        formed: how that was estimated.
+        basis: how that was estimated.
     """
 
     operations: int
@@ -47,12 +47,12 @@ class Plan:
     placements: int
     finalists: int
     rounds: int
-    duellists: int
+    compared: int
     seconds: float
-    formed: str
+    basis: str
 
 
-def plan(config: RunConfig) -> Plan:
+def estimate(config: RunConfig) -> Estimate:
     """Return what `run` would do; the model is prepared in a temporary folder, no device is measured.
 
     Raises:
@@ -78,15 +78,15 @@ def plan(config: RunConfig) -> Plan:
         "placements": config.search.budget if several else 0,
         "finalists": config.comparison.finalists if several else 0,
         "rounds": config.comparison.rounds if several else 0,
-        "duellists": 2 + alone + int(config.comparison.null_control and seen is not None) if several else 0,
+        "compared": 2 + alone + int(config.comparison.null_control and seen is not None) if several else 0,
     }
-    return Plan(
+    return Estimate(
         operations=len(graph),
         groups=partition.n_groups,
         devices=tuple(device.name for device in selection.devices),
         note=selection.note,
         seconds=_seconds(config, counts, seen) if seen else preparing_s * (2 + counts["rounds"]),
-        formed=_formed(seen) if seen else _SIMULATED,
+        basis=_basis(seen) if seen else _SIMULATED,
         **counts,
     )
 
@@ -97,7 +97,7 @@ _SIMULATED = (
 )
 
 
-def _formed(seen: FirstTiming) -> str:
+def _basis(seen: FirstTiming) -> str:
     return (
         f"from one compilation ({seen.compiling_s:.2f} s) and one inference ({seen.inferring_s * 1e3:.1f} ms) on "
         "the CPU here, as if every placement took that; a GPU compiles several times as long"
@@ -118,4 +118,4 @@ def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> fl
     searching = (counts["baselines"] + counts["placements"]) * pair
     if config.search.time_s:
         searching = min(searching, config.search.time_s + counts["baselines"] * pair)
-    return searching + (2 * counts["finalists"] + counts["rounds"] * counts["duellists"]) * long
+    return searching + (2 * counts["finalists"] + counts["rounds"] * counts["compared"]) * long

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from ovplace.cli.output import progress
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 from ovplace.session.events import Progress
 
 EVENTS = [
@@ -27,7 +27,7 @@ class Terminal(io.StringIO):
 def told(stream, monkeypatch, verbosity=0, first="", step_s=1.0):
     monkeypatch.setattr(sys, "stderr", stream)
     ticks = itertools.count()
-    with progress.listening(Talk(verbosity=verbosity), first, lambda: next(ticks) * step_s) as listener:
+    with progress.listening(Console(verbosity=verbosity), first, lambda: next(ticks) * step_s) as listener:
         for event in EVENTS:
             listener(event)
             assert threading.active_count() == 1 + len(other_threads)

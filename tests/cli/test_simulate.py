@@ -118,9 +118,9 @@ def test_dry_run(ovplace, model):
     done = ovplace("optimize", model, "--machine", "null", "--dry-run", "--json")
     plan = json.loads(done.out)
     assert plan["devices"] == ["GPU.0", "GPU.1"]
-    assert plan["duellists"] == 2
+    assert plan["compared"] == 2
     assert "simulated machine" in plan["note"]
-    assert "is not known" in plan["formed"]
+    assert "is not known" in plan["basis"]
     assert plan["seconds"] > 0
 
 

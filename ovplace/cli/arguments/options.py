@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 from ovplace.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,17 +51,17 @@ def _machines(_: click.Context, __: click.Parameter, start: str) -> list[Complet
 
 def _louder(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        ctx.ensure_object(Talk).verbosity = 1
+        ctx.ensure_object(Console).verbosity = 1
 
 
 def _quieter(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        ctx.ensure_object(Talk).verbosity = -1
+        ctx.ensure_object(Console).verbosity = -1
 
 
 def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        ctx.ensure_object(Talk).debug = True
+        ctx.ensure_object(Console).debug = True
 
 
 def _renamed(_: click.Context, __: click.Parameter, value: str | None) -> None:

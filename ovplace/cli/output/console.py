@@ -8,7 +8,7 @@ import click
 
 
 @dataclass
-class Talk:
+class Console:
     """Messages on standard error, as many as the options of the command ask for.
 
     Attributes:
@@ -19,7 +19,7 @@ class Talk:
     debug: bool = False
     verbosity: int = 0
 
-    def say(self, text: str, level: int = 0) -> None:
+    def log(self, text: str, level: int = 0) -> None:
         """Write a line to standard error unless the user wants less.
 
         Args:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ovplace.cli.output.console import Talk
+from ovplace.cli.output.console import Console
 
 if TYPE_CHECKING:
     from ovplace.session.events import Listener, Progress
@@ -23,19 +23,19 @@ PLAIN_EVERY_S = 10.0
 
 
 @contextmanager
-def listening(talk: Talk, first: str = "", clock: Callable[[], float] = time.monotonic) -> Iterator[Listener]:
+def listening(console: Console, first: str = "", clock: Callable[[], float] = time.monotonic) -> Iterator[Listener]:
     """Yield a listener: a bar on a terminal, occasional lines elsewhere.
 
     Args:
-        talk: where plain lines go.
+        console: where plain lines go.
         first: a line to say as soon as the run has begun.
         clock: seconds, monotonic.
     """
-    if talk.verbosity == 0 and sys.stderr.isatty():
-        with _bar(talk, first, clock) as listener:
+    if console.verbosity == 0 and sys.stderr.isatty():
+        with _bar(console, first, clock) as listener:
             yield listener
     else:
-        yield _lines(talk, first, clock)
+        yield _lines(console, first, clock)
 
 
 def describe(event: Progress, left_s: float) -> str:
@@ -65,27 +65,27 @@ class _Eta:
         return (self._clock() - self._start) / done * (event.total - event.done) if done > 0 else 0.0
 
 
-def _lines(talk: Talk, first: str, clock: Callable[[], float]) -> Listener:
+def _lines(console: Console, first: str, clock: Callable[[], float]) -> Listener:
     eta, waiting = _Eta(clock), [first] if first else []
     said: dict[str, float] = {}
 
     def listen(event: Progress) -> None:
         for line in _opening(event, waiting):
-            talk.say(line)
+            console.log(line)
         left_s, now = eta(event), clock()
         if event.phase == "prepare":
             return
         due = now - said.get(event.phase, -math.inf) >= PLAIN_EVERY_S or event.done == event.total
         if due:
             said[event.phase] = now
-        talk.say(describe(event, left_s), level=0 if due else 1)
+        console.log(describe(event, left_s), level=0 if due else 1)
 
     return listen
 
 
 @contextmanager
-def _bar(talk: Talk, first: str, clock: Callable[[], float]) -> Iterator[Listener]:
-    from rich.console import Console
+def _bar(console: Console, first: str, clock: Callable[[], float]) -> Iterator[Listener]:
+    from rich.console import Console as Terminal
     from rich.markup import escape
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -94,7 +94,7 @@ def _bar(talk: Talk, first: str, clock: Callable[[], float]) -> Iterator[Listene
     columns = (BarColumn(bar_width=12), TextColumn("{task.description}"))
     bar = Bar(
         *columns,
-        console=Console(stderr=True),
+        console=Terminal(stderr=True),
         auto_refresh=False,
         transient=True,
         redirect_stdout=False,
