@@ -21,7 +21,7 @@ class Device:
         name: the name written into affinities: `CPU`, `GPU.1`, or a variant's such as `CPU_BF16`.
         base: the OpenVINO device behind it, with its id: `CPU`, `GPU`, `GPU.1`, `NPU`.
         properties: OpenVINO properties set on it, key to value as text.
-        facts: what is known of it (`full_name`, `driver`, `capabilities`, `kind`), text to text.
+        facts: properties read from it (`full_name`, `driver`, `capabilities`, `kind`), text to text.
         emulated: the GPU plugin running on a CPU's OpenCL runtime.
     """
 

@@ -1,4 +1,4 @@
-"""Which group each operation belongs to: what coarseners, groupers and parsing networks all yield."""
+"""Partitions of operations into groups: the result of coarseners, groupers and parsing networks."""
 
 from __future__ import annotations
 

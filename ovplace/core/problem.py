@@ -25,10 +25,10 @@ class Problem:
         graph: the operations, N of them.
         partition: operations to groups that are placed as one; a coarsening of the legal groups.
         devices: the devices to choose from, D of them.
-        supported: which device can run which operation, `[N, D]`.
+        supported: whether each device can run each operation, `[N, D]`.
         features: one row an operation, `[N, F]`.
         seed: root seed.
-        costs: what groups, transfers and submodels cost, where that is known: for placers with `needs_costs`.
+        costs: the costs of groups, transfers and submodels where they are known: for placers with `needs_costs`.
     """
 
     graph: OpGraph = field(repr=False)
@@ -77,7 +77,7 @@ class Problem:
 
     @cached_property
     def allowed(self) -> BoolArray:
-        """Which device can run all members of which group, `[G, D]`."""
+        """Whether each device can run all members of each group, `[G, D]`."""
         allowed = np.ones((self.n_groups, len(self.devices)), dtype=bool)
         np.logical_and.at(allowed, self.partition.group_of, self.supported)
         return allowed

@@ -47,6 +47,10 @@ def _adjacency(n: int, edges: _Int) -> tuple[list[int], list[int]]:
 def connected_labels(n: int, edges: _Int) -> _Int:
     """Label each node with its undirected connected component, numbered by lowest member, `[n]`.
 
+    Args:
+        n: number of nodes.
+        edges: `[2, E]`.
+
     Cost: as `lowest_connected`.
     """
     lowest = lowest_connected(n, edges)
@@ -56,9 +60,13 @@ def connected_labels(n: int, edges: _Int) -> _Int:
 def lowest_connected(n: int, edges: _Int) -> _Int:
     """Return the lowest node of the undirected connected component of each node, `[n]`.
 
-    Trees of nodes hang themselves below their lowest neighbour until none is lower (Shiloach and Vishkin, "An
-    O(log n) parallel connectivity algorithm", 1982). For 64 nodes, of which searches ask thousands of times, this takes
-    a third of the time of scipy's routine; for 9,000 random ones two thirds, for a shuffled path three times as much.
+    Trees of nodes are hooked below their lowest neighbour until none is lower (Shiloach and Vishkin, "An O(log n)
+    parallel connectivity algorithm", 1982). For 64 nodes, as in thousands of calls of a search, this takes a third of
+    the time of scipy's routine; for 9,000 random ones two thirds, for a shuffled path three times as much.
+
+    Args:
+        n: number of nodes.
+        edges: `[2, E]`.
 
     Cost: O((n + E) log n).
     """
@@ -77,6 +85,10 @@ def lowest_connected(n: int, edges: _Int) -> _Int:
 
 def strong_labels(n: int, edges: _Int) -> _Int:
     """Label each node with its strongly connected component, `[n]`.
+
+    Args:
+        n: number of nodes.
+        edges: `[2, E]`.
 
     Cost: O(n + E), in scipy's compiled code.
     """

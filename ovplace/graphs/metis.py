@@ -23,8 +23,8 @@ class WeightedGraph:
     Args:
         node_weight: `[N]`.
         ends: distinct pairs of nodes, `[2, E]`.
-        edge_weight: what parting them costs, `[E]`.
-        seed: of METIS.
+        edge_weight: cost of cutting each pair, `[E]`.
+        seed: seed of METIS.
     """
 
     def __init__(self, node_weight: FloatArray, ends: IntArray, edge_weight: FloatArray, seed: int) -> None:

@@ -1,9 +1,9 @@
-"""Operation types that placing treats apart."""
+"""Operation types that placement treats specially."""
 
 from __future__ import annotations
 
 FREE = frozenset({"Parameter", "Constant", "Result"})
-"""What computes nothing and forms no submodel by itself."""
+"""Types that compute nothing and form no submodel by themselves."""
 
 RANDOM = frozenset({"RandomUniform", "Multinomial"})
-"""What gives another result each time although its inputs stay the same."""
+"""Types that give another result each time although their inputs stay the same."""

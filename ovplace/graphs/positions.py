@@ -1,4 +1,4 @@
-"""Where operations stand in a model, told from its structure alone and never from their indexes or names."""
+"""Positions of operations in a model from its structure alone, whatever their indices and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How HETERO cuts a placed model into submodels.
+"""The submodels into which HETERO cuts a placed model.
 
 Source: openvino `src/plugins/hetero/src/subgraph_collector.cpp` (2026). Edges between different affinities are
 boundaries, a Result takes its producer's affinity, and the rest is joined, undirected. While a submodel depends on
@@ -40,6 +40,11 @@ def submodel_devices(graph: OpGraph, device_of: IntArray, labels: IntArray) -> l
     """Return the device index of each submodel in the order HETERO runs them.
 
     Constants alone form none: they are copied into the submodel that reads them.
+
+    Args:
+        graph: the model.
+        device_of: a device index for each operation, `[N]`.
+        labels: submodel of each operation, as `submodel_labels` returns them, `[N]`.
     """
     used, compact = np.unique(labels, return_inverse=True)
     device, runs = np.zeros(len(used), dtype=np.int64), np.zeros(len(used), dtype=bool)
@@ -59,7 +64,7 @@ def _is_acyclic(graph: OpGraph, labels: IntArray) -> bool:
 
 @dataclass(frozen=True)
 class _Dependencies:
-    """What each operation depends on, as bit masks over boundaries; bit number = edge, or E + op for graph inputs."""
+    """Dependencies of each operation, as bit masks over boundaries; bit number = edge, or E + op for graph inputs."""
 
     entering: list[int]  # boundaries into the operation's own submodel
     returning: list[int]  # boundaries that the operation's own submodel produces

@@ -12,7 +12,7 @@ from ovplace.graphs.op_graph import FloatArray, OpGraph, Shape
 from ovplace.graphs.op_kinds import RANDOM
 
 VIEWS = frozenset({"Parameter", "Constant", "Result", "Reshape", "Squeeze", "Unsqueeze", "ShapeOf", "Assign"})
-"""What runs no kernel: it is data, or another look at the same memory."""
+"""Types that run no kernel: data, or views of the same memory."""
 
 _MOVES = frozenset({
     "BatchToSpace", "Broadcast", "Concat", "Convert", "DepthToSpace", "EmbeddingBagPacked", "Gather",
@@ -20,14 +20,14 @@ _MOVES = frozenset({
     "ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Select", "ShuffleChannels", "Slice",
     "SpaceToBatch", "SpaceToDepth", "Split", "StridedSlice", "Tile", "Transpose", "VariadicSplit",
 })  # fmt: skip
-"""What only moves data."""
+"""Types that only move data."""
 
 _LOOK_UPS = frozenset({
     "EmbeddingBagOffsets", "EmbeddingBagOffsetsSum", "EmbeddingBagPacked", "EmbeddingBagPackedSum",
     "EmbeddingSegmentsSum", "Gather", "GatherElements", "GatherND", "Slice", "Split", "StridedSlice",
     "VariadicSplit",
 })  # fmt: skip
-"""What reads as much of its first input as it writes, and not a whole table."""
+"""Types that read as much of their first input as they write, not the whole table."""
 
 _PER_ELEMENT: Mapping[str, float] = {
     "Softmax": 5, "LogSoftmax": 5, "MVN": 8, "GroupNormalization": 8, "NormalizeL2": 4, "LRN": 8, "RMS": 6,
@@ -47,7 +47,7 @@ Inputs = Mapping[int, Shape]
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What the operations of a model do in one inference.
+    """The arithmetic and memory traffic of each operation in one inference.
 
     Attributes:
         flops: arithmetic, a multiplication with its addition counting as 2, `[N]`.
@@ -67,7 +67,7 @@ class Work:
 def work(graph: OpGraph) -> Work:
     """Return the work of each operation of `graph`; unknown dimensions count as 1.
 
-    Operations of a type that is not known here count as element-wise. Cost: O(N + E).
+    Operations of unlisted types count as element-wise. Cost: O(N + E).
     """
     constant = constant_bytes(graph)
     kernels = np.array([kind not in VIEWS for kind in graph.types], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""A simulated machine: devices, links between them, and what a model costs on it."""
+"""A simulated machine: devices, links between them, and the costs of a model on it."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class SimulatedDevice(Roofline):
 
 @dataclass(frozen=True)
 class Link:
-    """The way from one device to another.
+    """The connection from one device to another.
 
     Attributes:
-        latency_us: fixed cost of each tensor.
-        gb_per_s: bandwidth.
+        latency_us: fixed cost of each tensor in µs.
+        gb_per_s: bandwidth in GB/s.
     """
 
     latency_us: float = 0.0
@@ -82,15 +82,15 @@ class Machine:
     """A simulated machine.
 
     Attributes:
-        name: what users call it.
+        name: name of the machine.
         devices: in the order of HETERO's priorities.
         links: by (from, to).
         default_link: between all other pairs.
         fusable: producer type to the types that can be fused into it, on every device.
-        noise: of measurements.
-        crash_probability: how many measurements end in a crash.
+        noise: noise of measurements.
+        crash_probability: probability that a measurement ends in a crash.
         calibration: model name to device name to the factor on the time of all its operations there.
-        description: what it stands for, and where the numbers come from.
+        description: the machine it stands for, and the origin of its numbers.
         digest: hash of all of it.
     """
 
@@ -143,7 +143,7 @@ class Machine:
         return np.stack([device.supports(graph) for device in self.devices], axis=1)
 
     def table(self, graph: OpGraph, partition: Partition, model: str = "") -> CostTable:
-        """Return what the groups of a model cost here; exact, whatever the partition, as a group knows its fusions.
+        """Return the costs of the groups of a model on this machine; exact for any partition, fusions included.
 
         Args:
             graph: the model.

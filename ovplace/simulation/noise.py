@@ -1,4 +1,4 @@
-"""What makes two measurements of the same thing differ on a simulated machine."""
+"""The noise of simulated measurements."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ovplace.graphs.op_graph import FloatArray
 
 @dataclass(frozen=True)
 class Noise:
-    """How latencies vary.
+    """The variation of latencies.
 
     Attributes:
-        sigma: of the logarithm of each inference's latency.
-        compilation_sigma: of the logarithm of the latency of each compilation as a whole.
-        drift: half the range of a slow wave that all candidates of a request ride, as a fraction.
-        drift_period_s: length of that wave.
-        outlier_probability: how many inferences something else gets in the way of.
-        outlier_factor: how much longer those take, at most.
+        sigma: standard deviation of the logarithm of each inference's latency.
+        compilation_sigma: standard deviation of the logarithm of a factor on all latencies of a compilation.
+        drift: amplitude of a slow wave in the latencies of all candidates of a request, as a fraction.
+        drift_period_s: period of that wave in seconds.
+        outlier_probability: probability that something else disturbs an inference.
+        outlier_factor: largest factor on the latency of such an inference.
     """
 
     sigma: float = 0.0
@@ -53,7 +53,7 @@ class Noise:
 
 
 class RequestNoise:
-    """The noise of one request: a clock of simulated time, and the wave that all of it rides."""
+    """The noise of one request: a clock of simulated time, and the slow wave of all its latencies."""
 
     def __init__(self, noise: Noise, rng: np.random.Generator) -> None:
         """Start at a random point of the wave."""
@@ -66,7 +66,15 @@ class RequestNoise:
         return float(np.exp(self._noise.compilation_sigma * self._rng.standard_normal()))
 
     def samples_ms(self, latency_ms: float, count: int) -> FloatArray:
-        """Return the latencies of `count` inferences in a row, `[count]`, and let their time pass."""
+        """Return the latencies of inferences in a row, and let their time pass.
+
+        Args:
+            latency_ms: latency without noise.
+            count: number of inferences.
+
+        Returns:
+            Latencies in ms, `[count]`.
+        """
         noise, rng = self._noise, self._rng
         samples = latency_ms * np.exp(noise.sigma * rng.standard_normal(count))
         hit = rng.random(count) < noise.outlier_probability

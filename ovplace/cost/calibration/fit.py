@@ -31,7 +31,7 @@ TRIED = (
 """Scales to choose from; the first leaves the profile as it is."""
 
 ONE_TRIAL = 1
-"""What a single trial corrects: the overall factor, which is row 1 of `TRIED`; nothing can be left out."""
+"""Row of `TRIED` for a single trial, which nothing can be left out of: the overall factor alone."""
 
 OUTLIER = 2.5
 """Trials off by more than this many typical errors count less, in proportion (Huber's weights)."""
@@ -44,7 +44,7 @@ PINNING_ROUNDS = 30
 
 @dataclass(frozen=True)
 class Agreement:
-    """How predictions agree with measurements.
+    """The agreement of predictions with measurements.
 
     Attributes:
         spearman: correlation of the ranks; 0 where all predictions or all measurements are equal.
@@ -64,8 +64,8 @@ class Fit:
     Attributes:
         table: the corrected costs.
         n_trials: trials it was fitted to: those that did not fail.
-        held_back: of fits to the other trials with each trial, once each; None for less than two trials.
-        before: of the given table with the same trials; None without any.
+        held_back: agreement with each trial of a fit to the others; None for less than two trials.
+        before: agreement of the given table with the same trials; None without any.
     """
 
     table: CostTable = field(repr=False)
@@ -80,7 +80,7 @@ def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
     Args:
         table: the costs as profiled.
         device_of: device of each group under each placement, `[B, G]`.
-        latency_ms: what they took, `[B]`; infinite for failures, which are left out.
+        latency_ms: measured latencies, `[B]`; infinite for failures, which are left out.
 
     Cost: O(B^3 + B P) for B trials and P parameters, a few dozen times.
     """
@@ -149,7 +149,12 @@ def _used(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> IntA
 
 
 def agreement(predicted: FloatArray, measured: FloatArray) -> Agreement:
-    """Return how predictions `[B]` agree with measurements `[B]`, both finite and the latter positive."""
+    """Return the agreement of predictions with measurements.
+
+    Args:
+        predicted: predicted latencies, `[B]`; finite.
+        measured: measured latencies, `[B]`; finite and positive.
+    """
     a, b = _ranks(predicted), _ranks(measured)
     varied = a.std() > 0 and b.std() > 0
     return Agreement(
@@ -170,8 +175,8 @@ def _held_back(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatA
     fold = np.arange(len(measured)) % FOLDS
     predicted = np.empty(len(measured))
     for number in np.unique(fold):
-        apart = fold == number
-        predicted[apart] = counts[apart] @ _fitted(prior, counts[~apart], measured[~apart])
+        held = fold == number
+        predicted[held] = counts[held] @ _fitted(prior, counts[~held], measured[~held])
     return predicted
 
 

@@ -1,4 +1,4 @@
-"""What passing tensors between devices and starting submodels costs, from measured splits of small models."""
+"""The costs of passing tensors between devices and of starting submodels, from measured splits of small models."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _Pick = Callable[[FloatArray], float]  # one figure of a measurement's blocks
 
 @dataclass(frozen=True, eq=False)
 class SinglePiece:
-    """A small piece on one device, timed alone.
+    """A small piece of a model on one device, timed by itself.
 
     Attributes:
-        device: where.
-        n_ops: operations in it.
+        device: index of the device.
+        n_ops: number of operations.
         ms: latency in each block, `[B]`.
     """
 
@@ -29,14 +29,14 @@ class SinglePiece:
 
 @dataclass(frozen=True, eq=False)
 class SplitPiece:
-    """A piece on several devices, and its stretches of one device each timed alone.
+    """A small piece of a model on several devices, and its stretches of one device each, timed by themselves.
 
     Attributes:
         ms: latency of the whole in each block, `[B]`.
-        stretches: the stretches, alone.
-        submodels: submodels that ran on each device, `[D]`.
-        tensors: tensors that passed from each device (row) to each other one, `[D, D]`.
-        tensor_bytes: size of each.
+        stretches: the stretches.
+        submodels: number of submodels that ran on each device, `[D]`.
+        tensors: number of tensors that passed from each device (row) to each other one, `[D, D]`.
+        tensor_bytes: size of each tensor in bytes.
     """
 
     ms: FloatArray
@@ -54,7 +54,7 @@ class Links:
         latency_ms: fixed cost of passing a tensor, `[D, D]`.
         ms_per_byte: cost of each byte of it, `[D, D]`.
         submodel_ms: overhead of each submodel, `[D]`.
-        alone_ms: what timing a part alone adds to its work, `[D]`.
+        alone_ms: overhead of timing a part by itself, `[D]`.
     """
 
     latency_ms: FloatArray
@@ -72,13 +72,19 @@ def fit_links(n_devices: int, alone: Sequence[SinglePiece], splits: Sequence[Spl
     Args:
         n_devices: number of devices D.
         alone: tiny pieces with different numbers of operations; where their times meet zero operations is `alone_ms`.
-        splits: what was measured of pieces on several devices; a pair of devices without any costs nothing.
+        splits: pieces on several devices; a pair of devices without any gets no cost.
     """
     return _fit(n_devices, alone, splits, lambda blocks: float(np.median(blocks)))
 
 
 def link_intervals(n_devices: int, alone: Sequence[SinglePiece], splits: Sequence[SplitPiece]) -> tuple[Links, Links]:
-    """Return the lowest and the highest value of each term when each block is fitted by itself."""
+    """Return the lowest and the highest value of each parameter when each block is fitted by itself.
+
+    Args:
+        n_devices: number of devices D.
+        alone: tiny pieces with different numbers of operations.
+        splits: pieces on several devices.
+    """
     blocks = max(min((len(split.ms) for split in splits), default=1), 1)
     fits = [_fit(n_devices, alone, splits, _block(b)) for b in range(blocks)]
     low, high = (

@@ -1,4 +1,4 @@
-"""From a device for each operation to groups that each have one."""
+"""The devices on which HETERO runs operations, and groups that are on one device each."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from ovplace.graphs.work import constant_bytes
 
 
 def effective_devices(graph: OpGraph, device_of: IntArray) -> IntArray:
-    """Return the devices `[N]` on which HETERO really has operations that run nothing.
+    """Return the devices of operations as HETERO treats them: operations that run nothing follow others.
 
     Constants, what is computed from them alone, and Parameters are where their first reader is, Results where their
     producer is, whatever device they were given.
+
+    Args:
+        graph: the model.
+        device_of: device given to each operation, `[N]`.
+
+    Returns:
+        Effective device of each operation, `[N]`.
     """
     moved = device_of.copy()
     constant = constant_bytes(graph)
@@ -32,7 +39,15 @@ def _first(graph: OpGraph, ops: Sequence[int]) -> int:
 
 
 def split_mixed_groups(partition: Partition, device_of: IntArray) -> tuple[Partition, IntArray]:
-    """Return `partition` with groups that are on several devices taken apart, and the device of each group, `[G]`."""
+    """Return the partition with each group that is on several devices split by device.
+
+    Args:
+        partition: the groups.
+        device_of: device of each operation, `[N]`.
+
+    Returns:
+        The finer partition, and the device of each of its groups, `[G]`.
+    """
     labels = partition.group_of * (int(device_of.max(initial=0)) + 1) + device_of
     finer = Partition.from_labels(labels)
     return finer, finer.lower(device_of)

@@ -1,4 +1,4 @@
-"""What one group costs on each device while all others stay: the model seen from a single move."""
+"""The cost of one group on each device while all others stay: the model as a single move sees it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 
 
 class Moves:
-    """Cost of single groups on each device, for many placements at once.
+    """The cost of single groups on each device, for many placements at once.
 
-    Differences between the devices are those of the pairwise model (`pairwise_ms`), the submodels' overhead
-    left out. Beside one evaluation of that model for each move, this needs only what touches the groups asked for.
+    Differences between the devices are those of the pairwise model (`pairwise_ms`). Only the tensors and edges of the
+    groups asked for are evaluated, where that model evaluates all of them for each move.
     """
 
     def __init__(self, table: CostTable) -> None:
@@ -25,11 +25,16 @@ class Moves:
         self._single: dict[int, _Touching] = {}
 
     def all_ms(self, device_of: IntArray) -> FloatArray:
-        """Return what each group costs on each device under placements `[B, G]`, ms `[B, G, D]`."""
+        """Return the cost of each group on each device under placements `[B, G]`, ms `[B, G, D]`."""
         return _cost_ms(self._all, device_of)
 
     def group_ms(self, device_of: IntArray, group: int) -> FloatArray:
-        """Return what one group costs on each device under placements `[B, G]`, ms `[B, D]`."""
+        """Return the cost of one group on each device, ms `[B, D]`.
+
+        Args:
+            device_of: device of each group under each placement, `[B, G]`.
+            group: the group that moves.
+        """
         touching = self._single.get(group)
         if touching is None:
             touching = self._single[group] = _touching(self._table, np.array([group]))
@@ -38,18 +43,18 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class _Touching:
-    """What touches some groups, n of them: the tensors they write or read, and the edges on which they save.
+    """The tensors that n groups write or read, and their edges.
 
     Attributes:
         work_ms: time of each of the groups, `[n, D]`.
         source: group that writes each of the tensors, `[t]`.
         transfer_ms: cost of passing them, `[t, D, D]`.
-        starts: where the readers of each begin, `[t]`.
+        starts: index in `readers` of the first reader of each, `[t]`.
         readers: group of each reader, `[r]`.
         written: tensors that the groups write, and which of the groups does, `[2, w]`.
         read: readers that the groups are, which of the groups, and the tensor, `[3, k]`.
         ends: group at the other end of each edge, and which of the groups is at this end, `[2, e]`.
-        saving_ms: what it saves to be with that other end, `[e, D]`.
+        saving_ms: saving of each of these edges, `[e, D]`.
     """
 
     work_ms: FloatArray

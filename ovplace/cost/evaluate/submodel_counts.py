@@ -1,6 +1,6 @@
-"""How many submodels HETERO forms, for many placements of groups at once.
+"""The number of submodels that HETERO forms, for many placements of groups at once.
 
-The same rule as `core/submodels.py` has for operations, on groups and vectorised over placements: neighbours on one
+The same rule as `graphs/submodels.py` has for operations, on groups and vectorised over placements: neighbours on one
 device are joined; a region that depends on what it produces itself is cut where that dependence begins.
 """
 
@@ -44,7 +44,14 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
 
 
 def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devices: int) -> IntArray:
-    """Return the number of submodels on each device under each placement, `[B, D]`."""
+    """Return the number of submodels on each device under each placement, `[B, D]`.
+
+    Args:
+        n_groups: number of groups G.
+        edges: directed pairs of neighbouring groups, `[2, Q]`.
+        device_of: device of each group under each placement, `[B, G]`.
+        n_devices: number of devices D.
+    """
     labels = submodels_of_groups(n_groups, edges, device_of)
     first = labels == np.arange(n_groups)
     return np.stack([(first & (device_of == d)).sum(axis=1) for d in range(n_devices)], axis=1).astype(np.int64)
@@ -89,7 +96,7 @@ def _order(n_groups: int, edges: bytes) -> _Order:
 
 
 class _Circles:
-    """Which submodels of which placements need each other.
+    """The submodels of placements that need each other.
 
     Attributes:
         columns: placements in which some do, `[A]`.
@@ -161,7 +168,7 @@ def _returning(label: _Labels, circle: _Labels, number: _Labels, order: _Order, 
         circle: circle of each group, `[G, A]`.
         number: the number of each group's region within its circle, `[G, A]`.
         order: the edges that order groups.
-        fields: how placements lie in integers.
+        fields: the layout of placements in integers.
     """
     source, target = order.edges
     same, inside = label[source] == label[target], circle[source] == circle[target]

@@ -14,7 +14,7 @@ class Solution:
 
     Attributes:
         device_of: device of each group, `[G]`.
-        certificate: how good it is.
+        certificate: proof of its distance from the optimum.
     """
 
     device_of: IntArray = field(repr=False)

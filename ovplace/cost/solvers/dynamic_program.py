@@ -31,7 +31,7 @@ class _Steps:
 
     Attributes:
         unit_ms: each unit on each device, as if the unit before were elsewhere and sent nothing, `[U, D]`.
-        change_ms: what each unit costs beside that, device of the unit before by its own, `[U, D, D]`.
+        change_ms: further cost of each unit, device of the unit before by its own, `[U, D, D]`.
     """
 
     unit_ms: FloatArray

@@ -1,4 +1,4 @@
-"""Descent under the full cost model: what exact solvers of the pairwise model cannot see, the overhead of submodels."""
+"""Local descent under the full cost model, with the overhead of submodels that pairwise solvers leave out."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def local_descent(table: CostTable, device_of: IntArray, steps: int = 100) -> In
 
     Args:
         table: the costs.
-        device_of: where to start, `[G]`; any move into the memory of the devices is one down.
-        steps: moves, at most.
+        device_of: the first placement, `[G]`; if it does not fit into memory, any move to one that does is taken.
+        steps: largest number of moves.
     """
     best = device_of
     value = float(latency_ms(table, best[None])[0]) if table.fits(best[None])[0] else np.inf
@@ -33,7 +33,7 @@ def local_descent(table: CostTable, device_of: IntArray, steps: int = 100) -> In
 
 
 def _bound_ms(table: CostTable, device_of: IntArray) -> FloatArray:
-    """Return what placements `[B, G]` cost at least, `[B]`: each device in use runs a submodel.
+    """Return a lower bound on the latency of placements `[B, G]`, `[B]`: each device in use runs a submodel.
 
     Counting submodels takes nine tenths of the full model's time, and this spares most moves of it.
     """
@@ -42,7 +42,12 @@ def _bound_ms(table: CostTable, device_of: IntArray) -> FloatArray:
 
 
 def moves(table: CostTable, device_of: IntArray) -> IntArray:
-    """Return every placement that differs by the device of one group or of one submodel, `[M, G]`."""
+    """Return every placement that differs by the device of one group or of one submodel, `[M, G]`.
+
+    Args:
+        table: the costs.
+        device_of: device of each group, `[G]`.
+    """
     groups = np.arange(table.n_groups)
     regions = submodels_of_groups(table.n_groups, table.edges, device_of[None])[0]
     moved = np.concatenate([groups[:, None] == groups, np.unique(regions)[:, None] == regions])

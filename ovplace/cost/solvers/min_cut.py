@@ -40,10 +40,10 @@ class _Network:
 
     Attributes:
         n_nodes: number of nodes.
-        tail: where each arc starts, `[A]`.
-        head: where each arc ends, `[A]`.
+        tail: node at which each arc starts, `[A]`.
+        head: node at which each arc ends, `[A]`.
         capacity_ms: infinite where an arc must not be cut, `[A]`.
-        constant_ms: what every placement costs beside its cut.
+        constant_ms: cost of every placement in addition to its cut.
         slack_ms: bound on what adding up floating point numbers may have changed.
     """
 
@@ -84,6 +84,10 @@ def sweep(table: CostTable, weights: Iterable[float]) -> list[Solution]:
 
     Each certificate compares the placement's latency at the table's own costs with the bound proven at weight 1.
 
+    Args:
+        table: the costs of G groups on two devices.
+        weights: factors on the cost of transfers.
+
     Raises:
         ValueError: as `solve_min_cut`.
     """
@@ -101,6 +105,10 @@ def sweep(table: CostTable, weights: Iterable[float]) -> list[Solution]:
 def weighted(table: CostTable, weight: float) -> CostTable:
     """Return the table with transfers at `weight` times their cost.
 
+    Args:
+        table: the costs.
+        weight: factor on the cost of transfers.
+
     Raises:
         ValueError: the weight is negative or not finite.
     """
@@ -110,9 +118,13 @@ def weighted(table: CostTable, weight: float) -> CostTable:
 
 
 def full_bound_ms(table: CostTable, pairwise_bound_ms: float) -> float:
-    """Return what no placement goes below under the full model, from a bound for the pairwise one.
+    """Return a lower bound for the full model from one for the pairwise model, in ms.
 
     Each connected part of the model makes at least one submodel, and that on a device where its groups can run.
+
+    Args:
+        table: the costs.
+        pairwise_bound_ms: no placement costs less under the pairwise model.
     """
     cheapest = np.where(np.isfinite(table.group_ms), table.submodel_ms, np.inf).min(axis=1, initial=np.inf)
     part = connected_labels(table.n_groups, table.edges)

@@ -33,9 +33,9 @@ class ForestRelaxation:
         edges: directed pairs of neighbouring groups, `[2, Q]`.
         pairs: the same without direction, `[2, P]`.
         tree: columns that say which pair is a tree edge on which device, `[P, D]`.
-        ordered: whether the groups can be put in an order. Where groups need each other, HETERO joins what no order
+        ordered: whether the groups have a topological order. Where groups need each other, HETERO joins what no order
             separates, and rows that use the order do not hold.
-        reach: which group depends on which other through the edges, `[G, G]`; none unless `ordered`.
+        reach: whether each group (row) reaches each other one through the edges, `[G, G]`; none unless `ordered`.
     """
 
     def __init__(self, program: Program, table: CostTable, on: IntArray) -> None:
@@ -60,7 +60,12 @@ class ForestRelaxation:
             self._acyclic(members)
 
     def cut(self, values: FloatArray, violated: float = VIOLATED) -> bool:
-        """Add rows that `values` (of each column, `[C]`) violate by more than `violated`; return whether any."""
+        """Add rows that a solution violates; return whether there are any.
+
+        Args:
+            values: value of each column, `[C]`.
+            violated: least violation of a row.
+        """
         before = self.program.n_rows
         for device in range(self.on.shape[1]):
             here, tree = values[self.on[:, device]], values[self.tree[:, device]]
@@ -91,7 +96,7 @@ class ForestRelaxation:
             self.program.rows([(np.full(len(groups), column), 1.0), (groups, -1.0)], low=0.0)
 
     def edge(self, u: int, v: int) -> int:
-        """Return the number of the pair of two neighbours."""
+        """Return the number of the pair of two neighbouring groups `u` and `v`."""
         return self._number[min(u, v), max(u, v)]
 
     def _cut_cycles(self, here: FloatArray, tree: FloatArray, device: int, violated: float) -> None:

@@ -1,7 +1,8 @@
-"""Rows for placements that a free forest counts too favourably: HETERO cuts greedily, and regions may need each other.
+"""Rows for placements that the forest relaxation counts too low.
 
-`forest.py` has the rows that hold fractions in check; these are found at placements only, one region or loop at a time,
-so that each settles all placements that share it.
+HETERO cuts greedily, and regions may need each other. `forest_relaxation.py` has the rows that cut off fractional
+solutions; these are found at placements only, one region or loop at a time, so that each holds for all placements that
+share it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _cut_placement(forest: ForestRelaxation, device_of: IntArray) -> None:
 def _cut_regions(forest: ForestRelaxation, values: FloatArray, device_of: IntArray) -> None:
     """A region that falls into k pieces has k - 1 fewer tree edges than it could, unless another neighbour joins it.
 
-    Into what it falls depends on its members alone (`submodels.py`). With j of them elsewhere there are j fewer tree
+    The pieces depend on its members alone (`graphs/submodels.py`). With j of them elsewhere there are j fewer tree
     edges anyway, so that each is given back k - 2 only.
     """
     label = connected_labels(len(device_of), forest.pairs[:, np.equal(*device_of[forest.pairs])])

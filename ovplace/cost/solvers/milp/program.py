@@ -14,12 +14,12 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Answer:
-    """What the solver returned.
+    """A solution of the program.
 
     Attributes:
         values: value of each column, `[C]`; None if no solution was found in time, or there is none.
         bound: no solution's objective is lower; minus infinity if nothing is known.
-        infeasible: whether there is proven to be no solution.
+        infeasible: true where it is proven that there is no solution.
     """
 
     values: FloatArray | None = field(repr=False)
@@ -35,7 +35,7 @@ class Program:
 
         Args:
             scale: size of the objective, at least roughly. HiGHS gets costs at which it is 1000, so that its absolute
-                tolerances (1e-6) are small beside it.
+                tolerances (1e-6) are small in comparison.
         """
         self._scale = scale / 1000 if scale > 0 else 1.0
         self._cost: list[FloatArray] = []
@@ -47,7 +47,13 @@ class Program:
         self.n_columns = self.n_rows = 0
 
     def columns(self, cost: ArrayLike, upper: ArrayLike = 1.0, integer: bool = False) -> IntArray:
-        """Add columns, one for each entry of `cost`, and return their numbers in its shape."""
+        """Add columns and return their numbers in the shape of `cost`.
+
+        Args:
+            cost: coefficient of each column in the objective, of any shape.
+            upper: upper bound of each column, of a shape that broadcasts to that of `cost`.
+            integer: whether the columns are whole numbers.
+        """
         array = np.asarray(cost, dtype=np.float64)
         numbers = self.n_columns + np.arange(array.size)
         self._cost.append(array.reshape(-1))
@@ -76,7 +82,13 @@ class Program:
         self.n_rows += count
 
     def row(self, terms: Sequence[tuple[IntArray, ArrayLike]], low: float = -inf, high: float = inf) -> None:
-        """Add one row with the sum of all terms, each of columns `[K]`, between `low` and `high`."""
+        """Add one row with the sum of all terms between `low` and `high`.
+
+        Args:
+            terms: columns `[K]` with their coefficients.
+            low: lower end.
+            high: upper end.
+        """
         self.rows([(columns.reshape(1, -1), coefficients) for columns, coefficients in terms], low, high)
 
     def solve(self, time_limit_s: float, gap: float = 0.0, relaxed: bool = False) -> Answer:

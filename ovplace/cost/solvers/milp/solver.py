@@ -1,9 +1,10 @@
 """Exact placements by mixed-integer programming: any number of devices, memory limits, overhead of submodels.
 
-The pairwise model is one program. The full model's overhead is not linear in the placement: a relaxation (`forest.py`)
-gives a bound, the placement that attains it is counted exactly, and where the relaxation counted less, rows that it
-violates are added and the program is solved again. This is the combinatorial Benders scheme of Codato and Fischetti
-(Operations Research 54, 2006), with cuts of the region or loop at fault instead of the whole placement.
+The pairwise model is one program. The full model's overhead is not linear in the placement: a relaxation
+(`forest_relaxation.py`) gives a bound, the placement that attains it is counted exactly, and where the relaxation
+counted less, rows that it violates are added and the program is solved again. This is the combinatorial Benders scheme
+of Codato and Fischetti (Operations Research 54, 2006), with cuts of the region or loop at fault instead of the whole
+placement.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class _Search:
 
     Attributes:
         table: the costs.
-        model: what is minimised, `PAIRWISE` or `FULL`.
+        model: model that is minimised, `PAIRWISE` or `FULL`.
         gap: relative difference of value and bound that is good enough.
         device_of: the best placement, `[G]`.
         value_ms: its value.
@@ -75,7 +76,7 @@ def solve_milp(table: CostTable, model: str = FULL, time_limit_s: float = 60.0, 
 
     Args:
         table: the costs of G groups on any number of devices.
-        model: what to minimise, `PAIRWISE` or `FULL`.
+        model: model to minimise, `PAIRWISE` or `FULL`.
         time_limit_s: after about this time the best so far is returned.
         gap: relative difference of value and bound that is good enough. Value and bound carry HiGHS' tolerances, which
             are 1e-9 of the value for the objective and 1e-6 for a row.
