@@ -9,6 +9,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.local_descent import local_descent, moves
 from ovplace.seeds import generator
 from ovplace.testing.graphs import costs, layered, problem
+from ovplace.testing.slow import slow_except
 
 
 def descent(table, device_of):
@@ -21,7 +22,7 @@ def descent(table, device_of):
         device_of = options[values.argmin()]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", slow_except(range(15), range(40)))
 def test_a_descent_that_passes_over_hopeless_moves_ends_where_one_that_looks_at_all_does(seed):
     rng = generator(seed, "testing", "improve")
     n, devices = int(rng.integers(2, 30)), int(rng.integers(2, 4))

@@ -19,6 +19,7 @@ from ovplace.placers import milp as placer
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, costs, diamond, graph, layered, problem
 from ovplace.testing.optimum import optimum
+from ovplace.testing.slow import slow_except
 
 VALUES = {PAIRWISE: pairwise_ms, FULL: latency_ms}
 SIZES = ((10, 2), (8, 3), (6, 4))  # most groups, devices
@@ -58,7 +59,7 @@ def check(table, model):
 
 
 @pytest.mark.parametrize("model", VALUES)
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", slow_except(range(3), range(PARTS)))
 def test_finds_the_optimum(part, model):
     for seed in range(part, GRAPHS, PARTS):
         check(instance(seed), model)
@@ -119,14 +120,14 @@ def test_no_placement_fits():
 
 
 @pytest.mark.parametrize("model", VALUES)
-@pytest.mark.parametrize("time_limit_s", [0.0, 0.05])
-def test_the_time_limit_returns_the_best_so_far(time_limit_s, model):
+def test_the_time_limit_returns_the_best_so_far(model):
     table = problem(layered(30, seed=5), 3).costs
-    certificate = solve_milp(table, model, time_limit_s).certificate
     best = solve_milp(table, model, 20.0).certificate
-    assert certificate.value_ms >= best.lower_bound_ms * (1 - 1e-9)
-    assert certificate.lower_bound_ms <= best.value_ms * (1 + 1e-9)
-    assert np.isfinite(certificate.lower_bound_ms)
+    for time_limit_s in (0.0, 0.05):
+        certificate = solve_milp(table, model, time_limit_s).certificate
+        assert certificate.value_ms >= best.lower_bound_ms * (1 - 1e-9)
+        assert certificate.lower_bound_ms <= best.value_ms * (1 + 1e-9)
+        assert np.isfinite(certificate.lower_bound_ms)
 
 
 def test_one_group_no_edges():
