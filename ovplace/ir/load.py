@@ -31,8 +31,7 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
 
     Example:
         >>> import ovplace
-        >>> machine = ["backend.machine=i9-12900k+flex170"]
-        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", backend="simulate", settings=machine, budget=5)
+        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
         >>> compiled = ovplace.load(result.folder)
         >>> compiled.output().get_any_name()
         'logits'
