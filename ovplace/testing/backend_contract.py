@@ -20,14 +20,16 @@ import numpy as np
 import pytest
 
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec
+from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.plugins.protocols import Backend
 from ovplace.plugins.registry import Plugin
+from ovplace.testing.plugin_contract import PluginContract
 
 SPEC = MeasureSpec(warmup=1, blocks=2, repeats=3, min_time_ms=0.0, hopeless_ratio=1e6)
 
 
-class BackendContract:
+class BackendContract(PluginContract):
     """Checks a backend on a small model and two devices that each run all of it."""
 
     @pytest.fixture
@@ -52,17 +54,30 @@ class BackendContract:
         n, names = len(backend.supported()), tuple(device.name for device in job.devices)
         return [Candidate(name, Placement.uniform(n, name, names)) for name in names]
 
-    def test_settings_are_frozen_data(self, plugin: Plugin) -> None:
-        """`Config` has defaults and cannot be changed."""
-        config = plugin.Config()
-        assert json.dumps(dataclasses.asdict(config))
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            config.anything = 1
-
     def test_says_whether_it_can_work(self, plugin: Plugin) -> None:
         """`available` returns a text, and the class declares whether its figures are simulated."""
         assert plugin.factory.available() == ""
         assert isinstance(plugin.factory.simulated, bool)
+
+    def test_what_it_stands_for(self, plugin: Plugin) -> None:
+        """A machine of its own has a name, devices and a digest, the same each time; else there is none of them."""
+        config = plugin.Config()
+        own, digest = plugin.factory.own_devices(config), plugin.factory.digest(config)
+        assert digest == plugin.factory.digest(config)
+        assert isinstance(digest, str)
+        if own is not None:
+            name, devices = own
+            assert isinstance(name, str)
+            assert len({device.name for device in devices}) == len(devices) > 0
+
+    def test_costs_where_it_knows_them(self, plugin: Plugin, backend: Backend, job: Job) -> None:
+        """The table has a row for each group and a column for each device."""
+        partition = Partition.identity(len(backend.supported()))
+        if not plugin.factory.knows_costs:
+            with pytest.raises(NotImplementedError):
+                backend.costs(partition)
+            return
+        assert backend.costs(partition).group_ms.shape == (partition.n_groups, len(job.devices))
 
     def test_facts_are_text(self, backend: Backend) -> None:
         """Facts are part of the store's key: text, and the same each time."""

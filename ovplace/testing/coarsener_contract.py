@@ -12,6 +12,7 @@ from ovplace.graphs.op_graph import OpGraph
 from ovplace.plugins.registry import Plugin
 from ovplace.testing.child import in_another_process
 from ovplace.testing.graphs import chain, diamond, graph, layered, renamed
+from ovplace.testing.plugin_contract import PluginContract
 
 Case = tuple[OpGraph, Partition]
 
@@ -43,7 +44,7 @@ def _coarsen(plugin: Plugin, of: OpGraph, legal: Partition) -> Partition:
     return found
 
 
-class CoarsenerContract:
+class CoarsenerContract(PluginContract):
     """Checks a coarsener on small graphs; a subclass defines the fixture `plugin`."""
 
     @pytest.fixture

@@ -12,6 +12,7 @@ from ovplace.plugins.registry import Plugin
 from ovplace.seeds import generator
 from ovplace.testing.child import in_another_process
 from ovplace.testing.graphs import chain, diamond, graph, layered, renamed, reordered
+from ovplace.testing.plugin_contract import PluginContract
 
 
 def cases() -> dict[str, OpGraph]:
@@ -35,7 +36,7 @@ def _compute(plugin: Plugin, of: OpGraph) -> FloatArray:
     return found
 
 
-class FeatureContract:
+class FeatureContract(PluginContract):
     """Checks a node feature on small graphs; a subclass defines the fixture `plugin`."""
 
     @pytest.fixture

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Sequence
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 import pytest
@@ -20,10 +20,11 @@ from ovplace.core.measurement import Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.plugins.protocols import Placer
+from ovplace.plugins.protocols import Placer, Trainer
 from ovplace.plugins.registry import Plugin
 from ovplace.testing.child import in_another_process
 from ovplace.testing.graphs import chain, diamond, layered, measured, problem
+from ovplace.testing.plugin_contract import PluginContract
 
 ROUNDS = 25
 """Number of asks of a check, enough to leave the systematic part of a search."""
@@ -125,7 +126,7 @@ def _check(placement: Placement, of: Problem) -> None:
         assert of.allowed[group, chosen[0]], f"group {group} is on a device that cannot run it"
 
 
-class PlacerContract:
+class PlacerContract(PluginContract):
     """Checks a placer on small problems; a subclass defines the fixture `plugin`."""
 
     @pytest.fixture
@@ -157,6 +158,19 @@ class PlacerContract:
         of = problems()[name]
         for placement in advance(build(plugin, of), 2 * ROUNDS, 2, answer):
             _check(placement, of)
+
+    def test_capabilities_are_of_the_declared_types(self, plugin: Plugin) -> None:
+        """`needs_costs` answers from the settings; `info` is numbers; a certificate has a bound below its value."""
+        assert isinstance(plugin.factory.needs_costs(plugin.Config()), bool)
+        placer = _fresh(plugin, "diamond")
+        advance(placer, 3)
+        assert all(isinstance(name, str) and isfinite(value) for name, value in placer.info.items())
+        if placer.certificate is not None:
+            assert placer.certificate.lower_bound_ms <= placer.certificate.value_ms * (1 + 1e-9)
+
+    def test_a_trainer_inherits_its_role(self, plugin: Plugin) -> None:
+        """A module's `Trainer`, if there is one, inherits `protocols.Trainer`."""
+        assert plugin.trainer is None or issubclass(plugin.trainer, Trainer)
 
     def test_nothing_asked_nothing_answered(self, plugin: Plugin) -> None:
         """`ask(0)` is empty and changes nothing."""
