@@ -14,5 +14,10 @@ def shipped(name: str) -> Path | None:
 
 
 def shipped_in(folder: str, suffix: str) -> list[str]:
-    """Return the names, without `suffix`, of the files in a folder such as `configs/machines`, sorted."""
+    """Return the names, without `suffix`, of the files in a folder such as `configs/machines`, sorted.
+
+    Args:
+        folder: a folder such as `configs/machines`.
+        suffix: such as `.toml`.
+    """
     return sorted({path.name.removesuffix(suffix) for root in _ROOTS for path in (root / folder).glob(f"*{suffix}")})

@@ -115,11 +115,21 @@ class _Contraction:
                     heapq.heappush(heap, entry)
 
     def is_chain(self, u: int, v: int) -> bool:
-        """Return whether v is the only successor of u, and u the only predecessor of v."""
+        """Return whether v is the only successor of u, and u the only predecessor of v.
+
+        Args:
+            u: source of an edge between groups.
+            v: its target.
+        """
         return len(self._after[u]) == 1 == len(self._before[v])
 
     def is_safe(self, u: int, v: int) -> bool:
-        """Return whether the ranks prove that no other path leads from u to v."""
+        """Return whether the ranks prove that no other path leads from u to v.
+
+        Args:
+            u: source of an edge between groups.
+            v: its target.
+        """
         return self._gone(u, v) >= 0
 
     def _gone(self, u: int, v: int) -> int:

@@ -31,7 +31,7 @@ FILE = "score.json"
 
 @dataclass(frozen=True)
 class RunScore:
-    """How good a run's answer is.
+    """Quality of a run's answer.
 
     Attributes:
         latency_ms: of the answer; without noise where the backend knows it, else the median of the final comparison.

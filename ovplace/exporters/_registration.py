@@ -1,4 +1,4 @@
-"""What a program has to tell OpenVINO about the devices of a placement before it compiles."""
+"""Calls that register the devices of a placement in OpenVINO before a program compiles it."""
 
 from __future__ import annotations
 

@@ -27,6 +27,10 @@ class Exporter(protocols.Exporter):
     def write(self, folder: Path, target: Path) -> list[Path]:
         """Compile on the devices of the placement and write the blob to the file `target`.
 
+        Args:
+            folder: a finished run, or an exported one.
+            target: the file to write.
+
         Raises:
             DeviceError: a device of the placement is not on this machine.
             ModelError: a device's plugin cannot export.

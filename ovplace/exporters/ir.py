@@ -29,7 +29,12 @@ class Exporter(protocols.Exporter):
     target: ClassVar[str] = "ir"
 
     def write(self, folder: Path, target: Path) -> list[Path]:
-        """Copy the three files into the folder `target`, after checking that they belong together."""
+        """Copy the three files into the folder `target`, after checking that they belong together.
+
+        Args:
+            folder: a finished run, or an exported one.
+            target: the folder to write into.
+        """
         if target.resolve() == folder.resolve():
             raise UsageError(f"'{folder}' is the run folder itself; choose another folder with -o")
         placed_model.read_placed(ov.Core(), folder)

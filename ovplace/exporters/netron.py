@@ -34,7 +34,12 @@ class Exporter(protocols.Exporter):
     target: ClassVar[str] = "netron.xml"
 
     def write(self, folder: Path, target: Path) -> list[Path]:
-        """Write the model to the file `target` (`.xml`) and its weights beside it."""
+        """Write the model to the file `target` (`.xml`) and its weights beside it.
+
+        Args:
+            folder: a finished run, or an exported one.
+            target: the `.xml` to write.
+        """
         if target.suffix != ".xml":
             raise UsageError(f"'{target}' must end in .xml, as viewers and OpenVINO expect of an IR")
         source = RunFolder(folder).placed_model

@@ -52,6 +52,10 @@ def connected_labels(n: int, edges: _Int) -> _Int:
         edges: `[2, E]`.
 
     Cost: as `lowest_connected`.
+
+    Args:
+        n: number of nodes.
+        edges: directed edges, `[2, E]`.
     """
     lowest = lowest_connected(n, edges)
     return np.asarray((np.cumsum(lowest == np.arange(n)) - 1)[lowest])
@@ -69,6 +73,10 @@ def lowest_connected(n: int, edges: _Int) -> _Int:
         edges: `[2, E]`.
 
     Cost: O((n + E) log n).
+
+    Args:
+        n: number of nodes.
+        edges: directed edges, `[2, E]`.
     """
     root = np.arange(n)
     while True:
@@ -91,6 +99,10 @@ def strong_labels(n: int, edges: _Int) -> _Int:
         edges: `[2, E]`.
 
     Cost: O(n + E), in scipy's compiled code.
+
+    Args:
+        n: number of nodes.
+        edges: directed edges, `[2, E]`.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

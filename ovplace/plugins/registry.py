@@ -49,7 +49,7 @@ class Plugin:
 
     @property
     def summary(self) -> str:
-        """What it does, one line."""
+        """Summary in one line."""
         return str(self._named("SUMMARY")) or (self.module.__doc__ or "").split("\n")[0]
 
     @property
@@ -80,7 +80,7 @@ class Plugin:
 
     @property
     def trainer(self) -> type[Trainer] | None:
-        """What trains a placer's policy, None where there is nothing to train."""
+        """Class that trains a placer's policy, None where there is nothing to train."""
         found: type[Trainer] | None = self._named("Trainer")
         return found
 

@@ -16,13 +16,10 @@ from ovplace.errors import ModelError, UsageError
 if TYPE_CHECKING:
     import openvino as ov
 
-_HELPERS = ("layers", "sequence_layers")
-
 
 def names() -> list[str]:
     """Return the names of all recipes, importing none."""
-    files = (path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
-    return sorted(stem.replace("_", "-") for stem in files if stem not in _HELPERS)
+    return sorted(path.stem.replace("_", "-") for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def recipe(name: str) -> ModuleType:

@@ -15,10 +15,10 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo import sequence_layers as nn
 from ovplace.zoo.families.draws import Config, Draws
 from ovplace.zoo.families.front import Front
-from ovplace.zoo.layers import Builder
+from ovplace.zoo.layers import sequence as nn
+from ovplace.zoo.layers.builder import Builder
 
 SUMMARY = "Family of attention stacks, one for each index"
 SMALL = Config(index=11)

@@ -15,7 +15,7 @@ import openvino as ov
 from openvino import opset13 as opset
 
 from ovplace.zoo.families.draws import Config, Draws
-from ovplace.zoo.layers import Builder, Tensor, Window, channels_of, finish, image, spatial_size
+from ovplace.zoo.layers.builder import Builder, Tensor, Window, channels_of, finish, image, spatial_size
 
 SUMMARY = "Family of CNNs of random cells, one for each index"
 SMALL = Config(index=1)

@@ -13,8 +13,8 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo import sequence_layers as nn
-from ovplace.zoo.layers import Builder
+from ovplace.zoo.layers import sequence as nn
+from ovplace.zoo.layers.builder import Builder
 
 SUMMARY = "LLaMA-style decoder with a stateful KV cache"
 

@@ -21,8 +21,8 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo import sequence_layers as nn
-from ovplace.zoo.layers import Builder, Window
+from ovplace.zoo.layers import sequence as nn
+from ovplace.zoo.layers.builder import Builder, Window
 
 SUMMARY = "Demo, three branches, under 1 MB"
 

@@ -13,7 +13,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo.layers import LINEAR_GAIN, Builder, Tensor, Window, channels_of, finish, image, spatial_size
+from ovplace.zoo.layers.builder import LINEAR_GAIN, Builder, Tensor, Window, channels_of, finish, image, spatial_size
 
 SUMMARY = "Detector, feature pyramid and box heads on five scales, 256x256"
 

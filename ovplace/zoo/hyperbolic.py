@@ -14,8 +14,8 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo import sequence_layers as nn
-from ovplace.zoo.layers import Builder, Window
+from ovplace.zoo.layers import sequence as nn
+from ovplace.zoo.layers.builder import Builder, Window
 
 SUMMARY = "Hyperbolic pixel classifier, acosh, log and power"
 

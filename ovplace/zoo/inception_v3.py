@@ -12,7 +12,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo.layers import Builder, ClassifierConfig, Tensor, Window, finish, image
+from ovplace.zoo.layers.builder import Builder, ClassifierConfig, Tensor, Window, finish, image
 
 SUMMARY = "Inception-V3, 94 convolutions, 299x299"
 

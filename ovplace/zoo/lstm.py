@@ -12,8 +12,8 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo import sequence_layers as nn
-from ovplace.zoo.layers import Builder
+from ovplace.zoo.layers import sequence as nn
+from ovplace.zoo.layers.builder import Builder
 
 SUMMARY = "2-layer LSTM, LSTMSequence and TensorIterator"
 

@@ -13,7 +13,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo.layers import RELU_GAIN, Builder, ClassifierConfig, Tensor, Window, finish, image
+from ovplace.zoo.layers.builder import RELU_GAIN, Builder, ClassifierConfig, Tensor, Window, finish, image
 
 SUMMARY = "MobileNetV2, 52 convolutions, 224x224"
 

@@ -15,11 +15,11 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo import sequence_layers as nn
 from ovplace.zoo.families.draws import Config, Draws
 from ovplace.zoo.families.front import Front
 from ovplace.zoo.families.recurrent_steps import GATES, STEPS, Weights
-from ovplace.zoo.layers import Builder
+from ovplace.zoo.layers import sequence as nn
+from ovplace.zoo.layers.builder import Builder
 
 SUMMARY = "Family of recurrent networks, one for each index"
 SMALL = Config(index=2)

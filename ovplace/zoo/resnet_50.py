@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import openvino as ov
 
-from ovplace.zoo.layers import Builder, ClassifierConfig, Tensor, Window, finish, image
+from ovplace.zoo.layers.builder import Builder, ClassifierConfig, Tensor, Window, finish, image
 
 SUMMARY = "ResNet-50, 53 convolutions, 224x224"
 

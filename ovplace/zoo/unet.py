@@ -13,7 +13,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo.layers import Builder, Tensor, Window, finish, image, spatial_size
+from ovplace.zoo.layers.builder import Builder, Tensor, Window, finish, image, spatial_size
 
 SUMMARY = "U-Net, 19 convolutions, bilinear upsampling, 160x160"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import openvino as ov
 
 from ovplace.zoo.families.draws import Draws
-from ovplace.zoo.layers import Builder, Tensor, Window, scale_channels
+from ovplace.zoo.layers.builder import Builder, Tensor, Window, scale_channels
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo import sequence_layers as nn
-from ovplace.zoo.layers import Builder, Tensor
+from ovplace.zoo.layers import sequence as nn
+from ovplace.zoo.layers.builder import Builder, Tensor
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 """Rows of the weights over the size of the state."""

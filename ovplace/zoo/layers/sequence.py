@@ -12,7 +12,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo.layers import BIAS_STD, Builder
+from ovplace.zoo.layers.builder import BIAS_STD, Builder
 
 SCALE_NOISE = 0.02
 """How far the scales of a normalisation stray from 1; exact ones would be optimised away."""
@@ -135,18 +135,20 @@ def self_attention(
         net: the builder.
         x: input `[batch, tokens, channels]`.
         heads: number of heads.
-        mask: summand of the scores; see `attend`.
+        mask: summand of the scores; see `scaled_dot_product_attention`.
         std: standard deviation of the projections' weights.
     """
     query, key, value = (
         split_heads(net, role, linear(net, role, x, x.shape[-1], std), heads)
         for role in ("query", "key", "value")  # the order of the calls fixes the weights
     )
-    context = merge_heads(net, "heads", attend(net, query, key, value, mask))
+    context = merge_heads(net, "heads", scaled_dot_product_attention(net, query, key, value, mask))
     return linear(net, "output", context, x.shape[-1], std)
 
 
-def attend(net: Builder, query: ov.Node, key: ov.Node, value: ov.Node, mask: ov.Node | None) -> ov.Node:
+def scaled_dot_product_attention(
+    net: Builder, query: ov.Node, key: ov.Node, value: ov.Node, mask: ov.Node | None
+) -> ov.Node:
     """Scaled dot-product attention (Vaswani et al., 2017) of `[batch, heads, tokens, head_dim]` tensors.
 
     `mask` is added to the scores; it broadcasts to `[batch, heads, query tokens, key tokens]`.

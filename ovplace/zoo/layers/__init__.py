@@ -1,0 +1,1 @@
+"""The layers that recipes share: named, seeded operations."""
