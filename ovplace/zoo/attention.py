@@ -154,7 +154,7 @@ def _cross_attention(net: Builder, x: ov.Node, memory: ov.Node, heads: int) -> o
         nn.split_heads(net, role, nn.linear(net, role, source, x.shape[-1]), heads)
         for role, source in (("query", x), ("key", memory), ("value", memory))
     )
-    context = nn.merge_heads(net, "heads", nn.attend(net, query, key, value, None))
+    context = nn.merge_heads(net, "heads", nn.scaled_dot_product_attention(net, query, key, value, None))
     return nn.linear(net, "output", context, x.shape[-1])
 
 

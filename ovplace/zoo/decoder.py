@@ -96,7 +96,7 @@ def _attention(net: Builder, x: ov.Node, step: _Step, config: Config, sinks: lis
     query = _rotate(net.within("query/rotary"), query, step)
     key = _cached(net.within("key"), _rotate(net.within("key/rotary"), key, step), config.past, sinks)
     value = _cached(net.within("value"), value, config.past, sinks)
-    context = nn.merge_heads(net, "heads", nn.attend(net, query, key, value, step.mask))
+    context = nn.merge_heads(net, "heads", nn.scaled_dot_product_attention(net, query, key, value, step.mask))
     return nn.project(net, "output", context, config.hidden)
 
 

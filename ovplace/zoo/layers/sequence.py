@@ -1,4 +1,4 @@
-"""The layers that the transformer, recurrent and implicit-function recipes add to `layers.Builder`.
+"""The layers that the transformer, recurrent and implicit-function recipes add to `builder.Builder`.
 
 Tensors are `[batch, tokens, channels]` outside attention and `[batch, heads, tokens, head_dim]` inside.
 Every function names what it makes in the scope of the builder it gets.
