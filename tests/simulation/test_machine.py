@@ -191,6 +191,7 @@ def test_what_computes_nothing_follows_its_neighbours(graph):
     np.testing.assert_array_equal(effective_devices(graph, device_of)[kept], expected[kept])
 
 
+@pytest.mark.slow
 def test_hsdags_six_latencies(calibration, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["calibration.py"])
     with calibration.built() as models:

@@ -6,10 +6,6 @@ import numpy as np
 import pytest
 
 from ovplace.cost.calibration.failure_model import failure_probabilities
-from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.penalise_failures import penalise_failures
-from ovplace.cost.solvers.portfolio import candidates
-from ovplace.testing.graphs import costs, layered, problem
 
 GROUPS = 20
 
@@ -56,22 +52,3 @@ def test_a_failure_is_shared_by_its_suspects() -> None:
     assert np.ptp(found[:, 1]) == 0
     assert 0.5 < 1 - np.prod(1 - found[:, 1]) <= 1
     assert found.max() < 0.1
-
-
-def test_the_optimum_avoids_what_fails_and_keeps_the_rest() -> None:
-    table = costs(problem(layered(30, 1)), 1)
-    best = candidates(table)[0]
-    alone = np.repeat(np.arange(table.n_devices)[:, None], table.n_groups, axis=1)
-    values = latency_ms(table, alone)
-    moved = np.flatnonzero(best != values.argmin())
-    failure = np.zeros((table.n_groups, table.n_devices))
-    failure[moved[0], best[moved[0]]] = 0.999
-    found = candidates(penalise_failures(table, failure, float(values.min())))[0]
-    assert found[moved[0]] != best[moved[0]]
-    assert latency_ms(table, found[None])[0] < values.min()
-
-
-def test_without_failures_nothing_changes() -> None:
-    table = costs(problem(layered(30, 1)), 1)
-    same = penalise_failures(table, np.zeros((table.n_groups, table.n_devices)), 1e9)
-    assert np.array_equal(same.group_ms, table.group_ms)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,6 @@ from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers.milp.forest_relaxation import ForestRelaxation
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.errors import PlacementError
-from ovplace.placers import milp as placer
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, costs, diamond, graph, layered, problem
 from ovplace.testing.optimum import optimum
@@ -122,7 +120,7 @@ def test_no_placement_fits():
 @pytest.mark.parametrize("model", VALUES)
 def test_the_time_limit_returns_the_best_so_far(model):
     table = problem(layered(30, seed=5), 3).costs
-    best = solve_milp(table, model, 20.0).certificate
+    best = solve_milp(table, model, 3.0).certificate
     for time_limit_s in (0.0, 0.05):
         certificate = solve_milp(table, model, time_limit_s).certificate
         assert certificate.value_ms >= best.lower_bound_ms * (1 - 1e-9)
@@ -139,26 +137,3 @@ def test_one_group_no_edges():
 def test_an_unknown_model():
     with pytest.raises(ValueError, match="'other'"):
         solve_milp(problem(diamond()).costs, "other")
-
-
-def test_the_placer_asks_the_optimum_first():
-    of = problem(layered(8, seed=4), 3)
-    made = placer.Placer(of, placer.Config())
-    first = made.ask(4)
-    value = latency_ms(of.costs, first[0].device_of[None])[0]
-    assert len(first) == 1
-    assert value == pytest.approx(optimum(of.costs, latency_ms))
-    assert made.certificate.value_ms == pytest.approx(value)
-
-
-def test_the_placer_keeps_its_certificate():
-    of = problem(layered(8, seed=4), 3)
-    made, other = (placer.Placer(of, placer.Config()) for _ in range(2))
-    made.ask(1)
-    other.restore(json.loads(json.dumps(made.state())))
-    assert other.certificate == made.certificate
-
-
-def test_the_placer_needs_costs():
-    with pytest.raises(PlacementError, match="costs"):
-        placer.Placer(replace(problem(diamond()), costs=None), placer.Config())

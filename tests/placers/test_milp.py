@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.errors import PlacementError
+from ovplace.placers import milp as placer
+from ovplace.testing.graphs import diamond, layered, problem
+from ovplace.testing.optimum import optimum
+
+
+def test_the_placer_asks_the_optimum_first():
+    of = problem(layered(8, seed=4), 3)
+    made = placer.Placer(of, placer.Config())
+    first = made.ask(4)
+    value = latency_ms(of.costs, first[0].device_of[None])[0]
+    assert len(first) == 1
+    assert value == pytest.approx(optimum(of.costs, latency_ms))
+    assert made.certificate.value_ms == pytest.approx(value)
+
+
+def test_the_placer_keeps_its_certificate():
+    of = problem(layered(8, seed=4), 3)
+    made, other = (placer.Placer(of, placer.Config()) for _ in range(2))
+    made.ask(1)
+    other.restore(json.loads(json.dumps(made.state())))
+    assert other.certificate == made.certificate
+
+
+def test_the_placer_needs_costs():
+    with pytest.raises(PlacementError, match="costs"):
+        placer.Placer(replace(problem(diamond()), costs=None), placer.Config())
