@@ -203,7 +203,7 @@ class Backend(ABC):
     def own_devices(cls, config: Any) -> tuple[str, tuple[Device, ...]] | None:
         """Return the name and the devices of the machine that it stands for; None to take this machine's devices.
 
-        Asked when devices are chosen, before a measuring process exists.
+        Asked when devices are chosen, before a measuring process exists. The `facts` of each hold at least `full_name`.
 
         Args:
             config: the backend's settings.

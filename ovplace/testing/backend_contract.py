@@ -69,6 +69,7 @@ class BackendContract(PluginContract):
             name, devices = own
             assert isinstance(name, str)
             assert len({device.name for device in devices}) == len(devices) > 0
+            assert all(device.facts["full_name"] for device in devices)
 
     def test_costs_where_it_knows_them(self, plugin: Plugin, backend: Backend, job: Job) -> None:
         """The table has a row for each group and a column for each device."""
