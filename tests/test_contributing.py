@@ -18,23 +18,33 @@ PIPED = {"capture_output": True, "text": True}
 SHORT = ["--set", "comparison.rounds=2", "--set", "comparison.blocks=3", "--budget", "3"]
 
 
+class Walk:
+    """A folder, called to run Python there."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def __call__(self, *arguments):
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, check=False, cwd=self.folder, env=self.environment, **PIPED)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory):
-    """Write the files of the walk into an empty folder; return what runs a module of Python there."""
+    """Write the files of the walk into an empty folder; return what runs Python there."""
     folder = tmp_path_factory.mktemp("walk")
     for name, text in FENCE.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     for suffix in (".xml", ".bin"):
         shutil.copy((ROOT / "models" / "demo.xml").with_suffix(suffix), folder)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]), "PYTHONDONTWRITEBYTECODE": "1"}
-
-    def run(*arguments):
-        done = subprocess.run([sys.executable, *arguments], check=False, cwd=folder, env=environment, **PIPED)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    run.folder = folder
+    run = Walk(folder)
     search(run, "run", "--machine", "mine/laptop.toml", "--placer", "mine.shuffle", "--coarsener", "mine.pairs",
            "--set", "search.features=mine.rank")  # fmt: skip
     return run
