@@ -40,8 +40,7 @@ docs: $(READY)
 	$(BIN)/python -m sphinx -q -b html -n -W --keep-going docs build/docs
 
 bench: $(READY)
-	$(BIN)/python benchmarks/command_line.py
-	$(BIN)/python benchmarks/read_large.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks short
 
 wheel: $(READY)
 	PYTHON=$(BIN)/python bash .ci/wheel

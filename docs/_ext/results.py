@@ -34,7 +34,8 @@ def _parts(data: dict[str, Any]) -> Iterator[str]:
     if data["note"]:
         yield data["note"]
     command = f"`{data['command']}`" if data["command"] else "command not recorded"
-    yield f"*Source:* {command}; revision {data['revision']}; {data['machine']}."
+    now = f" (now `{data['now']}`)" if data.get("now") else ""
+    yield f"*Source:* {command}{now}; revision {data['revision']}; {data['machine']}."
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -52,7 +52,7 @@ def ratio_interval(numerator: Sequence[Samples], denominator: Sequence[Samples])
     the two block medians (paired, so that a slow spell hits both sides), and the interval is that of a mean of R
     numbers. Where 4 compilations differ, a percentile bootstrap over compilations and blocks holds the truth in 87 to
     89 % of simulated comparisons, and in 52 to 69 % where 2 do; this interval in 94 to 95 %
-    (`benchmarks/duel_coverage.py`).
+    (`benchmarks/studies/interval_coverage.py`).
 
     Args:
         numerator: block medians in ms of each compilation, `[R][B]`, R at least 2.

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -133,12 +133,13 @@ def make_grid(tables: Mapping[str, Any], file: Path, out: Path, changes: Iterabl
     named = variants(tables.get("variants", {}), tables.get("grid", {}), axes.base)
     checked = list(_checked(base, *named, machines))
     cells = [
-        _cell(out, base, variant, model, (label, machines[label]), seed)
+        _cell(out, configs[label], (variant, model, label, seed))
         for seed in axes.seeds
         for model, label in _places(axes, models, machines)
-        for variant in checked
+        for variant, configs in checked
     ]
-    return Grid(file.stem, out, models, tuple(machines), tuple(checked), tuple(cells))
+    distinct = tuple(variant for variant, _ in checked)
+    return Grid(file.stem, out, models, tuple(machines), distinct, tuple(cells))
 
 
 def _axes(table: dict[str, object], file: Path) -> _Axes:
@@ -181,16 +182,19 @@ def _check_labels(axes: _Axes, models: Iterable[GridModel]) -> None:
 
 def _checked(
     base: toml.Tables, named: list[Variant], grid: list[Variant], machines: dict[str, str]
-) -> Iterator[Variant]:
-    """Yield the variants; points of the grid that are another variant are left out, as is a grid's own base."""
+) -> Iterator[tuple[Variant, dict[str, RunConfig]]]:
+    """Yield the variants with their settings on each machine, by its label.
+
+    Points of the grid that are another variant are left out, as is a grid's own base.
+    """
     check_distinct("variant", [variant.name for variant in (*named, *grid)], reserved=[FOLDER])
-    seen: list[tuple[str, list[RunConfig]]] = []
+    seen: list[tuple[str, dict[str, RunConfig]]] = []
     for variant in (*named, *grid):
-        effect = [_effect(base, variant, machine) for machine in machines.values()]
+        effect = {label: _effect(base, variant, machine) for label, machine in machines.items()}
         same = next((name for name, other in seen if other == effect), None)
         if same is None:
             seen.append((variant.name, effect))
-            yield variant
+            yield variant, effect
         elif variant in named:
             raise ConfigError(f"variant '{variant.name}' is the same as '{same}': it changes nothing; remove it")
 
@@ -210,19 +214,17 @@ def _effect(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:
         raise type(error)(f"variant '{variant.name}': {error}") from error
 
 
-def _config(base: toml.Tables, variant: Variant, machine: str, given: dict[str, object] | None = None) -> RunConfig:
+def _config(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:
+    """Return the settings of a variant on a machine, without the model and the seed."""
     where = {} if machine == HERE else expanded({"search": {"machine": machine}})
     settings = over(expanded(base), expanded(variant.settings))
-    return resolved(toml.build(toml.merge(settings, where, {"search": given or {}})))
+    return resolved(toml.build(toml.merge(settings, where)))
 
 
-def _cell(
-    out: Path, base: toml.Tables, variant: Variant, model: GridModel, machine: tuple[str, str], seed: int
-) -> Cell:
-    label, name = machine
-    given: dict[str, object] = {"model": str(model.file(out)), "seed": seed}
-    if model.shape:
-        given["shape"] = model.shape
-    config = _config(base, variant, name, given)
+def _cell(out: Path, config: RunConfig, point: tuple[Variant, GridModel, str, int]) -> Cell:
+    """Return the cell of a variant, a model, the label of a machine and a seed, whose settings are `config`."""
+    variant, model, label, seed = point
+    shape = model.shape or config.search.shape
+    own = replace(config, search=replace(config.search, model=str(model.file(out)), shape=shape, seed=seed))
     folder = out.joinpath(*map(folder_name, (variant.name, model.label, label, str(seed))))
-    return Cell(variant.name, model.label, label, seed, folder, config, config.plugins.backend.factory.simulated)
+    return Cell(variant.name, model.label, label, seed, folder, own, config.plugins.backend.factory.simulated)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from ovplace.core.partition import Partition
 from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.evaluate.restrict import restrict
-from ovplace.errors import ConfigError, DeviceError, PlacementError, UsageError
+from ovplace.errors import ConfigError, DeviceError, OvplaceError, PlacementError, UsageError
 from ovplace.graphs.work import work
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import op_graph
@@ -44,13 +43,6 @@ gb_per_s = 5
 def graph(request):
     recipe = zoo.recipe(request.param)
     return op_graph(recipe.build(recipe.SMALL))
-
-
-@pytest.fixture(scope="module")
-def calibration():
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-    yield importlib.import_module("calibration")
-    sys.path.pop(0)
 
 
 def merged(partition, rng, count):
@@ -192,37 +184,20 @@ def test_what_computes_nothing_follows_its_neighbours(graph):
 
 
 @pytest.mark.slow
-def test_hsdags_six_latencies(calibration, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["calibration.py"])
-    with calibration.built() as models:
-        monkeypatch.setattr(calibration, "fit", lambda machine, _: machine)
-        monkeypatch.setattr(calibration, "built", lambda: _Given(models))
-        machine = load_machine(HSDAG)
-        for of in models:
-            for device, published in calibration.PUBLISHED_MS[of.name].items():
-                assert calibration.single_ms(machine, of, device) == pytest.approx(published, rel=0.005)
-        with pytest.raises(SystemExit) as end:
-            calibration.main()
-        assert not end.value.code
-        assert "the file agrees" in capsys.readouterr().out
-        monkeypatch.setattr(
-            calibration, "load_machine", lambda _: calibration.with_parameters(machine, "GPU", 0.04, 7.8)
-        )
-        with pytest.raises(SystemExit) as end:
-            calibration.main()
-        assert end.value.code == 1
-        assert "DOES NOT AGREE" in capsys.readouterr().out
-
-
-class _Given:
-    def __init__(self, value):
-        self.value = value
-
-    def __enter__(self):
-        return self.value
-
-    def __exit__(self, *_):
-        pass
+def test_hsdags_six_latencies(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    calibration = importlib.import_module("benchmarks.studies.calibration")
+    monkeypatch.setattr(calibration, "fit", lambda machine, _: machine)  # as slow as the rest together
+    found = list(calibration.rows(calibration.Options()))
+    pairs = [(row["simulated, ms"], row["published, ms"]) for row in found if "published, ms" in row]
+    assert len(pairs) == 6
+    for simulated, published in pairs:
+        assert simulated == pytest.approx(published, rel=0.005)
+    machine = load_machine(HSDAG)
+    slower = replace(machine, calibration={**machine.calibration, "resnet-50": {"GPU": 1.2, "CPU": 1.0}})
+    monkeypatch.setattr(calibration, "load_machine", lambda _: slower)
+    with pytest.raises(OvplaceError, match=r"resnet-50 on GPU takes .* published 7\.81 ms"):
+        list(calibration.rows(calibration.SHORT))
 
 
 @pytest.mark.parametrize(

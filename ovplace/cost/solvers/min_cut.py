@@ -66,7 +66,7 @@ def solve_min_cut(table: CostTable, boundary_weight: float = 1.0) -> Solution:
     Raises:
         ValueError: the table is not of two devices, or the weight is negative or not finite.
 
-    Cost: in practice about linear in groups, edges and readers; `benchmarks/solvers.py` prints it.
+    Cost: in practice about linear in groups, edges and readers; `benchmarks/micro/solvers.py` prints it.
     """
     if table.n_devices != 2:
         raise ValueError(f"a minimum cut needs exactly 2 devices, got {table.n_devices}; take milp for more")

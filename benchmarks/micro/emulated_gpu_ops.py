@@ -1,40 +1,63 @@
-"""Latency of single operations on the emulated GPU over the CPU plugin's, both f32, in turns; as JSON.
+"""Latency of single operations on the emulated GPU over the CPU plugin's.
 
-    python benchmarks/emulated_gpu_ops.py
-
-Says which operations a search can gain on, on this processor; nothing about a real GPU.
+Both in f32, in turns, on a tensor of 1 x 64 x 112 x 112: the operations on which a search can gain on this processor.
+Nothing is said about a real GPU.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from time import perf_counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from benchmarks.report import Row
+from benchmarks.script import UnavailableError
+from benchmarks.timing import median_s
+
 SHAPE = (1, 64, 112, 112)
-TURNS, REPEATS = 7, 3
 POSITIVE = ("acosh", "log", "power")
 
 
-def main() -> None:
+@dataclass(frozen=True)
+class Options:
+    """Options.
+
+    Attributes:
+        turns: how often the devices take turns.
+        repeats: inferences in each turn, after one to warm up.
+        operations: names; all if there are none.
+    """
+
+    turns: int = 7
+    repeats: int = 3
+    operations: tuple[str, ...] = ()
+
+
+SHORT = Options(turns=1, repeats=1, operations=("exp",))
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """Yield a row for each operation.
+
+    Raises:
+        UnavailableError: there is no emulated GPU here.
+    """
     from ovplace.devices import emulated_gpu
 
+    if reason := emulated_gpu.why_unavailable():
+        raise UnavailableError(reason)
     emulated_gpu.enable()  # before openvino is imported
     import openvino as ov
 
     core = ov.Core()
-    ratios = {name: ratio(core, name, build) for name, build in operations().items()}
-    print(
-        json.dumps(
-            {"cpu": core.get_property("CPU", "FULL_DEVICE_NAME"), "shape": SHAPE, "gpu_over_cpu": ratios}, indent=1
-        )
-    )
+    for name, build in _operations().items():
+        if not options.operations or name in options.operations:
+            yield {"operation": name, "GPU (emulated) / CPU": _ratio(core, name, build, options)}
 
 
-def operations() -> dict[str, Callable[[Any], Any]]:
+def _operations() -> dict[str, Callable[[Any], Any]]:
     """Return what is timed, each as a function of one tensor `[1, 64, 112, 112]`."""
     from openvino import opset13 as opset
 
@@ -56,7 +79,7 @@ def operations() -> dict[str, Callable[[Any], Any]]:
     }
 
 
-def ratio(core: Any, name: str, build: Callable[[Any], Any]) -> float:
+def _ratio(core: Any, name: str, build: Callable[[Any], Any], options: Options) -> float:
     """Return the median over turns of GPU latency over CPU latency."""
     import openvino as ov
     from openvino import opset13 as opset
@@ -71,20 +94,11 @@ def ratio(core: Any, name: str, build: Callable[[Any], Any]) -> float:
         requests.append(compiled.create_infer_request())
         requests[-1].set_input_tensor(ov.Tensor(data))
         requests[-1].infer()
-    turns = [[timed_ms(request) for request in requests] for _ in range(TURNS)]
-    return round(float(np.median([gpu / cpu for gpu, cpu in turns])), 2)
+    turns = [[_timed_s(request, options.repeats) for request in requests] for _ in range(options.turns)]
+    return float(np.median([gpu / cpu for gpu, cpu in turns]))
 
 
-def timed_ms(request: Any) -> float:
+def _timed_s(request: Any, repeats: int) -> float:
     """Return the median of a few inferences, after one that warms the caches."""
     request.infer()
-    samples = []
-    for _ in range(REPEATS):
-        start = perf_counter()
-        request.infer()
-        samples.append((perf_counter() - start) * 1e3)
-    return float(np.median(samples))
-
-
-if __name__ == "__main__":
-    main()
+    return median_s(request.infer, repeats)

@@ -1,0 +1,1 @@
+"""Timings of single parts of ovplace."""

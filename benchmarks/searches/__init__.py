@@ -1,0 +1,1 @@
+"""Suites: searches on simulated machines over a grid of `ovplace.experiments`, compared with the certified optimum."""

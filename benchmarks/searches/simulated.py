@@ -1,0 +1,192 @@
+"""A run's search in this process: its loop and its store, with the simulated machine instead of a measuring process."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.searches.place import Place
+from ovplace.backends.simulate import Backend
+from ovplace.config.schema import RunConfig
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Candidate, Job, MeasureSpec, Trial
+from ovplace.core.placement import Placement
+from ovplace.devices.select import Selection
+from ovplace.plugins.protocols import Placer, State
+from ovplace.search.run import make_loop
+from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer, ratio
+from ovplace.session.problem import make_problem
+from ovplace.session.session import Session
+from ovplace.store.run_db import StoredMeasurement
+from ovplace.store.run_folder import RunFolder
+
+LOOK_EVERY = 100
+"""Placements between two looks whether the optimum is found; each look evaluates all new ones at once."""
+
+NEAR_BOUND = 1.001
+"""Latency over the proven bound at which nothing is left to find."""
+
+
+class InProcessPool:
+    """Stands for the measuring process: a backend in this process."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Measure with `backend`."""
+        self.measure = backend.measure
+        self._backend = backend
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Return the answer of a backend method."""
+        return getattr(self._backend, method)(*arguments)
+
+    def recycle(self) -> None:
+        """Do nothing: each request has noise of its own."""
+
+
+class ReferenceFirst(Measurer):
+    """Measures the reference first, also next to itself: published tables were made with that order of the noise."""
+
+    def measure_pair(
+        self, candidate: Candidate, reference: Candidate, spec: MeasureSpec, attempts: int = 1, *, check: bool = True
+    ) -> StoredMeasurement:
+        """Return `candidate` measured in turns with `reference`, now."""
+        first, own = self.request([reference, candidate], spec)
+        return StoredMeasurement(own, ratio(own, first))
+
+
+@dataclass
+class TimedPlacer(Placer):
+    """A placer that is timed, and ends where nothing is left to find.
+
+    Attributes:
+        inner: the placer.
+        place: where its placements run.
+        enough_ms: latency at which the search may end; 0 for never.
+        seconds: own computing so far.
+        counts: number of placements measured after each trial.
+        asked_at_s: own seconds when each trial was asked for.
+        ended: `exhausted` if the placer had nothing more to ask, `enough` if nothing was left to find, else empty.
+    """
+
+    inner: Placer
+    place: Place
+    enough_ms: float = 0.0
+    seconds: float = 0.0
+    counts: list[int] = field(default_factory=list)
+    asked_at_s: list[float] = field(default_factory=list)
+    ended: str = ""
+    _new: list[Placement] = field(default_factory=list)
+    _looked_at: int = 0
+
+    def ask(self, n: int) -> Sequence[Placement]:
+        """Return what the placer asks for, or nothing."""
+        if self._found_all():
+            self.ended = "enough"
+            return []
+        asked: Sequence[Placement] = self._timed(lambda: self.inner.ask(n))
+        self.ended = "" if asked else "exhausted"
+        return asked
+
+    def tell(self, trials: Sequence[Trial]) -> None:
+        """Pass the answers on."""
+        for trial in trials:
+            self.counts.append((self.counts[-1] if self.counts else 0) + (not trial.cached))
+            self.asked_at_s.append(self.seconds)
+        self._new += [trial.placement for trial in trials if np.isfinite(trial.ratio) and not trial.cached]
+        self._timed(lambda: self.inner.tell(trials))
+
+    def state(self) -> State:
+        """Return nothing: a search is never continued."""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Do nothing."""
+
+    def _found_all(self) -> bool:
+        measured = self.counts[-1] if self.counts else 0
+        if not self.enough_ms or measured < self._looked_at + LOOK_EVERY:
+            return False
+        new, self._new, self._looked_at = self._new, [], measured
+        return bool(new) and bool((self.place.true_ms(new) <= self.enough_ms).any())
+
+    def _timed(self, act: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        value = act()
+        self.seconds += time.perf_counter() - start
+        return value
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A search that is set up, on a simulated machine in this process.
+
+    Attributes:
+        place: the model and the machine.
+        measurer: of the run.
+        baselines: measured; the fastest single device first.
+    """
+
+    place: Place
+    measurer: Measurer
+    baselines: Sequence[Baseline]
+
+    def search(
+        self, believed: Callable[[CostTable], CostTable] = lambda costs: costs, enough_ms: float = 0.0
+    ) -> tuple[list[Trial], TimedPlacer]:
+        """Search until the budget is spent or nothing is left to ask.
+
+        Args:
+            believed: what a placer that takes costs gets, of the true ones.
+            enough_ms: latency at which the search may end; 0 for never.
+
+        Returns:
+            The trials, and the placer with its times.
+        """
+        session = self.measurer.session
+        costs = None
+        placer = session.config.plugins.placer
+        if placer.factory.needs_costs(placer.settings):
+            costs = believed(session.pool.ask("costs", session.problem.partition))
+        start = time.perf_counter()
+        loop = make_loop(self.measurer, self.baselines[0], silent, costs)
+        timed = TimedPlacer(loop.placer, self.place, enough_ms, time.perf_counter() - start)
+        return replace(loop, placer=timed).run(), timed
+
+
+@contextmanager
+def simulated(place: Place, config: RunConfig, backend_of: Callable[[Job], Backend] = Backend) -> Iterator[Simulated]:
+    """Set a search up as a run does, its baselines measured.
+
+    Args:
+        place: the model and the machine.
+        config: of the run.
+        backend_of: makes the simulated machine.
+    """
+    with tempfile.TemporaryDirectory() as text:
+        folder = RunFolder(Path(text))
+        for suffix in (".xml", ".bin"):  # the simulation counts requests in the model's folder
+            folder.prepared_model.with_suffix(suffix).symlink_to(place.path.with_suffix(suffix).resolve())
+        devices = place.machine.as_devices()
+        settings = config.plugins.backend.settings
+        options = {"machine": place.machine_name, "noise": settings.noise, "seed": config.search.seed}
+        backend = backend_of(Job(str(folder.prepared_model), devices, options=options))
+        problem = make_problem(config, place.graph, devices, backend.supported())
+        selection = Selection(devices, simulated=place.machine.name)
+        pool: Any = InProcessPool(backend)
+        facts = dict(backend.facts())
+        session = Session(config, folder, place.graph, selection, (), {}, problem, pool, facts)
+        store = folder.open_store()
+        try:
+            measurer = ReferenceFirst(session, store)
+            yield Simulated(place, measurer, measure_baselines(measurer, config.measure, silent))
+        finally:
+            store.close()

@@ -1,0 +1,161 @@
+"""The tasks of a suite's cells, each called in a process of its own: `task(config, folder, options)`.
+
+The folder of a cell is `variant/model/machine/seed` in that of the suite, where `prepared/` has the models.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.searches.failing import FailingBackend, drawn_failures
+from benchmarks.searches.place import Place
+from benchmarks.searches.simulated import NEAR_BOUND, Simulated, TimedPlacer, simulated
+from benchmarks.searches.wrong_costs import wrong_costs
+from ovplace.config import toml
+from ovplace.config.schema import RunConfig
+from ovplace.core.measurement import Trial
+from ovplace.cost.solvers.portfolio import best_certified
+from ovplace.graphs.op_graph import FloatArray
+from ovplace.search.final_comparison import decide
+from ovplace.session.events import silent
+from ovplace.store.atomic import atomic_write, write_json
+from ovplace.store.run_folder import RunFolder
+
+OUTCOME = "outcome.json"
+PREPARED = "prepared"
+OPTIMUM = "optimum"
+"""Name of the variant whose cells have the optima; they do not depend on the seed, which is 0."""
+
+Data = dict[str, Any]
+Options = Mapping[str, Any]
+
+
+def optimum(config: RunConfig, folder: Path, options: Options) -> None:
+    """Leave the best placement's latency that the solvers find, its proven bound, and those of single devices."""
+    place = _place(config, folder)
+    best = best_certified(place.table, float(options["time_limit_s"]))
+    found = {
+        "operations": len(place.graph),
+        "legal_groups": place.table.n_groups,
+        "optimum_ms": best.value_ms,
+        "bound_ms": best.lower_bound_ms,
+        "alone_ms": place.alone_ms(),
+    }
+    _leave(config, folder, options, found)
+
+
+def search(config: RunConfig, folder: Path, options: Options) -> None:
+    """Search once, and leave how the best placement became better."""
+    place = _place(config, folder)
+    bound_ms = read_outcome(optimum_folder(folder))["bound_ms"] if options["stop_at_optimum"] else 0.0
+    with simulated(place, config) as run:
+        trials, placer = run.search(enough_ms=NEAR_BOUND * bound_ms)
+        found = _found(run, trials, placer, options)
+        if options["compare"]:
+            chosen = decide(run.measurer, run.baselines, trials, silent).placement
+            found["answer_ms"] = float(place.true_ms([chosen])[0])
+    _leave(config, folder, options, found)
+
+
+def search_with_wrong_costs(config: RunConfig, folder: Path, options: Options) -> None:
+    """Search once with costs that are wrong by a log-normal factor, and leave how the best placement became better."""
+    believed = wrong_costs(float(options["spread"]), config.search.seed)
+    with simulated(_place(config, folder), config) as run:
+        found = _found(run, *run.search(believed), options)
+    _leave(config, folder, options, found)
+
+
+def search_with_failing_choices(config: RunConfig, folder: Path, options: Options) -> None:
+    """Search once where some groups fail on the device that is best for them; leave how the best became better."""
+    place = _place(config, folder)
+    fails = drawn_failures(place, config, int(options["failing"]))
+    with simulated(place, config, lambda job: FailingBackend(job, fails)) as run:
+        found = _found(run, *run.search(), options)
+    found["optimum_ms"] = fails.optimum_ms(place)
+    _leave(config, folder, options, found)
+
+
+TASKS: dict[str, Callable[[RunConfig, Path, Options], None]] = {
+    "search": search,
+    "wrong_costs": search_with_wrong_costs,
+    "failing_choices": search_with_failing_choices,
+}
+"""By the name that a suite gives as `task`."""
+
+
+def read_outcome(folder: Path) -> Data:
+    """Return the outcome that a cell's folder holds.
+
+    Raises:
+        OSError: there is none.
+        ValueError: the file is damaged.
+    """
+    found: Data = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))
+    return found
+
+
+def prepared(out: Path, model: Path) -> Path:
+    """Return the file of a prepared model.
+
+    Args:
+        out: folder of the suite.
+        model: the model's own file.
+    """
+    return out / PREPARED / model.name
+
+
+def optimum_folder(folder: Path) -> Path:
+    """Return the folder of the optimum of the model and machine of a cell, given the cell's folder."""
+    _, model, machine, _ = folder.parts[-4:]
+    return folder.parents[3] / OPTIMUM / model / machine / "0"
+
+
+def _place(config: RunConfig, folder: Path) -> Place:
+    machine = config.plugins.backend.settings.machine
+    return Place(prepared(folder.parents[3], Path(config.search.model)), machine)
+
+
+def _leave(config: RunConfig, folder: Path, options: Options, found: Data) -> None:
+    """Write the configuration and, last, the outcome."""
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_write(RunFolder(folder).config, toml.dumps(config))
+    write_json(folder / OUTCOME, {"options": dict(options), **found})
+
+
+def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options: Options) -> Data:
+    """Return how the best placement became better: pairs of placements measured and latency without noise.
+
+    `asked` is the fastest of those measured, `picked` the one whose measured ratio is the lowest.
+    """
+    new = [trial for trial in trials if not trial.cached]
+    ratios = np.array([trial.ratio for trial in new])
+    ran = np.isfinite(ratios)
+    latencies = np.where(ran, run.place.true_ms([trial.placement for trial in new]), np.inf)
+    picked = latencies[[int(ratios[: i + 1].argmin()) for i in range(len(ratios))]]
+    budgets = [budget for budget in options["budgets"] if budget <= len(new)]
+    at = {str(budget): placer.asked_at_s[int(np.searchsorted(placer.counts, budget))] for budget in budgets}
+    best = new[int(latencies.argmin())]
+    reference = run.baselines[0].placement
+    assert reference is not None
+    return {
+        "measured": len(new),
+        "ended": placer.ended or ("budget" if len(new) >= run.measurer.session.config.search.budget else "idle"),
+        "own_s": {name: round(value, 3) for name, value in at.items()} | {"all": round(placer.seconds, 3)},
+        "reference_ms": float(run.place.true_ms([reference])[0]),
+        "asked": _steps(np.minimum.accumulate(latencies)),
+        "picked": _steps(picked),
+        "failed": float(1 - ran.mean()),
+        "one_device": best.placement.is_uniform,
+        "info": {name: float(value) for name, value in placer.inner.info.items()},
+    }
+
+
+def _steps(curve: FloatArray) -> list[tuple[int, float]]:
+    """Return (number, value) where a curve changes, numbers from 1 on."""
+    changed = np.flatnonzero(np.diff(curve, prepend=np.nan) != 0)
+    return [(int(i) + 1, float(curve[i])) for i in changed if np.isfinite(curve[i])]
