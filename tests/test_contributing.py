@@ -68,7 +68,10 @@ def test_a_search_runs_with_it(walk):
     counted = json.loads((walk.folder / "counted" / "result.json").read_text(encoding="utf-8"))
     assert counted["environment"]["simulated"] == "counting"
     assert counted["best"]["ops_per_device"]["SLOW"] == 0
-    lines = walk("-c", "from ovplace.cli import main; main()", "export", "run", "--to", "mine.table").splitlines()
+    lines = walk(
+        "-c", "from ovplace.cli import main; main()", "export", "run", "--to", "mine.table", "--set", "separator=;"
+    ).splitlines()
+    assert all(line.endswith((";GPU", ";CPU")) for line in lines)
     assert len(lines) == result["model"]["ops"]
 
 

@@ -27,14 +27,15 @@ class _Command(click.Command):
     "--to", "form", required=True, metavar="NAME", shell_complete=options.completes("exporters"), help="The form."
 )
 @click.option("-o", "--output", metavar="PATH", help="File, or folder for ir; texts go to standard output by default.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a setting of the form; repeatable.")
 @options.common
 @click.pass_obj
-def command(console: Console, run: str, form: str, output: str | None) -> None:
+def command(console: Console, run: str, form: str, output: str | None, settings: tuple[str, ...]) -> None:
     """Write the answer in the folder RUN in another form."""
     from ovplace.commands.export import check, export, exporter
     from ovplace.plugins.protocols import TextExporter
 
-    folder, using = Path(run), exporter(form)
+    folder, using = Path(run), exporter(form, settings)
     if output is None and isinstance(using, TextExporter):
         check(folder)
         click.echo(using.text(folder), nl=False)

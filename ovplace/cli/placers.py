@@ -10,7 +10,7 @@ from ovplace.cli.arguments import options
 
 
 @click.command(short_help="List placers and other plug-ins.")
-@click.option("--all", "every", is_flag=True, help="Also coarseners, features and backends.")
+@click.option("--all", "every", is_flag=True, help="Also coarseners, features, backends and exporters.")
 @options.as_json
 @options.common
 def command(every: bool, as_json: bool) -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from ovplace.config import toml
+from ovplace.config.resolve import choose_plugin
 from ovplace.errors import PlacementError, StoreError
-from ovplace.plugins import registry
 from ovplace.plugins.protocols import Exporter
 from ovplace.store.run_folder import RunFolder
 
 
-def exporter(name: str) -> Exporter:
-    """Return the exporter of that name with its default settings.
+def exporter(name: str, settings: Iterable[str] = ()) -> Exporter:
+    """Return an exporter.
+
+    Args:
+        name: its name.
+        settings: `key=value` texts, put over its defaults.
 
     Raises:
         UsageError: there is none of that name.
+        ConfigError: a setting is not understood.
     """
-    plugin = registry.load("exporters", name)
-    built: Exporter = plugin.factory(plugin.config({}))
+    given = toml.assignments(f"exporter.{text}" for text in settings).get("exporter", {})
+    built: Exporter = choose_plugin("exporters", name, given).build()
     return built
 
 
