@@ -75,6 +75,7 @@ def test_a_search_runs_with_it(walk):
     assert len(lines) == result["model"]["ops"]
 
 
+@pytest.mark.slow
 def test_the_comparison_runs(walk):
     walk("-c", "from ovplace.cli import main; main()", "ablate", "mine/placers.toml", "-o", "compared")
     assert "| cut |" in (walk.folder / "compared" / "ablation.md").read_text(encoding="utf-8")

@@ -69,7 +69,7 @@ def test_a_required_gain_that_is_not_there(ovplace, finished, tiny, quick, monke
     assert ovplace("optimize", tiny, "-q", "-o", folder, *quick, "--require-gain", "--json").code == 0
 
 
-@pytest.mark.parametrize(("moment", "begun"), [("groups", False), ("search", True)])
+@pytest.mark.parametrize(("moment", "begun"), [pytest.param("groups", False, marks=pytest.mark.slow), ("search", True)])
 def test_interrupted_and_continued(program, tiny, tmp_path, quick, moment, begun):
     command = [*program, "optimize", str(tiny), "-o", str(tmp_path / "run"), "-v", *quick]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:

@@ -68,6 +68,7 @@ def test_it_prints_a_table(ovplace, config, tmp_path):
     assert "train 1/1" in done.err
 
 
+@pytest.mark.slow  # tests/train/test_policy_search.py does it without the processes
 def test_a_policy_starts_the_search_which_goes_on_without_the_file(ovplace, policy, tiny, tmp_path):
     command = ["optimize", tiny, "-o", tmp_path / "run", *QUICK, "--policy", policy, "--json"]
     started = ovplace(*command)
