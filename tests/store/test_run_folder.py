@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.errors import PlacementError, StoreError
 from ovplace.store.atomic import atomic_write, replacing, write_json
@@ -19,7 +20,7 @@ def folder(tmp_path):
 
 
 def test_what_is_written_is_read(folder):
-    config = RunConfig(search=SearchConfig(model="x.xml", budget=7))
+    config = resolved(RunConfig(search=SearchConfig(model="x.xml", budget=7)))
     assert not folder.has_begun
     folder.write_config(config)
     folder.write_result(run_result())
