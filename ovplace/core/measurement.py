@@ -142,6 +142,7 @@ class Measurement:
         submodels: device of each submodel that really runs, in running order.
         outputs: differences to the reference; empty where outputs were not checked.
         facts: further facts of the backend by name (execution devices, precision, simulated, ...).
+        stages_ms: median latency of each submodel in running order, where it was run stage by stage; empty otherwise.
     """
 
     samples_ms: tuple[float, ...] = ()
@@ -153,6 +154,7 @@ class Measurement:
     submodels: tuple[str, ...] = ()
     outputs: tuple[OutputError, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    stages_ms: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that there are samples or an error, and not both."""
@@ -208,8 +210,8 @@ class Measurement:
         fields = dict(data)
         fields["error"] = ErrorKind(str(fields["error"])) if fields["error"] else None
         fields["outputs"] = tuple(OutputError(**output) for output in fields["outputs"])  # type: ignore[attr-defined]
-        for name in ("samples_ms", "blocks", "submodels"):
-            fields[name] = tuple(fields[name])  # type: ignore[arg-type]
+        for name in ("samples_ms", "blocks", "submodels", "stages_ms"):
+            fields[name] = tuple(fields.get(name, ()))  # type: ignore[arg-type]
         return cls(**fields)  # type: ignore[arg-type]
 
 

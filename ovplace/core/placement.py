@@ -11,7 +11,7 @@ import numpy as np
 
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray, OpGraph, frozen_array
-from ovplace.graphs.submodels import submodel_devices, submodel_labels
+from ovplace.graphs.submodels import running_submodels, submodel_devices
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +106,8 @@ class Placement:
 
     def submodels(self, graph: OpGraph) -> list[str]:
         """Return the device of each submodel HETERO would form, in running order."""
-        labels = submodel_labels(graph, self.device_of)
-        return [self.devices[d] for d in submodel_devices(graph, self.device_of, labels)]
+        submodels = running_submodels(graph, self.device_of)
+        return [self.devices[d] for d in submodel_devices(graph, self.device_of, submodels)]
 
     def cut_bytes(self, graph: OpGraph) -> int:
         """Return the bytes that cross between devices in one inference, once per tensor and destination.

@@ -36,26 +36,34 @@ def submodel_labels(graph: OpGraph, device_of: IntArray) -> IntArray:
     return labels
 
 
-def submodel_devices(graph: OpGraph, device_of: IntArray, labels: IntArray) -> list[int]:
-    """Return the device index of each submodel in the order HETERO runs them.
+def running_submodels(graph: OpGraph, device_of: IntArray) -> list[IntArray]:
+    """Return the operations of each submodel that HETERO runs, in running order; each array is sorted.
 
     Constants alone form none: they are copied into the submodel that reads them.
 
     Args:
         graph: the model.
         device_of: a device index for each operation, `[N]`.
-        labels: submodel of each operation, as `submodel_labels` returns them, `[N]`.
     """
-    used, compact = np.unique(labels, return_inverse=True)
-    device, runs = np.zeros(len(used), dtype=np.int64), np.zeros(len(used), dtype=bool)
+    used, compact = np.unique(submodel_labels(graph, device_of), return_inverse=True)
     kind = np.array(graph.types)
-    device[compact[::-1]] = device_of[::-1]
-    placed = kind != "Result"
-    device[compact[placed]] = device_of[placed]
-    runs[compact[(kind != "Constant") & placed]] = True
+    runs = np.zeros(len(used), dtype=bool)
+    runs[compact[(kind != "Constant") & (kind != "Result")]] = True
     quotient = compact[graph.edges]
     order = topological_order(len(used), quotient[:, quotient[0] != quotient[1]])
-    return [int(device[s]) for s in order if runs[s]]
+    return [np.flatnonzero(compact == s).astype(np.int64) for s in order if runs[s]]
+
+
+def submodel_devices(graph: OpGraph, device_of: IntArray, submodels: Sequence[IntArray]) -> list[int]:
+    """Return the device index of each submodel; a Result runs where its producer does.
+
+    Args:
+        graph: the model.
+        device_of: a device index for each operation, `[N]`.
+        submodels: operations of each submodel, as `running_submodels` returns them.
+    """
+    placed = np.array([kind != "Result" for kind in graph.types], dtype=bool)
+    return [int(device_of[ops[placed[ops]][-1]]) for ops in submodels]
 
 
 def _is_acyclic(graph: OpGraph, labels: IntArray) -> bool:

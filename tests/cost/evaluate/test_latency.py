@@ -16,8 +16,7 @@ from ovplace.cost.evaluate import terms
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.evaluate.submodel_counts import submodel_counts, submodels_of_groups
 from ovplace.graphs.dag import topological_order
-from ovplace.graphs.submodels import submodel_devices
-from ovplace.graphs.submodels import submodel_labels as labels_of_operations
+from ovplace.graphs.submodels import running_submodels, submodel_devices
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, diamond, graph, layered, problem
 
@@ -93,8 +92,8 @@ def test_labels_are_of_one_device_connected_and_acyclic(seed):
 
 
 def hetero_counts(of, choice):
-    labels = labels_of_operations(of.graph, choice)
-    return np.bincount(submodel_devices(of.graph, choice, labels), minlength=len(of.devices))
+    submodels = running_submodels(of.graph, choice)
+    return np.bincount(submodel_devices(of.graph, choice, submodels), minlength=len(of.devices))
 
 
 @pytest.mark.parametrize("seed", range(20))
