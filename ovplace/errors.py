@@ -61,7 +61,12 @@ class NotReachedError(OvplaceError):
     exit_code = 3
 
     def __init__(self, text: str, result: Any = None) -> None:
-        """Keep the result of the finished run with the text."""
+        """Keep the result of the finished run with the text.
+
+        Args:
+            text: what was required and what was found.
+            result: the `RunResult`.
+        """
         super().__init__(text)
         self.result = result
 

@@ -151,6 +151,9 @@ def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> Opti
         run: a finished run.
         time_limit_s: time limit in seconds of the solver of the full model.
         listener: is called with each step.
+
+    Raises:
+        OvplaceError: its groups cannot be measured on this machine, or nothing fits into its memory.
     """
     store = run.open_store()
     try:

@@ -46,7 +46,11 @@ def read(path: Path) -> Tables:
 
 
 def assignments(texts: Iterable[str]) -> Tables:
-    """Return the tables that `--set section.key=value` texts describe."""
+    """Return the tables that `--set section.key=value` texts describe.
+
+    Raises:
+        ConfigError: a text has another form.
+    """
     tables: Tables = {}
     for text in texts:
         path, equals, value = text.partition("=")

@@ -83,7 +83,11 @@ class Partition:
         return tuple(np.split(by_group, bounds))
 
     def then(self, coarser: Partition) -> Partition:
-        """Compose: `coarser` groups this partition's groups."""
+        """Compose: `coarser` groups this partition's groups.
+
+        Raises:
+            ValueError: `coarser` is a partition of another number of groups.
+        """
         if len(coarser.group_of) != self.n_groups:
             raise ValueError(f"expected a partition of {self.n_groups} groups, got {len(coarser.group_of)}")
         return Partition(coarser.group_of[self.group_of])

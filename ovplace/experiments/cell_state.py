@@ -31,7 +31,12 @@ class CellState(Generic[Outcome]):
 
 
 def read_state(cell: Cell, task: Task[Outcome]) -> CellState[Outcome]:
-    """Return the state of a cell of a grid with this task."""
+    """Return the state of a cell; a damaged folder is a state, too.
+
+    Args:
+        cell: a cell of a grid.
+        task: the work of each cell of that grid, which reads the outcome.
+    """
     error = ""
     with contextlib.suppress(OSError):
         error = (cell.folder / ERROR).read_text(encoding="utf-8").strip()

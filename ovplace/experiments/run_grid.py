@@ -43,7 +43,12 @@ def run_grid(grid: Grid, task: Task[Any], jobs: int, listener: Listener = silent
 
 
 def states(grid: Grid, task: Task[Outcome]) -> list[CellState[Outcome]]:
-    """Return the states of all cells, by model, machine, variant and seed."""
+    """Return the states of all cells, by model, machine, variant and seed.
+
+    Args:
+        grid: the cells.
+        task: the work of each, which reads the outcome.
+    """
     order = {variant.name: number for number, variant in enumerate(grid.variants)}
     places = {key: i for i, key in enumerate(dict.fromkeys((cell.model, cell.machine) for cell in grid.cells))}
     cells = sorted(grid.cells, key=lambda cell: (places[cell.model, cell.machine], order[cell.variant]))

@@ -51,6 +51,11 @@ class RunScore:
 def search_and_score(config: RunConfig, folder: Path, _: Mapping[str, object]) -> None:
     """Run, or continue, one search in `folder`, and leave its score there.
 
+    Args:
+        config: configuration of the run.
+        folder: the run folder.
+        _: extra settings of the cell; a search has none.
+
     Raises:
         OvplaceError: the search failed; the text says why.
     """

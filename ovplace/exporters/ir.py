@@ -34,6 +34,11 @@ class Exporter(protocols.Exporter):
         Args:
             folder: a finished run, or an exported one.
             target: the folder to write into.
+
+        Raises:
+            UsageError: `target` is the run folder.
+            ModelError: the placed model cannot be read.
+            PlacementError: the files do not belong together.
         """
         if target.resolve() == folder.resolve():
             raise UsageError(f"'{folder}' is the run folder itself; choose another folder with -o")

@@ -39,6 +39,11 @@ class Exporter(protocols.Exporter):
         Args:
             folder: a finished run, or an exported one.
             target: the `.xml` to write.
+
+        Raises:
+            UsageError: `target` is no `.xml`, or the placed model itself.
+            ModelError: the placed model cannot be read.
+            PlacementError: the files of the run do not belong together.
         """
         if target.suffix != ".xml":
             raise UsageError(f"'{target}' must end in .xml, as viewers and OpenVINO expect of an IR")

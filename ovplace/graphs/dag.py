@@ -49,13 +49,9 @@ def connected_labels(n: int, edges: _Int) -> _Int:
 
     Args:
         n: number of nodes.
-        edges: `[2, E]`.
+        edges: pairs of nodes in either direction, `[2, E]`.
 
     Cost: as `lowest_connected`.
-
-    Args:
-        n: number of nodes.
-        edges: directed edges, `[2, E]`.
     """
     lowest = lowest_connected(n, edges)
     return np.asarray((np.cumsum(lowest == np.arange(n)) - 1)[lowest])
@@ -70,13 +66,9 @@ def lowest_connected(n: int, edges: _Int) -> _Int:
 
     Args:
         n: number of nodes.
-        edges: `[2, E]`.
+        edges: pairs of nodes in either direction, `[2, E]`.
 
     Cost: O((n + E) log n).
-
-    Args:
-        n: number of nodes.
-        edges: directed edges, `[2, E]`.
     """
     root = np.arange(n)
     while True:
@@ -96,13 +88,9 @@ def strong_labels(n: int, edges: _Int) -> _Int:
 
     Args:
         n: number of nodes.
-        edges: `[2, E]`.
+        edges: directed edges, `[2, E]`.
 
     Cost: O(n + E), in scipy's compiled code.
-
-    Args:
-        n: number of nodes.
-        edges: directed edges, `[2, E]`.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -18,17 +18,16 @@ _UNITS = 10_000
 
 
 class WeightedGraph:
-    """An undirected graph to be cut.
-
-    Args:
-        node_weight: `[N]`.
-        ends: distinct pairs of nodes, `[2, E]`.
-        edge_weight: cost of cutting each pair, `[E]`.
-        seed: seed of METIS.
-    """
+    """An undirected graph to be cut."""
 
     def __init__(self, node_weight: FloatArray, ends: IntArray, edge_weight: FloatArray, seed: int) -> None:
         """Round the weights.
+
+        Args:
+            node_weight: weight of each node, `[N]`.
+            ends: distinct pairs of nodes, `[2, E]`.
+            edge_weight: cost of cutting each pair, `[E]`.
+            seed: seed of METIS.
 
         Raises:
             OvplaceError: pymetis is not installed.

@@ -78,6 +78,9 @@ class PolicyFile:
             features: names of the node features.
             n_features: their columns F.
             provenance: configuration, seed, models, machines and versions of the training.
+
+        Raises:
+            UsageError: there is no such feature.
         """
         weights = {name: value.detach().numpy().astype(np.float32) for name, value in network.state_dict().items()}
         named = tuple(features)

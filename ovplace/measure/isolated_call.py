@@ -28,7 +28,7 @@ def isolated_call(doing: str, act: Callable[..., T], *arguments: object) -> T:
     Args:
         doing: what it does, as in "OpenVINO crashed while reading the model".
         act: the function, found by its name in its module.
-        arguments: of it; they and what it returns are passed on by pickle.
+        *arguments: of it; they and what it returns are passed on by pickle.
 
     Raises:
         ModelError: the process ended before it answered.

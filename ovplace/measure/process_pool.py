@@ -133,13 +133,22 @@ class ProcessPool:
     """Measures candidates with one backend; every failure comes back as a measurement."""
 
     def __init__(self, worker: WorkerSpec, executor: Executor | None = None) -> None:
-        """Use `executor`, or one local thread: two measurements at once would disturb each other."""
+        """Start no process yet: the first request does.
+
+        Args:
+            worker: the backend and what it is built from.
+            executor: runs the requests; one local thread by default, as two measurements at once disturb each other.
+        """
         self._worker = worker
         self._own = ThreadPoolExecutor(max_workers=1) if executor is None else None
         self._executor = executor or self._own
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """Return the answer of a backend method other than `measure`.
+
+        Args:
+            method: name of the method.
+            *arguments: its arguments.
 
         Raises:
             OvplaceError: the backend cannot work, or its process hung or died.

@@ -288,7 +288,11 @@ class TextExporter(Exporter):
 
     @abstractmethod
     def text(self, folder: Path) -> str:
-        """Return the answer of the finished run in `folder`."""
+        """Return the answer of the finished run in `folder`.
+
+        Raises:
+            OvplaceError: the folder cannot be read.
+        """
 
     def write(self, folder: Path, target: Path) -> list[Path]:
         """Write the text to the file `target`, in UTF-8."""

@@ -173,7 +173,12 @@ def _locations(role: str) -> dict[str, str]:
 
 
 def fill(kind: Any, values: dict[str, object], place: str) -> Any:
-    """Build the dataclass `kind` from plain values, with each key and type checked.
+    """Build a dataclass from plain values, with each key and type checked.
+
+    Args:
+        kind: the dataclass.
+        values: value of each key: of TOML, or texts of `--set`.
+        place: section of the keys, for error texts.
 
     Raises:
         ConfigError: naming the key's place, the value seen and what is known.

@@ -56,7 +56,12 @@ class RequestNoise:
     """The noise of one request: a clock of simulated time, and the slow wave of all its latencies."""
 
     def __init__(self, noise: Noise, rng: np.random.Generator) -> None:
-        """Start at a random point of the wave."""
+        """Start at a random point of the wave.
+
+        Args:
+            noise: the variation of latencies.
+            rng: source of randomness.
+        """
         self._noise, self._rng = noise, rng
         self._phase = rng.uniform(0, 2 * math.pi)
         self._elapsed_ms = 0.0

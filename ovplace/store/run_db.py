@@ -84,7 +84,10 @@ def _hashed(text: str) -> str:
 
 
 class RunStore:
-    """The open store of one run folder."""
+    """The open store of one run folder.
+
+    Every method raises `StoreError` where the file cannot be read or written.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open or create the file.

@@ -26,7 +26,7 @@ def in_another_process(module: str, function: str, *arguments: str) -> Any:
     Args:
         module: dotted path of the module.
         function: name of the function.
-        arguments: its arguments.
+        *arguments: its arguments.
 
     Raises:
         RuntimeError: the function raised; its traceback is on stderr.

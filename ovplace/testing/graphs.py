@@ -164,7 +164,7 @@ class SequentialCost:
         Args:
             of: the graph.
             table: time in ms on each device, by operation type.
-            rest: other attributes.
+            **rest: other attributes.
         """
         return cls(np.array([table[kind] for kind in of.types], dtype=np.float64), **rest)
 

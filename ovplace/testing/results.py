@@ -25,12 +25,22 @@ LATENCY = Interval(5.0, 4.9, 5.1)
 
 
 def device(name: str, **changes: Any) -> DeviceSummary:
-    """Return a device without properties."""
+    """Return a device without properties.
+
+    Args:
+        name: its name.
+        **changes: fields of `DeviceSummary` to replace.
+    """
     return replace(DeviceSummary(name, name, name, name, {}, "", False), **changes)
 
 
 def baseline(name: str, **changes: Any) -> BaselineSummary:
-    """Return a baseline that ran as fast as the best single device."""
+    """Return a baseline that ran as fast as the best single device.
+
+    Args:
+        name: its name.
+        **changes: fields of `BaselineSummary` to replace.
+    """
     return replace(BaselineSummary(name, LATENCY, 1.0, True, (), "", 0.0, None), **changes)
 
 

@@ -27,7 +27,7 @@ from ovplace.testing.graphs import devices, layered, problem
 
 OPS = 12
 QUICK = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0.0, deadline_s=20.0)
-SHORT_DUEL = ComparisonConfig(rounds=2, blocks=3, repeats=1, min_time_ms=0.0)
+SHORT_COMPARISON = ComparisonConfig(rounds=2, blocks=3, repeats=1, min_time_ms=0.0)
 
 Measure = Callable[[Sequence[Candidate], MeasureSpec], list[Measurement]]
 
@@ -36,7 +36,12 @@ class DirectPool:
     """Stands for a pool: measures in this process, by a function."""
 
     def __init__(self, measure: Measure, fresh: Callable[[], None] = lambda: None) -> None:
-        """Use `measure` for requests and call `fresh` where a pool would start a new process."""
+        """Keep the two functions.
+
+        Args:
+            measure: answers requests.
+            fresh: is called where a pool would start a new process.
+        """
         self.measure, self.recycle = measure, fresh
 
     def close(self) -> None:
@@ -64,13 +69,22 @@ def session(
     using: ProcessPool | DirectPool,
     graph: OpGraph | None = None,
     spec: MeasureSpec = QUICK,
-    duel: ComparisonConfig = SHORT_DUEL,
+    comparison: ComparisonConfig = SHORT_COMPARISON,
     **search: Any,
 ) -> Session:
-    """Return a session on a synthetic graph of `OPS` operations and two devices that measures with `using`."""
+    """Return a session on two devices.
+
+    Args:
+        folder: the run folder.
+        using: what measures.
+        graph: the model's graph; a synthetic one of `OPS` operations by default.
+        spec: how the search measures.
+        comparison: how the final comparison measures.
+        **search: fields of `SearchConfig`.
+    """
     of = problem(graph or layered(OPS, seed=3), seed=search.get("seed", 0))
     return Session(
-        config=RunConfig(search=SearchConfig(**search), measure=spec, comparison=duel),
+        config=RunConfig(search=SearchConfig(**search), measure=spec, comparison=comparison),
         folder=RunFolder(folder),
         graph=of.graph,
         selection=Selection(of.devices),
@@ -97,7 +111,13 @@ class Played:
 
 
 def play(of: Session, store: RunStore, listener: Listener = silent) -> Played:
-    """Measure the baselines, search and decide, as a run does between its set-up and its files."""
+    """Measure the baselines, search and decide, as a run does between its set-up and its files.
+
+    Args:
+        of: the session.
+        store: keeps the measurements.
+        listener: is called with each step.
+    """
     measurer = Measurer(of, store)
     baselines = measure_baselines(measurer, of.config.measure, listener)
     trials = make_loop(measurer, baselines[0], listener).run()
@@ -105,7 +125,14 @@ def play(of: Session, store: RunStore, listener: Listener = silent) -> Played:
 
 
 def main(folder: str, log: str, placer: str, batch: str) -> None:
-    """Run or continue a run of 14 trials in `folder`, and say each step on standard output; may be killed."""
+    """Run or continue a run of 14 trials, and say each step on standard output; may be killed.
+
+    Args:
+        folder: the run folder.
+        log: file to which the backend adds a line for each candidate.
+        placer: name of the placer.
+        batch: number of placements asked for at a time.
+    """
 
     def listener(progress: Progress) -> None:
         print(progress.phase, progress.done, flush=True)  # noqa: T201

@@ -14,8 +14,12 @@ T = TypeVar("T")
 def slow_except(fast: Collection[T], values: Iterable[T]) -> list[ParameterSet]:
     """Return parameters for `pytest.mark.parametrize`, marked `slow` unless they are in `fast`.
 
+    Args:
+        fast: values of the tests that run by default.
+        values: all values.
+
     Raises:
-        ValueError: A value of `fast` is not among `values`, such as a plug-in that has been renamed.
+        ValueError: a value of `fast` is not among `values`, such as a plug-in that has been renamed.
     """
     parameters = list(values)
     if missing := [value for value in fast if value not in parameters]:

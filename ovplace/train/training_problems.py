@@ -83,6 +83,11 @@ def training_problems(
         features: names of the node features.
         seed: root seed of the problems.
         solver_s: time limit of the mixed-integer program, seconds; 0 does not use it.
+
+    Raises:
+        ConfigError: the recipe has no such option.
+        ModelError: the model cannot be written, prepared or read.
+        UsageError: there is no such recipe or feature.
     """
     graph = _built_graph(model)
     partition = form_groups(RunConfig(search=SearchConfig(seed=seed)), graph)

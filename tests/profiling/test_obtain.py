@@ -25,7 +25,7 @@ from ovplace.store.cache import VARIABLE, find_profile, keep_profile
 from ovplace.store.run_db import RunStore
 from ovplace.testing import fake_backend, models
 from ovplace.testing.graphs import layered
-from ovplace.testing.sessions import OPS, SHORT_DUEL, DirectPool, direct, session
+from ovplace.testing.sessions import OPS, SHORT_COMPARISON, DirectPool, direct, session
 
 
 @pytest.fixture(autouse=True)
@@ -217,7 +217,7 @@ def test_a_run_on_real_devices_and_its_continuation(tmp_path, cache):
     config = RunConfig(
         search=SearchConfig(model=str(path), device="CPU_A,CPU_B", placer="min_cut", budget=2, emulate_gpu=False),
         profiling=ProfilingConfig(budget_s=8.0),
-        comparison=SHORT_DUEL,
+        comparison=SHORT_COMPARISON,
         devices={"CPU_A": alias, "CPU_B": alias},
     )
     phases = []

@@ -22,7 +22,7 @@ from ovplace.store.run_db import RunStore
 from ovplace.testing.sessions import OPS, DirectPool, session
 
 NAMES = ("CPU_0", "CPU_1")
-DUEL = ComparisonConfig(rounds=4, blocks=10, repeats=1, min_time_ms=0.0)
+COMPARISON = ComparisonConfig(rounds=4, blocks=10, repeats=1, min_time_ms=0.0)
 BEST = {"CPU_0": 10.0, "CPU_1": 11.0}
 
 
@@ -62,8 +62,8 @@ def splits(count):
     return [Trial(i, p, Measurement((8.0,), (1,)), 0.8 + i / 100, "test") for i, p in enumerate(placements)]
 
 
-def compared(world, trials=None, config=DUEL, nulls=()):
-    of = session(Path(), DirectPool(world.measure, world.fresh), duel=config)
+def compared(world, trials=None, config=COMPARISON, nulls=()):
+    of = session(Path(), DirectPool(world.measure, world.fresh), comparison=config)
     of.nulls = dict(nulls)
     store = RunStore(Path(":memory:"))
     measurer = Measurer(of, store)
@@ -116,7 +116,7 @@ def test_the_answer_belongs_to_the_verdict():
 
 
 def test_a_comparison_that_is_surely_lost_ends_early():
-    config = replace(DUEL, rounds=6)
+    config = replace(COMPARISON, rounds=6)
     lost, close = (compared(World(split, 0), config=config) for split in (9.0, 1.25))
     assert (len(lost.best), len(close.best)) == (3, 6)
     assert lost.verdict.status == "baseline"
@@ -126,10 +126,10 @@ def test_a_comparison_that_is_surely_lost_ends_early():
 def test_each_round_has_a_process_of_its_own():
     world = World(0.9, 0)
     found = compared(world)
-    assert world.processes == 1 + DUEL.rounds
+    assert world.processes == 1 + COMPARISON.rounds
     assert set(map(id, found.best)).isdisjoint(map(id, found.against))
-    assert len(found.best) == len(found.against) == DUEL.rounds
-    assert all(len(m.blocks) == DUEL.blocks for m in found.best)
+    assert len(found.best) == len(found.against) == COMPARISON.rounds
+    assert all(len(m.blocks) == COMPARISON.blocks for m in found.best)
 
 
 def test_a_lost_round_is_tried_again():
@@ -137,7 +137,7 @@ def test_a_lost_round_is_tried_again():
     world.failures[trials[0].placement.hash] = 2  # of the three attempts
     found = compared(world, trials)
     assert found.verdict.status == "faster"
-    assert len(found.best) == DUEL.rounds
+    assert len(found.best) == COMPARISON.rounds
 
 
 def test_finalists_that_do_not_work_again_leave_the_baseline():
@@ -167,7 +167,7 @@ def test_a_finalist_that_is_lost_in_the_final_comparison_leaves_the_baseline():
             return [Measurement.failed(ErrorKind.CRASH, "lost")] * len(candidates)
         return world.measure(candidates, spec)
 
-    of = session(Path(), DirectPool(measure, world.fresh), duel=DUEL)
+    of = session(Path(), DirectPool(measure, world.fresh), comparison=COMPARISON)
     store = RunStore(Path(":memory:"))
     measurer = Measurer(of, store)
     found = decide(measurer, measure_baselines(measurer, of.config.measure, silent), trials, silent)
@@ -198,12 +198,12 @@ def test_the_null_control_shows_what_cutting_alone_does():
     # In this world every cut costs 0.8 times the whole, whatever the devices.
     assert verdict.null_control.high < 1
     assert "cutting the model at the same places" in verdict.notes[0]
-    none = compared(World(0.8, 0), nulls=nulls, config=replace(DUEL, null_control=False)).verdict
+    none = compared(World(0.8, 0), nulls=nulls, config=replace(COMPARISON, null_control=False)).verdict
     assert none.null_control is None
 
 
 @pytest.mark.parametrize("rounds", [2, 3])
 def test_few_rounds_do_not_make_it_rash(rounds):
-    config = replace(DUEL, rounds=rounds)
+    config = replace(COMPARISON, rounds=rounds)
     found = Counter(compared(World(1.0, seed), config=config).verdict.status for seed in range(40))
     assert found["faster"] <= 0.05 * 40

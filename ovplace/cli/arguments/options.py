@@ -24,7 +24,16 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds."""
+        """Return the seconds.
+
+        Args:
+            value: the text, or the default in seconds.
+            param: the option, named in the error text.
+            ctx: the command, whose usage goes with the error text.
+
+        Raises:
+            click.BadParameter: the text is no duration.
+        """
         if isinstance(value, float):
             return value
         if not _DURATION.fullmatch(value):

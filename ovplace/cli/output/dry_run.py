@@ -19,6 +19,9 @@ def show_estimate(console: Console, config: RunConfig, as_json: bool) -> None:
         console: for the note on the devices.
         config: of the run.
         as_json: print JSON.
+
+    Raises:
+        OvplaceError: what `run` would raise about the configuration, the model or the devices.
     """
     from ovplace.commands.dry_run import estimate
 

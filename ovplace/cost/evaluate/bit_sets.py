@@ -17,7 +17,12 @@ class BitFields:
     """
 
     def __init__(self, n_elements: int, n_fields: int) -> None:
-        """Make fields for sets of the numbers below `n_elements`."""
+        """Lay out the fields.
+
+        Args:
+            n_elements: the sets hold numbers below this one.
+            n_fields: number of sets A in each integer.
+        """
         self._answer, self._width = n_elements, n_elements + 1
         self._bits = n_fields * self._width
         self._bytes = (self._bits + 7) // 8

@@ -21,7 +21,14 @@ class IntermediateTensors:
     """Intermediate tensors of one inference on the CPU in f32, recorded on demand."""
 
     def __init__(self, core: ov.Core, model: ov.Model, inputs: Sequence[Array], limit_bytes: int = LIMIT_BYTES) -> None:
-        """Remember the model with its inputs; nothing is compiled yet."""
+        """Remember the model with its inputs; nothing is compiled yet.
+
+        Args:
+            core: reads, compiles and runs.
+            model: the whole model.
+            inputs: value of each of its inputs, in their order.
+            limit_bytes: tensors kept, at most.
+        """
         self._core, self._model, self._limit = core, model, limit_bytes
         self._inputs = [as_tensor(port, array) for port, array in zip(model.inputs, inputs, strict=True)]
         self._own = {

@@ -32,6 +32,9 @@ def save_link_model(path: Path, wanted: Sequence[tuple[int, int]]) -> tuple[int,
 
     Returns:
         The number of operations, and the pieces in the order of `wanted`.
+
+    Raises:
+        ModelError: the written model cannot be read.
     """
     outputs, inputs = zip(*(_piece(i, size, k) for i, (size, k) in enumerate(wanted)), strict=True)
     ov.save_model(ov.Model(list(outputs), list(inputs)), path, compress_to_fp16=False)

@@ -161,7 +161,12 @@ class PartialPlacement:
         self._group_bytes = table.group_bytes
 
     def put(self, group: int, device: int) -> None:
-        """Place a group on a device."""
+        """Place a group.
+
+        Args:
+            group: index of the group.
+            device: index of its device.
+        """
         self.device_of[group] = device
         self.used_bytes[device] += self._group_bytes[group]
 

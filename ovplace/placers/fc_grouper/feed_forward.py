@@ -56,14 +56,27 @@ class FeedForward(nn.Module):
         noise: FloatArray | None = None,
         exploration_rate: FloatArray | None = None,
     ) -> IntArray:
-        """Return drawn devices, `[S, K]`; arguments as in `PlacementHead`."""
+        """Return drawn devices, `[S, K]`.
+
+        Args:
+            x: features of the groups, `[S, K, F]`.
+            allowed: which device each may have, `[S, K, D]`.
+            uniforms: a number from [0, 1) for each draw, `[S, K]`.
+            noise: added to the logits, `[S, K, D]`.
+            exploration_rate: weight of the uniform distribution over allowed devices in the mixture, `[S]`.
+        """
         p = self(x, allowed, noise).double().exp().numpy()
         weight = np.zeros((1, 1, 1)) if exploration_rate is None else exploration_rate[:, None, None]
         return sample_categorical((1 - weight) * p + weight * allowed / allowed.sum(axis=2, keepdims=True), uniforms)
 
     @torch.no_grad()
     def greedy(self, x: Tensor, allowed: BoolArray) -> IntArray:
-        """Return the most probable devices, `[S, K]`; arguments as in `PlacementHead`."""
+        """Return the most probable devices, `[S, K]`.
+
+        Args:
+            x: features of the groups, `[S, K, F]`.
+            allowed: which device each may have, `[S, K, D]`.
+        """
         return np.asarray(self(x, allowed).argmax(dim=2).numpy(), dtype=np.int64)
 
     def log_p(self, x: Tensor, allowed: BoolArray, devices: IntArray) -> tuple[Tensor, Tensor]:

@@ -50,7 +50,12 @@ class PlacementHead(Protocol):
         ...
 
     def greedy(self, x: Tensor, allowed: BoolArray) -> IntArray:
-        """Return the most probable devices, `[S, K]`; arguments as in `draw`."""
+        """Return the most probable devices, `[S, K]`.
+
+        Args:
+            x: features of the groups, `[S, K, F]`.
+            allowed: which device each may have, `[S, K, D]`.
+        """
         ...
 
     def log_p(self, x: Tensor, allowed: BoolArray, devices: IntArray) -> tuple[Tensor, Tensor]:

@@ -70,6 +70,9 @@ class TrainingExample:
         Args:
             problem: the problem, with costs.
             config: settings of the placer, which define the input of the policy.
+
+        Raises:
+            PlacementError: the problem has no costs.
         """
         costs = costs_of(problem)
         best = best_known(costs)

@@ -29,7 +29,7 @@ class TpeStudy:
         Args:
             allowed: which device can run which group, `[G, D]`; groups with one device are no parameters.
             multivariate: whether all groups are modelled jointly.
-            sampler_options: further options of Optuna's `TPESampler`.
+            **sampler_options: further options of Optuna's `TPESampler`.
 
         Raises:
             OvplaceError: Optuna is not installed.

@@ -92,7 +92,12 @@ class Seq2Seq(nn.Module):
         return self._decode(x, allowed, len(uniforms), pick, noise)
 
     def greedy(self, x: Tensor, allowed: BoolArray) -> IntArray:
-        """Return the most probable device of each step given the previous ones, `[K, G]`; arguments as in `draw`."""
+        """Return the most probable device of each step given the previous ones, `[K, G]`.
+
+        Args:
+            x: features of the groups in the order of decision, `[K, G, F]` or `[1, G, F]`.
+            allowed: which device can run which group, at least one each, `[K, G, D]` or `[1, G, D]`.
+        """
         return self._decode(x, allowed, max(len(x), len(allowed)), lambda p, _: p.argmax(axis=1).astype(np.int64))
 
     def log_p(

@@ -28,7 +28,12 @@ class Seq2SeqPolicy(SampledPolicy):
     """
 
     def __init__(self, problem: Problem, config: Config) -> None:
-        """Build the network; the description of the groups is not part of the weights."""
+        """Build the network; the description of the groups is not part of the weights.
+
+        Args:
+            problem: the problem, whose groups are described.
+            config: sizes and kinds of layers.
+        """
         super().__init__()
         groups, self._order = GroupFeatures.of(problem), problem.group_order
         described = np.concatenate([groups.outputs, groups.extra, adjacency(problem, config.adjacency)], axis=1)

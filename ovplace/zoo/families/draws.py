@@ -29,7 +29,12 @@ class Draws:
     """The random choices of one model, each in the order of the calls."""
 
     def __init__(self, family: str, config: Config) -> None:
-        """Begin the stream of the model; its weights are drawn from `rng`, too, once the structure is known."""
+        """Begin the stream of the model; its weights are drawn from `rng`, too, once the structure is known.
+
+        Args:
+            family: name of the family.
+            config: the model's number.
+        """
         self.rng = generator(config.index, "zoo", "families", family)
 
     def one_of(self, *options: str) -> str:

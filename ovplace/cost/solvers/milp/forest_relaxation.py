@@ -96,7 +96,12 @@ class ForestRelaxation:
             self.program.rows([(np.full(len(groups), column), 1.0), (groups, -1.0)], low=0.0)
 
     def edge(self, u: int, v: int) -> int:
-        """Return the number of the pair of two neighbouring groups `u` and `v`."""
+        """Return the number of a pair of neighbouring groups.
+
+        Args:
+            u: one of the two.
+            v: the other.
+        """
         return self._number[min(u, v), max(u, v)]
 
     def _cut_cycles(self, here: FloatArray, tree: FloatArray, device: int, violated: float) -> None:
