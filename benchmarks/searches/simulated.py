@@ -16,7 +16,7 @@ from benchmarks.searches.place import Place
 from ovplace.backends.simulate import Backend
 from ovplace.config.schema import RunConfig
 from ovplace.core.cost_table import CostTable
-from ovplace.core.measurement import Candidate, Job, MeasureSpec, Trial
+from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
 from ovplace.core.placement import Placement
 from ovplace.devices.select import Selection
 from ovplace.plugins.protocols import Placer, State
@@ -41,8 +41,13 @@ class InProcessPool:
 
     def __init__(self, backend: Backend) -> None:
         """Measure with `backend`."""
-        self.measure = backend.measure
+        self.measured = 0  # candidates, so far
         self._backend = backend
+
+    def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+        """Return the backend's answers."""
+        self.measured += len(candidates)
+        return self._backend.measure(candidates, spec)
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """Return the answer of a backend method."""
@@ -138,6 +143,12 @@ class Simulated:
     place: Place
     measurer: Measurer
     baselines: Sequence[Baseline]
+
+    @property
+    def measured(self) -> int:
+        """Number of candidates measured so far, those beside others included."""
+        pool: Any = self.measurer.session.pool
+        return int(pool.measured)
 
     def search(
         self, believed: Callable[[CostTable], CostTable] = lambda costs: costs, enough_ms: float = 0.0

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.report import ResultTable
+from benchmarks.searches.answers import answers_table
 from benchmarks.searches.suite_file import Suite, as_data, read_suite
-from benchmarks.searches.tables import suite_tables
+from benchmarks.searches.tables import compared, simulated, suite_tables
 from benchmarks.searches.tasks import OPTIMUM, OUTCOME, TASKS, Data, optimum_folder, prepared, read_outcome
 from ovplace.errors import OvplaceError
 from ovplace.experiments.ablation import ablate
@@ -23,7 +24,7 @@ from ovplace.experiments.variants import Variant
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.session.events import Progress
 
-SEARCH_OPTIONS = ("budgets", "stop_at_optimum", "compare", "spread", "failing")
+SEARCH_OPTIONS = ("budgets", "stop_at_optimum", "comparisons", "spread", "failing")
 OPTIMUM_OPTIONS = ("time_limit_s",)
 
 
@@ -54,7 +55,11 @@ def run_suite(
     run_grid(grid, searches, jobs, show, only)
     known, found = states(optima, bounds), states(grid, searches)
     _check([*known, *found])
-    return suite_tables(suite, file.stem, finished(known), finished(found))
+    tables = suite_tables(suite, file.stem, finished(known), finished(found))
+    if not suite.comparisons:
+        return tables
+    outcomes = compared(suite, finished(known), finished(found))
+    return [*tables, answers_table(suite, file.stem, outcomes, simulated(finished(known)))]
 
 
 def plan_suite(file: Path, short: bool) -> Grid:

@@ -32,7 +32,7 @@ class Suite:
         budgets: numbers of measurements after which searches are compared.
         stop_at_optimum: end a search that measured a placement within 0.1 % of the proven bound.
         from_reference: count the fastest single device as measured before the search, as it is in a run.
-        compare: also make the final comparison of a run.
+        comparisons: final comparisons to make after each search, each with noise of its own.
         time_limit_s: seconds of each mixed-integer program.
         spread: `wrong_costs`: of the log-normal factors on the costs.
         failing: `failing_choices`: groups that fail.
@@ -44,7 +44,7 @@ class Suite:
     budgets: tuple[int, ...] = (20, 100, 500, 2000)
     stop_at_optimum: bool = False
     from_reference: bool = False
-    compare: bool = False
+    comparisons: int = 0
     time_limit_s: float = 60.0
     spread: float = 0.5
     failing: int = 3

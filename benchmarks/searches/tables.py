@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmarks.report import ResultTable
 from benchmarks.searches.suite_file import Suite
+from ovplace.core.verdict import Status
 from ovplace.experiments.grid import Cell
 
 NEAR = (0.05, 0.01)
@@ -21,7 +22,29 @@ TIMED = 100
 
 NONE = "–"  # noqa: RUF001 - a dash
 Data = Mapping[str, Any]
+Key = TypeVar("Key")
 Outcomes = Sequence[tuple[Cell, Data]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The outcome of a final comparison; latencies are in excess of another one's, without noise.
+
+    Attributes:
+        excess: of the answer over the optimum.
+        found: of the placement compared, or of the fastest single device where that is faster, over the optimum.
+        missed: of the same over the fastest placement measured in the search.
+        faster: whether the verdict is that the placement is faster.
+        wrong: whether it is so, and the placement is no faster than the fastest single device.
+        measured: candidates measured after the search, those beside others included.
+    """
+
+    excess: float
+    found: float
+    missed: float
+    faster: bool
+    wrong: bool
+    measured: int
 
 
 @dataclass(frozen=True)
@@ -54,9 +77,26 @@ class SearchOutcome:
         return min((number for number, ms in self.data["asked"] if ms / self.optimum_ms - 1 <= near), default=inf)
 
     @property
-    def answer(self) -> float:
-        """The excess of the answer of the final comparison."""
-        return float(self.data["answer_ms"] / self.optimum_ms - 1)
+    def answers(self) -> list[Answer]:
+        """Those of the final comparisons."""
+        alone_ms = float(self.data["reference_ms"])
+        best_ms = min([alone_ms, *(ms for _, ms in self.data["asked"])])
+        return [
+            Answer(
+                excess=found["answer_ms"] / self.optimum_ms - 1,
+                found=min(found["found_ms"], alone_ms) / self.optimum_ms - 1,
+                missed=min(found["found_ms"], alone_ms) / best_ms - 1,
+                faster=found["status"] == Status.FASTER,
+                wrong=found["status"] == Status.FASTER and found["answer_ms"] >= alone_ms,
+                measured=found["measured"],
+            )
+            for found in self.data["answers"]
+        ]
+
+    @property
+    def alone(self) -> float:
+        """The excess of the fastest single device."""
+        return float(self.data["reference_ms"] / self.optimum_ms - 1)
 
     @property
     def own_s(self) -> float:
@@ -80,8 +120,8 @@ def suite_tables(suite: Suite, name: str, optima: Outcomes, searches: Outcomes) 
             _file_name(f"{name}-optima"), f"{suite.title}: optima", *optimum_rows(optima), "", simulated(optima)
         )
     ]
-    for machine, here in _grouped(found, lambda search: search.cell.machine):
-        places = _grouped(here, lambda search: search.cell.model)
+    for machine, here in grouped(found, lambda search: search.cell.machine):
+        places = grouped(here, lambda search: search.cell.model)
         parts = [(f"{name}-{machine}", f"all models on {machine}", here)] if len(places) > 1 else []
         parts += [(f"{name}-{model}-{machine}", f"{model} on {machine}", of) for model, of in places]
         for file, where, group in parts:
@@ -125,8 +165,8 @@ def search_rows(suite: Suite, found: Sequence[SearchOutcome]) -> tuple[tuple[str
     """Return the columns and rows of a table with a row for each variant."""
     last = max(suite.budgets)
     columns = ["variant", "searches", *map(str, suite.budgets), *(f"to {percent(near)}" for near in NEAR)]
-    columns += [f"within {percent(NEAR[-1])}, {last}", *(["answer"] if suite.compare else []), "failed", "own s"]
-    return tuple(columns), tuple(tuple(_search_row(suite, *group)) for group in _grouped(found, _variant))
+    columns += [f"within {percent(NEAR[-1])}, {last}", *(["answer"] if suite.comparisons else []), "failed", "own s"]
+    return tuple(columns), tuple(tuple(_search_row(suite, *group)) for group in grouped(found, _variant))
 
 
 def _search_row(suite: Suite, variant: str, group: Sequence[SearchOutcome]) -> Iterator[str]:
@@ -137,8 +177,8 @@ def _search_row(suite: Suite, variant: str, group: Sequence[SearchOutcome]) -> I
     for near in NEAR:
         yield middle([search.measurements(near) for search in group], "{:.0f}")
     yield f"{sum(search.excess(max(suite.budgets)) <= NEAR[-1] for search in group)} of {len(group)}"
-    if suite.compare:
-        yield spread([search.answer for search in group])
+    if suite.comparisons:
+        yield spread([answer.excess for search in group for answer in search.answers])
     yield percent(float(np.median([search.data["failed"] for search in group])))
     yield middle([search.own_s for search in group], "{:.2f}")
 
@@ -171,10 +211,16 @@ def _variant(search: SearchOutcome) -> str:
     return search.cell.variant
 
 
-def _grouped(
-    found: Sequence[SearchOutcome], key: Callable[[SearchOutcome], str]
-) -> list[tuple[str, list[SearchOutcome]]]:
-    groups: dict[str, list[SearchOutcome]] = {}
+def grouped(
+    found: Sequence[SearchOutcome], key: Callable[[SearchOutcome], Key]
+) -> list[tuple[Key, list[SearchOutcome]]]:
+    """Return the searches by a key, in the order in which the keys first appear.
+
+    Args:
+        found: the searches.
+        key: returns that of a search.
+    """
+    groups: dict[Key, list[SearchOutcome]] = {}
     for search in found:
         groups.setdefault(key(search), []).append(search)
     return list(groups.items())

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from ovplace.graphs.op_graph import FloatArray
 from ovplace.search.final_comparison import decide
 from ovplace.session.events import silent
 from ovplace.store.atomic import atomic_write, write_json
+from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
 OUTCOME = "outcome.json"
@@ -54,11 +57,7 @@ def search(config: RunConfig, folder: Path, options: Options) -> None:
     place = _place(config, folder)
     bound_ms = read_outcome(optimum_folder(folder))["bound_ms"] if options["stop_at_optimum"] else 0.0
     with simulated(place, config) as run:
-        trials, placer = run.search(enough_ms=NEAR_BOUND * bound_ms)
-        found = _found(run, trials, placer, options)
-        if options["compare"]:
-            chosen = decide(run.measurer, run.baselines, trials, silent).placement
-            found["answer_ms"] = float(place.true_ms([chosen])[0])
+        found = _found(run, *run.search(enough_ms=NEAR_BOUND * bound_ms), options)
     _leave(config, folder, options, found)
 
 
@@ -146,12 +145,32 @@ def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options
         "measured": len(new),
         "ended": placer.ended or ("budget" if len(new) >= run.measurer.session.config.search.budget else "idle"),
         "own_s": {name: round(value, 3) for name, value in at.items()} | {"all": round(placer.seconds, 3)},
+        "answers": _answers(run, trials, options),
         "reference_ms": float(run.place.true_ms([reference])[0]),
         "asked": _steps(np.minimum.accumulate(latencies)),
         "picked": _steps(picked),
         "failed": float(1 - ran.mean()),
         "one_device": best.placement.is_uniform,
         "info": {name: float(value) for name, value in placer.inner.info.items()},
+    }
+
+
+def _answers(run: Simulated, trials: Sequence[Trial], options: Options) -> list[Data]:
+    """Return what each final comparison comes to, latencies without noise."""
+    return [_answer(run, trials) for _ in range(options["comparisons"])]
+
+
+def _answer(run: Simulated, trials: Sequence[Trial]) -> Data:
+    """Return the answer, and the placement that was compared, of a final comparison that nothing is stored of yet."""
+    before = run.measured
+    with closing(RunStore(Path(":memory:"))) as store:
+        compared = decide(replace(run.measurer, store=store), run.baselines, trials, silent)
+    latencies = run.place.true_ms([compared.placement, compared.found or compared.placement]).tolist()
+    return {
+        "status": compared.verdict.status.value,
+        "answer_ms": latencies[0],
+        "found_ms": latencies[1],
+        "measured": run.measured - before,
     }
 
 

@@ -56,6 +56,7 @@ class FinalComparison:
         origin: the answer's placer, or the baseline's name.
         best: the best placement's measurements, one a round; empty where nothing was compared.
         against: the baseline's measurements, one a round.
+        found: the best placement; None where nothing was compared.
     """
 
     verdict: Verdict
@@ -63,6 +64,7 @@ class FinalComparison:
     origin: str
     best: tuple[Measurement, ...] = ()
     against: tuple[Measurement, ...] = ()
+    found: Placement | None = None
 
 
 def decide(
@@ -170,7 +172,7 @@ def _answer(
     placement = best.placement if faster else against.placement
     assert placement is not None
     origin = session.config.search.placer if faster else against.name
-    return FinalComparison(verdict, placement, origin, best_measured, against_measured)
+    return FinalComparison(verdict, placement, origin, best_measured, against_measured, best.placement)
 
 
 def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:

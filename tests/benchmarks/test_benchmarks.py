@@ -24,7 +24,16 @@ def module(name):
 
 def test_every_suite_is_planned():
     suites = module("searches.suite_file").suite_files()
-    assert {"systems", "hsdag", "placeto", "transfer", "wrong_costs", "failing_choices", "real_models"} <= suites.keys()
+    assert {
+        "systems",
+        "answers",
+        "hsdag",
+        "placeto",
+        "transfer",
+        "wrong_costs",
+        "failing_choices",
+        "real_models",
+    } <= suites.keys()
     for file in suites.values():
         assert 1 <= len(module("searches.suite").plan_suite(file, short=True).cells) <= 2, file
 

@@ -1,0 +1,73 @@
+"""The table of a suite's answers: how near the optimum they are, and when a placement that near was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from benchmarks.report import ResultTable
+from benchmarks.searches.suite_file import Suite
+from benchmarks.searches.tables import NEAR, SearchOutcome, grouped, middle, spread
+
+WITHIN = NEAR[-1]
+"""Excess over the optimum that counts as having found it."""
+
+SOON = 30
+"""Measurements within which a placement that near should be among those asked for."""
+
+_COLUMNS = (
+    "variant",
+    "model",
+    "machine",
+    "fastest device alone",
+    f"asked in {SOON}",
+    "first",
+    "found",
+    "found of those asked",
+    "answered",
+    "excess",
+    "faster",
+    "wrongly",
+    "measured again",
+)
+
+
+def answers_table(suite: Suite, name: str, found: Sequence[SearchOutcome], where: str) -> ResultTable:
+    """Return the table of the answers: a row for each variant over all places, then one for each place.
+
+    Args:
+        suite: whose searches made the final comparison.
+        name: of its file.
+        found: its searches.
+        where: the machines.
+    """
+    rows = []
+    for variant, of in grouped(found, lambda search: search.cell.variant):
+        places = grouped(of, lambda search: (search.cell.model, search.cell.machine))
+        rows += [(variant, "all", "all", *_cells(of))] if len(places) > 1 else []
+        rows += [(variant, *place, *_cells(group)) for place, group in places]
+    return ResultTable(f"{name.replace('_', '-')}-summary", suite.title, _COLUMNS, tuple(rows), suite.note, where)
+
+
+def _cells(group: Sequence[SearchOutcome]) -> Iterator[str]:
+    answers = [answer for search in group for answer in search.answers]
+    yield spread([search.alone for search in group])
+    yield _share([search.excess(SOON) <= WITHIN for search in group])
+    yield middle([_first(search) for search in group], "{:.0f}")
+    yield _share([answer.found <= WITHIN for answer in answers])
+    yield _share([answer.missed <= WITHIN for answer in answers])
+    yield _share([answer.excess <= WITHIN for answer in answers])
+    yield spread([answer.excess for answer in answers])
+    yield _share([answer.faster for answer in answers])
+    yield str(sum(answer.wrong for answer in answers))
+    yield f"{np.median([answer.measured for answer in answers]):.0f}"
+
+
+def _share(held: Sequence[bool]) -> str:
+    return f"{sum(held)} of {len(held)}"
+
+
+def _first(search: SearchOutcome) -> float:
+    """Return the measurements until a placement was near the optimum: none where a single device is."""
+    return 0 if search.alone <= WITHIN else search.measurements(WITHIN)
