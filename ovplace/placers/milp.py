@@ -10,9 +10,9 @@ from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.cost.solvers.min_cut import weighted
+from ovplace.cost.solvers.solution import Solution
 from ovplace.placers._base.cost_model import CostModelPlacer
 from ovplace.plugins.protocols import State
 

@@ -16,7 +16,7 @@ from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
-from ovplace.cost.solvers.certificate import Solution
+from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import DeviceError, PlacementError, StoreError
 from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
 from ovplace.search.final_comparison import decide

@@ -16,8 +16,8 @@ from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut
+from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
 from ovplace.graphs.dag import connected_labels, strong_labels, topological_order
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray

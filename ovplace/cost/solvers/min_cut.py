@@ -18,7 +18,7 @@ from ovplace.core.certificate import PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import pairwise_ms
-from ovplace.cost.solvers.certificate import Solution
+from ovplace.cost.solvers.solution import Solution
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import FloatArray, IntArray
 

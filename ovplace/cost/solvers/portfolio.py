@@ -11,10 +11,10 @@ from ovplace.core.certificate import FULL, PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.alpha_expansion import alpha_expansion
-from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.cost.solvers.min_cut import solve_min_cut, weighted
+from ovplace.cost.solvers.solution import Solution
 from ovplace.graphs.op_graph import IntArray
 
 GAP = 0.01

@@ -8,8 +8,8 @@ import pytest
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
-from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.portfolio import best_certified, best_known, best_of_with_uniform
+from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
 from ovplace.testing.graphs import costs, layered, problem
 from ovplace.testing.optimum import every_choice, optimum

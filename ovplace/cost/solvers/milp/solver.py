@@ -19,11 +19,11 @@ from ovplace.core.certificate import FULL, PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.solvers.certificate import Solution
 from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.milp.forest_relaxation import ForestRelaxation
 from ovplace.cost.solvers.milp.lazy_cuts import add_lazy_cuts
 from ovplace.cost.solvers.milp.program import Answer, Program
+from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
