@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from ovplace.core.measurement import Job
 from ovplace.errors import OvplaceError
@@ -34,11 +34,15 @@ class ChildDiedError(Exception):
     """The child ended before it answered, or its backend raised what no backend may raise."""
 
 
+Method = Literal["costs", "facts", "measure", "supported"]
+"""The methods of a backend that its process calls on request."""
+
+
 @dataclass(frozen=True)
 class Call:
     """A request: the backend's method, its arguments, and the time after which nobody waits for the answer."""
 
-    method: str
+    method: Method
     arguments: tuple[Any, ...]
     deadline_s: float
 
@@ -90,11 +94,11 @@ class Child:
         """
         self._exchange((backend, job), START_DEADLINE_S)
 
-    def call(self, method: str, *arguments: Any, deadline_s: float) -> Any:
+    def call(self, method: Method, *arguments: Any, deadline_s: float) -> Any:
         """Return what the backend's `method` returns.
 
         Args:
-            method: name of a method of the backend.
+            method: the method.
             *arguments: its arguments, which must be picklable.
             deadline_s: time limit of the call, in seconds.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
 from ovplace.errors import BackendError
-from ovplace.measure.child import Child, ChildDiedError, ChildTimeoutError
+from ovplace.measure.child import Child, ChildDiedError, ChildTimeoutError, Method
 
 RECYCLE_AFTER = 60
 """Requests a child serves before it is replaced: the emulated GPU leaks about 4 MB a compiled model."""
@@ -63,12 +63,12 @@ _workers: dict[bytes, _Worker] = {}
 _lock = threading.RLock()
 
 
-def run_request(worker: WorkerSpec, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
+def run_request(worker: WorkerSpec, method: Method, arguments: tuple[Any, ...], deadline_s: float) -> Any:
     """Run a method of a backend in its child process. This is the task that executors run.
 
     Args:
         worker: the backend, the job and when the process is replaced.
-        method: name of a method of the backend.
+        method: the backend's method.
         arguments: its arguments.
         deadline_s: time limit of the request, in seconds.
 
@@ -122,6 +122,11 @@ def interrupt(worker: WorkerSpec) -> None:
         seat.child.kill()
 
 
+def running_pids() -> list[int]:
+    """Return the ids of the measuring processes that this process has started and not ended."""
+    return [seat.child.pid for seat in list(_workers.values())]
+
+
 def _memory_mib() -> float:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
@@ -143,11 +148,17 @@ class ProcessPool:
         self._own = ThreadPoolExecutor(max_workers=1) if executor is None else None
         self._executor = executor or self._own
 
-    def ask(self, method: str, *arguments: Any) -> Any:
+    @property
+    def pid(self) -> int | None:
+        """Id of the measuring process; None while there is none."""
+        seat = _workers.get(self._worker.key)
+        return seat.child.pid if seat else None
+
+    def ask(self, method: Method, *arguments: Any) -> Any:
         """Return the answer of a backend method other than `measure`.
 
         Args:
-            method: name of the method.
+            method: the method.
             *arguments: its arguments.
 
         Raises:
@@ -199,7 +210,7 @@ class ProcessPool:
         if self._own:
             self._own.shutdown()
 
-    def _run(self, method: str, arguments: tuple[Any, ...], deadline_s: float) -> Any:
+    def _run(self, method: Method, arguments: tuple[Any, ...], deadline_s: float) -> Any:
         assert self._executor is not None
         return self._executor.submit(run_request, self._worker, method, arguments, deadline_s).result()
 

@@ -9,13 +9,23 @@ import queue
 import signal
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from ovplace.measure.child import Call, Reply, guarded
+from ovplace.measure.child import Call, Method, Reply, guarded
 from ovplace.plugins import registry
+from ovplace.plugins.protocols import Backend
 
 GRACE_S = 2.0
 """The parent kills at the deadline; this much later the child ends by itself."""
+
+METHODS: Mapping[Method, Callable[..., object]] = {
+    "costs": lambda backend, partition: backend.costs(partition),
+    "facts": lambda backend: backend.facts(),
+    "measure": lambda backend, candidates, spec: backend.measure(candidates, spec),
+    "supported": lambda backend: backend.supported(),
+}
+"""What a request calls: a function of the backend and the request's arguments, for each method."""
 
 
 def _peak_mib() -> float:
@@ -47,7 +57,7 @@ def main() -> None:
     # Not `sys.stdin`: a thread that waits in it makes the interpreter abort when it ends.
     requests = open(0, "rb", closefd=False)  # noqa: SIM115 - a descriptor, open to the end
     threading.Thread(target=_read, args=(requests, messages), daemon=True).start()
-    backend: Any = None
+    backend: Backend
 
     def build() -> None:
         nonlocal backend
@@ -61,7 +71,7 @@ def main() -> None:
         call: Call = messages.get()
         # A hang in native code may keep `_read` from running: without a parent, nobody else would ever end it.
         faulthandler.dump_traceback_later(call.deadline_s + GRACE_S, exit=True)
-        answer = guarded(lambda call=call: getattr(backend, call.method)(*call.arguments))  # type: ignore[misc]
+        answer = guarded(lambda call=call: METHODS[call.method](backend, *call.arguments))  # type: ignore[misc]
         faulthandler.cancel_dump_traceback_later()
 
 

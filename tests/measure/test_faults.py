@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,12 @@ from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.measure import process_pool as pool_module
 from ovplace.measure.child import Child
-from ovplace.testing.sessions import QUICK, pool
+from ovplace.testing import fake_backend
+from ovplace.testing.sessions import QUICK, job, pool
 
 IMPATIENT = MeasureSpec(warmup=0, blocks=1, repeats=2, min_time_ms=0.0, deadline_s=0.7)
 WHOLE = Candidate("whole", Placement.uniform(12, "CPU_0", ("CPU_0", "CPU_1")))
 SPLIT = Candidate("split", Placement(np.arange(12) % 2, ("CPU_0", "CPU_1")))
-
-
-def child_of(pool):
-    return next(seat.child for key, seat in pool_module._workers.items() if key == pool._worker.key)
 
 
 def alive(pid):
@@ -43,7 +41,7 @@ def make():
     yield start
     for each in made:
         each.close()
-    assert not pool_module._workers
+    assert not pool_module.running_pids()
 
 
 @pytest.mark.parametrize(
@@ -77,13 +75,13 @@ def test_a_fault_is_a_value_and_the_next_request_works(make, fault, kind, words)
 def test_a_hang_ends_at_the_deadline(make, fault):
     pool = make(fault=fault)
     assert pool.measure([WHOLE], QUICK)[0].ok
-    pid = child_of(pool).pid
+    pid = pool.pid
     measured = pool.measure([SPLIT, WHOLE], IMPATIENT)
     assert [m.error for m in measured] == [ErrorKind.TIMEOUT] * 2
     assert "0.7 s" in measured[0].error_text
     assert not alive(pid)
     assert pool.measure([WHOLE], QUICK)[0].ok
-    assert child_of(pool).pid != pid
+    assert pool.pid != pid
 
 
 def test_what_drivers_print_does_not_disturb_the_answers(make):
@@ -126,21 +124,19 @@ def test_a_query_that_crashes_is_an_error(make):
 def test_a_killed_child_is_a_crash_and_is_replaced(make):
     pool = make(delay_s=5.0)
     pool.ask("facts")
-    pid = child_of(pool).pid
+    pid = pool.pid
     threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
     assert pool.measure([WHOLE], QUICK)[0].error == ErrorKind.CRASH
     assert not alive(pid)
     assert pool.ask("facts")
 
 
-def test_children_are_recycled(make, monkeypatch):
-    pool = make()
-    pool._worker = pool_module.WorkerSpec(pool._worker.backend, pool._worker.job, recycle_after=2)
+def test_children_are_recycled():
     pids = []
-    for _ in range(4):
-        pool.ask("facts")
-        seat = pool_module._workers.get(pool._worker.key)
-        pids.append(seat and seat.child.pid)
+    with closing(pool_module.ProcessPool(pool_module.WorkerSpec(fake_backend.NAME, job(), recycle_after=2))) as pool:
+        for _ in range(4):
+            pool.ask("facts")
+            pids.append(pool.pid)
     assert pids[1] is None
     assert pids[3] is None
     assert pids[0] != pids[2]
@@ -150,13 +146,13 @@ def test_a_child_that_was_large_is_recycled(make, monkeypatch):
     pool = make()
     monkeypatch.setattr(pool_module, "_memory_mib", lambda: 1.0)
     pool.ask("facts")
-    assert not pool_module._workers
+    assert not pool_module.running_pids()
 
 
 def test_closing_ends_a_running_request_and_leaves_no_process(make):
     pool = make(delay_s=60.0)
     pool.ask("facts")
-    pid, found = child_of(pool).pid, []
+    pid, found = pool.pid, []
     waiting = threading.Thread(target=lambda: found.append(pool.measure([WHOLE], MeasureSpec(deadline_s=60.0))))
     waiting.start()
     time.sleep(0.2)
@@ -171,4 +167,4 @@ def test_closing_ends_a_running_request_and_leaves_no_process(make):
 def test_the_same_workplace_shares_one_child_and_another_does_not(make):
     a, b, other = make(), make(), make(version="2")
     assert a.facts() == b.facts() != other.facts()
-    assert len(pool_module._workers) == 2
+    assert len(pool_module.running_pids()) == 2

@@ -14,13 +14,12 @@ import sys, threading, time
 import numpy as np
 from ovplace.core.measurement import Candidate, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.measure import process_pool as pool_module
 from ovplace.testing.sessions import pool
 
 fault, deadline_s = sys.argv[1], float(sys.argv[2])
 local = pool(fault=fault, on="all", log=sys.argv[3])
 local.ask("facts")
-print(next(iter(pool_module._workers.values())).child.pid, flush=True)
+print(local.pid, flush=True)
 local.measure([Candidate("x", Placement.uniform(12, "CPU_0"))], MeasureSpec(deadline_s=deadline_s))
 print("answered", flush=True)
 time.sleep(60)

@@ -35,7 +35,7 @@ def run(tmp_path):
         finally:
             using.close()
             store.close()
-        assert not pool_module._workers
+        assert not pool_module.running_pids()
         assert len(played.trials) == budget
         assert played.comparison.verdict.status in ("faster", "same", "baseline")
         return played
