@@ -67,7 +67,7 @@ def with_settings(options: Any, settings: Iterable[str], place: str) -> Any:
         UsageError: a text is not of that form.
         ConfigError: a name or a value is not understood.
     """
-    from ovplace.plugins.registry import fill
+    from ovplace.plugins.registry import build_dataclass
 
     values: dict[str, object] = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
     for text in settings:
@@ -75,4 +75,4 @@ def with_settings(options: Any, settings: Iterable[str], place: str) -> Any:
         if not equals:
             raise UsageError(f"--set takes name=value, got '{text}'")
         values[name.strip()] = value.strip()
-    return fill(type(options), values, place)
+    return build_dataclass(type(options), values, place)

@@ -74,7 +74,7 @@ def read_suite(file: Path, short: bool) -> tuple[Suite, dict[str, Any], list[str
         ConfigError: the file is not understood.
     """
     from ovplace.config import toml
-    from ovplace.plugins.registry import fill
+    from ovplace.plugins.registry import build_dataclass
 
     tables: dict[str, Any] = dict(toml.read(file))
     suite, small = dict(tables.pop("suite", {})), dict(tables.pop("short", {}))
@@ -85,7 +85,7 @@ def read_suite(file: Path, short: bool) -> tuple[Suite, dict[str, Any], list[str
         changes = small.pop("set", [])
         tables = _smaller(tables, small)
         suite |= {name: value for name, value in small.items() if name not in (*_AXES, "variants")}
-    found: Suite = fill(Suite, suite, "suite")
+    found: Suite = build_dataclass(Suite, suite, "suite")
     return found, tables, changes
 
 

@@ -83,7 +83,7 @@ def _recipe(name: str) -> dict[str, Any]:
 
 def _config(name: str, recipe: Any, texts: tuple[str, ...]) -> Any:
     from ovplace.errors import ConfigError
-    from ovplace.plugins.registry import fill
+    from ovplace.plugins.registry import build_dataclass
 
     values: dict[str, object] = {}
     for text in texts:
@@ -91,7 +91,7 @@ def _config(name: str, recipe: Any, texts: tuple[str, ...]) -> Any:
         if not equals:
             raise ConfigError(f"--set takes option=value here, such as seed=1; got '{text}'")
         values[key.strip()] = value.strip()
-    return fill(recipe.Config, values, name)
+    return build_dataclass(recipe.Config, values, name)
 
 
 def _written(path: Path, ops: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import tomli_w
 
 from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError
-from ovplace.plugins.registry import fill
+from ovplace.plugins.registry import build_dataclass
 
 Tables = dict[str, dict[str, object]]
 
@@ -94,7 +94,7 @@ def build(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
         if section not in known:
             raise ConfigError(f"unknown section '{section}'; known: {', '.join(known)}")
     given = {section: dict(tables.get(section, {})) for section in known}
-    parts: dict[str, Any] = {s: fill(kind, given[s], s) if kind else given[s] for s, kind in known.items()}
+    parts: dict[str, Any] = {s: build_dataclass(kind, given[s], s) if kind else given[s] for s, kind in known.items()}
     return RunConfig(**parts)
 
 

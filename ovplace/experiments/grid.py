@@ -21,7 +21,7 @@ from ovplace.errors import ConfigError, OvplaceError
 from ovplace.experiments.folder_names import check_distinct, folder_name
 from ovplace.experiments.models import FOLDER, GridModel, parse_model
 from ovplace.experiments.variants import FULL, Variant, over, settings, variants
-from ovplace.plugins.registry import fill
+from ovplace.plugins.registry import build_dataclass
 from ovplace.session.configure import expanded
 from ovplace.session.devices import choose_devices
 from ovplace.session.session import check_settings
@@ -143,7 +143,7 @@ def make_grid(tables: Mapping[str, Any], file: Path, out: Path, changes: Iterabl
 
 
 def _axes(table: dict[str, object], file: Path) -> _Axes:
-    axes: _Axes = fill(_Axes, table, "ablation")
+    axes: _Axes = build_dataclass(_Axes, table, "ablation")
     for key in ("models", "machines", "seeds"):
         values = getattr(axes, key)
         if not values:

@@ -11,7 +11,7 @@ from ovplace import zoo
 from ovplace.config.toml import value_text
 from ovplace.errors import ConfigError, ModelError
 from ovplace.experiments.folder_names import folder_name
-from ovplace.plugins.registry import fill
+from ovplace.plugins.registry import build_dataclass
 from ovplace.store.atomic import replace_file
 
 FOLDER = "models"
@@ -65,7 +65,7 @@ def parse_model(value: object) -> GridModel:
 
 
 def _recipe(name: str, options: Mapping[str, object]) -> GridModel:
-    fill(zoo.recipe(name).Config, dict(options), f"ablation.models: {name}")
+    build_dataclass(zoo.recipe(name).Config, dict(options), f"ablation.models: {name}")
     options_text = [f"{key}={value if isinstance(value, str) else value_text(value)}" for key, value in options.items()]
     return GridModel(" ".join([name, *options_text]), recipe=name, options=options)
 
@@ -80,7 +80,9 @@ def _file(path: str, table: dict[str, object]) -> GridModel:
         raise ModelError(
             f"the model '{path}' does not exist; check the path, or name a recipe: {', '.join(zoo.names())}"
         )
-    return GridModel(Path(path).stem, path, shape=fill(_FileOptions, table, f"ablation.models: {path}").shape)
+    return GridModel(
+        Path(path).stem, path, shape=build_dataclass(_FileOptions, table, f"ablation.models: {path}").shape
+    )
 
 
 def build_model(model: GridModel, out: Path) -> bool:
@@ -101,7 +103,7 @@ def build_model(model: GridModel, out: Path) -> bool:
         return False
     new = target.parent / "new"
     try:
-        config = fill(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
+        config = build_dataclass(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
         zoo.save(model.recipe, config, new / target.name)
         for suffix in (".bin", ".xml"):  # the .xml last: where it is, both are
             replace_file((new / target.name).with_suffix(suffix), target.with_suffix(suffix))

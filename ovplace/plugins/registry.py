@@ -91,7 +91,7 @@ class Plugin:
             ConfigError: an unknown key or a value of the wrong type.
         """
         chosen = self.presets.get(str(values.get("preset", "")), {})
-        return fill(self.Config, {**chosen, **values}, f"{self.role}.{self.name}")
+        return build_dataclass(self.Config, {**chosen, **values}, f"{self.role}.{self.name}")
 
     def _named(self, name: str) -> Any:
         from ovplace.plugins.protocols import PluginModule
@@ -172,7 +172,7 @@ def _locations(role: str) -> dict[str, str]:
     return found
 
 
-def fill(kind: Any, values: dict[str, object], place: str) -> Any:
+def build_dataclass(kind: Any, values: dict[str, object], place: str) -> Any:
     """Build a dataclass from plain values, with each key and type checked.
 
     Args:

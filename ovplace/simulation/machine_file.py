@@ -22,7 +22,7 @@ from typing import Any
 from ovplace.config import toml
 from ovplace.core.device import Device
 from ovplace.errors import ConfigError, DeviceError, UsageError
-from ovplace.plugins.registry import fill
+from ovplace.plugins.registry import build_dataclass
 from ovplace.shipped import shipped, shipped_in
 from ovplace.simulation.machine import Link, Machine, SimulatedDevice
 from ovplace.simulation.noise import Noise
@@ -74,10 +74,10 @@ def load_machine(machine: str) -> Machine:
         links={key: link for key, link in links.items() if key != ("default", "")},
         default_link=links[("default", "")],
         fusable=_fusable(tables.get("fusable", {}), path),
-        noise=fill(Noise, tables.get("noise", {}), f"{path}: noise"),
-        crash_probability=fill(_Failures, tables.get("failures", {}), f"{path}: failures").crash_probability,
+        noise=build_dataclass(Noise, tables.get("noise", {}), f"{path}: noise"),
+        crash_probability=build_dataclass(_Failures, tables.get("failures", {}), f"{path}: failures").crash_probability,
         calibration=_calibration(tables.get("calibration", {}), known, path),
-        description=fill(_About, tables.get("machine", {}), f"{path}: machine").description,
+        description=build_dataclass(_About, tables.get("machine", {}), f"{path}: machine").description,
         digest=hashlib.blake2b(json.dumps(tables, default=str).encode(), digest_size=8).hexdigest(),
     )
 
@@ -106,7 +106,7 @@ def _devices(section: Table, path: Path) -> tuple[SimulatedDevice, ...]:
     found = []
     for name, table in _tables(section, f"{path}: devices").items():
         place = f"{path}: devices.{name}"
-        device = fill(SimulatedDevice, {"name": name, "base": name, **table}, place)
+        device = build_dataclass(SimulatedDevice, {"name": name, "base": name, **table}, place)
         try:
             Device(device.name, device.base)  # has the rules of names
         except DeviceError as error:
@@ -123,7 +123,7 @@ def _links(section: Table, known: tuple[str, ...], path: Path) -> dict[tuple[str
         source, arrow, target = key.partition(">")
         if key != "default" and not (arrow and source in known and target in known):
             raise ConfigError(f"'{path}: links.{key}' must be 'default' or 'A>B' of {', '.join(known)}")
-        links[source, target] = fill(Link, table, f"{path}: links.{key}")
+        links[source, target] = build_dataclass(Link, table, f"{path}: links.{key}")
     if "default" not in section and len(known) ** 2 - len(known) > len(links) - 1:
         raise ConfigError(f"'{path}' has no [links.default] section, and not a link for each pair of devices")
     return links

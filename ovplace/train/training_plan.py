@@ -16,7 +16,7 @@ from ovplace.config import toml
 from ovplace.config.toml import value_text
 from ovplace.errors import ConfigError, UsageError
 from ovplace.plugins import registry
-from ovplace.plugins.registry import Plugin, fill
+from ovplace.plugins.registry import Plugin, build_dataclass
 from ovplace.shipped import shipped, shipped_in
 from ovplace.simulation import machine_file
 from ovplace.simulation.machine import Machine
@@ -82,7 +82,7 @@ def read_plan(file: Path, changes: Iterable[str] = ()) -> TrainingPlan:
     for section in tables:
         if section not in _SECTIONS:
             raise ConfigError(f"unknown section '{section}' in '{file}'; known: {', '.join(_SECTIONS)}")
-    config: TrainConfig = fill(TrainConfig, tables.get("train", {}), "train")
+    config: TrainConfig = build_dataclass(TrainConfig, tables.get("train", {}), "train")
     placer = trainable(config.placer)
     models, held_out = _families(config)
     models += _recipes(config.recipes, "recipes")
@@ -144,5 +144,5 @@ def _recipe(value: object, place: str) -> ModelRecipe:
     name = table.pop("recipe", None)
     if not isinstance(name, str):
         raise ConfigError(f"a model in 'train.{place}' is a recipe's name, or a table with 'recipe'; got '{value}'")
-    fill(zoo.recipe(name).Config, dict(table), f"train.{place}: {name}")
+    build_dataclass(zoo.recipe(name).Config, dict(table), f"train.{place}: {name}")
     return ModelRecipe(" ".join([name, *(f"{key}={option}" for key, option in table.items())]), name, table)

@@ -18,7 +18,7 @@ from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.plugins.registry import fill
+from ovplace.plugins.registry import build_dataclass
 from ovplace.session.problem import compute_features, form_groups
 from ovplace.simulation.machine import Machine
 
@@ -110,7 +110,7 @@ def _reference_ms(costs: CostTable, solver_s: float) -> tuple[float, float]:
 
 
 def _built_graph(model: ModelRecipe) -> OpGraph:
-    config = fill(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
+    config = build_dataclass(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
     with tempfile.TemporaryDirectory() as folder:
         built, prepared = Path(folder) / "built.xml", Path(folder) / "prepared.xml"
         zoo.save(model.recipe, config, built)

@@ -91,7 +91,7 @@ class Sample:
 
 def test_values_take_the_fields_types():
     values = {"count": "3", "share": 1, "names": "a,b", "sizes": [1, "2"], "flag": "no", "limit": "2"}
-    found = registry.fill(Sample, values, "x")
+    found = registry.build_dataclass(Sample, values, "x")
     assert found == Sample(3, 1.0, ("a", "b"), (1, 2), False, 2.0)
     assert type(found.share) is float
 
@@ -101,4 +101,4 @@ def test_values_take_the_fields_types():
 )
 def test_the_place_of_a_bad_value_is_named(wrong):
     with pytest.raises(ConfigError, match=rf"x\.{next(iter(wrong))}"):
-        registry.fill(Sample, wrong, "x")
+        registry.build_dataclass(Sample, wrong, "x")

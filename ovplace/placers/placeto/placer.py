@@ -25,7 +25,7 @@ from ovplace.placers.placeto.network import Placeto
 from ovplace.placers.placeto.rollout import Episodes, play
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
-from ovplace.plugins.registry import fill
+from ovplace.plugins.registry import build_dataclass
 from ovplace.seeds import generator
 
 NAME = "placeto"
@@ -219,7 +219,7 @@ class Placer(protocols.Placer):
 
     def _built(self) -> PlacetoLearner:
         seed = int(self._rng("weights").integers(2**31))
-        config = fill(Config, asdict(self._config) | self._progress.settings, "policy")
+        config = build_dataclass(Config, asdict(self._config) | self._progress.settings, "policy")
         return new_learner(config, len(self._problem.devices), seed)
 
     def _rng(self, *path: str | int) -> np.random.Generator:
