@@ -21,7 +21,8 @@ from benchmarks.sessions import measured_session
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.cost.calibration.fit import Agreement, agreement, fit
+from ovplace.cost.calibration.agreement import Agreement, agreement
+from ovplace.cost.calibration.fit import fit
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.submodel_counts import submodel_counts
 from ovplace.graphs.op_graph import FloatArray, IntArray

@@ -11,7 +11,8 @@ from ovplace.core.certificate import Certificate, finite
 from ovplace.core.cost_table import CostTable
 from ovplace.core.result import RunResult
 from ovplace.core.statistics import Interval
-from ovplace.cost.calibration.fit import Agreement, fit
+from ovplace.cost.calibration.agreement import Agreement
+from ovplace.cost.calibration.fit import fit
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.portfolio import CertifiedBest, best_certified
 from ovplace.errors import DeviceError

@@ -9,7 +9,7 @@ import pytest
 
 from ovplace.cli.bound import sentences
 from ovplace.commands.optimality_gap import AnswerGap, ModelFit, ModelOptimum, OptimalityGap
-from ovplace.cost.calibration.fit import Agreement
+from ovplace.cost.calibration.agreement import Agreement
 from ovplace.testing.results import run_result
 
 FOUND = OptimalityGap(

@@ -10,7 +10,8 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.cost.calibration.failure_model import failure_probabilities
-from ovplace.cost.calibration.fit import Shrinkage, choose_shrinkage, refit
+from ovplace.cost.calibration.fit import choose_shrinkage, refit
+from ovplace.cost.calibration.shrinkage import Shrinkage
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.penalise_failures import penalise_failures
 from ovplace.graphs.op_graph import FloatArray, IntArray

@@ -8,42 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovplace.core.cost_table import CostTable
-from ovplace.cost.calibration.fit import Agreement, agreement, choose_shrinkage, fit, refit
+from ovplace.cost.calibration.agreement import Agreement, agreement
+from ovplace.cost.calibration.fit import choose_shrinkage, fit, refit
 from ovplace.cost.evaluate.design_matrix import design_matrix, parameters, with_parameters
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, layered, problem
-
-
-def true_table(n: int = 24, devices: int = 2, seed: int = 0) -> CostTable:
-    table = problem(layered(n, seed), devices, seed).costs
-    assert table is not None
-    return table
-
-
-def placements(table: CostTable, count: int, seed: int) -> IntArray:
-    """Random stretches of groups, few and many, `[B, G]`."""
-    rng = generator(seed, "test", "placements")
-    n, regions = table.n_groups, (2 ** rng.uniform(0, np.log2(table.n_groups), count)).astype(int)
-    return np.stack([rng.integers(table.n_devices, size=k)[np.sort(rng.integers(k, size=n))] for k in regions])
-
-
-def measured(table: CostTable, device_of: IntArray, noise: float = 0.02, seed: int = 0) -> FloatArray:
-    factors = np.exp(generator(seed, "test", "noise").normal(0, noise, len(device_of)))
-    return latency_ms(table, device_of) * factors
-
-
-def profiled(table: CostTable, seed: int = 0) -> CostTable:
-    """What a poor profile makes of the truth: groups too slow, each by another factor; links wrong; no savings."""
-    errors = np.exp(generator(seed, "test", "profile").normal(0, 0.4, table.group_ms.shape))
-    return replace(
-        table,
-        group_ms=1.6 * errors * table.group_ms,
-        saving_ms=np.zeros_like(table.saving_ms),
-        latency_ms=3 * table.latency_ms,
-        ms_per_byte=table.ms_per_byte / 3,
-    )
+from ovplace.testing.measurements import measured_ms, placements, profiled, true_table
 
 
 def judged(table: CostTable, truth: CostTable) -> Agreement:
@@ -91,7 +62,7 @@ def test_parameters_come_back() -> None:
 def test_fitting_a_poor_profile_predicts_placements_it_has_not_seen(seed: int) -> None:
     truth = true_table(seed=seed)
     profile, seen = profiled(truth, seed), placements(truth, 50, seed)
-    found = fit(profile, seen, measured(truth, seen, seed=seed))
+    found = fit(profile, seen, measured_ms(truth, seen, seed=seed))
     before, after = judged(profile, truth), judged(found.table, truth)
     assert after.mape < 0.05 < 0.3 < before.mape
     assert after.spearman > before.spearman + 0.02
@@ -107,7 +78,7 @@ def test_missing_savings_are_learned() -> None:
     truth = true_table(seed=1)
     truth = replace(truth, saving_ms=3 * truth.saving_ms)
     profile, seen = replace(truth, saving_ms=np.zeros_like(truth.saving_ms)), placements(truth, 80, seed=1)
-    found = fit(profile, seen, measured(truth, seen, noise=0.01)).table
+    found = fit(profile, seen, measured_ms(truth, seen, noise=0.01)).table
     assert judged(found, truth).mape < 0.5 * judged(profile, truth).mape
     assert found.saving_ms.sum() > 0
 
@@ -123,7 +94,7 @@ def test_exact_measurements_are_reproduced() -> None:
 def test_a_right_profile_stays() -> None:
     truth = true_table()
     seen = placements(truth, 40, seed=3)
-    assert judged(fit(truth, seen, measured(truth, seen)).table, truth).mape < 0.02
+    assert judged(fit(truth, seen, measured_ms(truth, seen)).table, truth).mape < 0.02
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -133,7 +104,7 @@ def test_few_trials_do_no_harm(count: int, seed: int) -> None:
     profile = replace(profiled(truth, seed), group_ms=truth.group_ms)
     seen = placements(truth, count, seed)
     before = judged(profile, truth)
-    after = judged(fit(profile, seen, measured(truth, seen, seed=seed)).table, truth)
+    after = judged(fit(profile, seen, measured_ms(truth, seen, seed=seed)).table, truth)
     assert after.spearman > before.spearman - 0.03
     assert after.mape < before.mape + 0.05
 
@@ -150,7 +121,7 @@ def test_one_trial_teaches_the_overall_factor() -> None:
 def test_outliers_hardly_matter() -> None:
     truth = true_table()
     profile, seen = profiled(truth), placements(truth, 60, seed=6)
-    latency = measured(truth, seen)
+    latency = measured_ms(truth, seen)
     latency[[7, 23, 41]] *= 4
     assert judged(fit(profile, seen, latency).table, truth).mape < 0.08
 
@@ -159,7 +130,7 @@ def test_no_parameter_turns_negative() -> None:
     truth = true_table(seed=7)
     free = replace(truth, latency_ms=0 * truth.latency_ms, ms_per_byte=0 * truth.ms_per_byte)
     seen = placements(truth, 60, seed=7)
-    noisy = measured(free, seen, noise=0.3)
+    noisy = measured_ms(free, seen, noise=0.3)
     found = fit(truth, seen, noisy).table  # a table refuses negative numbers
     assert parameters(found).min() == 0
 
@@ -170,7 +141,7 @@ def test_failures_are_left_out() -> None:
     truth = problem(layered(24, 0), supported=supported).costs
     assert truth is not None
     seen = placements(truth, 60, seed=8)
-    latency = measured(truth, seen)  # infinite where the table says so
+    latency = measured_ms(truth, seen)  # infinite where the table says so
     works = np.isfinite(latency)
     latency[np.flatnonzero(works)[::5]] = np.inf
     kept = np.isfinite(latency)
@@ -194,7 +165,7 @@ def test_a_placement_where_a_group_cannot_run_teaches_nothing() -> None:
     impossible = np.array(truth.group_ms)
     impossible[0, 1] = np.inf
     seen = placements(truth, 20, seed=9)
-    found = fit(replace(truth, group_ms=impossible), seen, measured(truth, seen))
+    found = fit(replace(truth, group_ms=impossible), seen, measured_ms(truth, seen))
     assert found.n_trials == (seen[:, 0] == 0).sum()
 
 
@@ -220,7 +191,7 @@ def test_agreement_of_ranks_and_sizes() -> None:
 def test_a_trust_of_the_same_trials_makes_the_same_fit() -> None:
     truth = true_table(seed=2)
     profile, seen = profiled(truth, 2), placements(truth, 30, seed=2)
-    latency = measured(truth, seen)
+    latency = measured_ms(truth, seen)
     latency[[3, 17]] = np.inf
     found = refit(profile, seen, latency, choose_shrinkage(profile, seen, latency))
     np.testing.assert_allclose(parameters(found), parameters(fit(profile, seen, latency).table), rtol=1e-12)
@@ -229,7 +200,7 @@ def test_a_trust_of_the_same_trials_makes_the_same_fit() -> None:
 def test_trials_after_those_of_the_trust_count() -> None:
     truth = true_table(seed=3)
     profile, seen = profiled(truth, 3), placements(truth, 60, seed=3)
-    latency = measured(truth, seen, seed=3)
+    latency = measured_ms(truth, seen, seed=3)
     given = choose_shrinkage(profile, seen[:40], latency[:40])
     fewer = refit(profile, seen[:40], latency[:40], given)
     more = refit(profile, seen, latency, given)

@@ -1,0 +1,198 @@
+"""The Gaussian of a cost table's parameters, given rows that each measure 1.
+
+Two forms of the same: from the rows themselves, whose work grows with their number B, and from sums over them, whose
+work grows with the number of parameters P only. `given` takes the smaller one.
+
+Source: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006: 2.1 (both forms of the linear model),
+5.12 (leave-one-out in closed form).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ovplace.cost.calibration.prior import Prior, PriorScale
+from ovplace.graphs.op_graph import FloatArray, IntArray
+
+PINNING_ROUNDS = 30
+"""Rounds of pinning parameters at zero; a handful is usual."""
+
+_TIGHT = 1e-9
+"""Variance of a pin, as a part of the parameter's variance under the prior."""
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """Sums over rows, which are all that a fit needs of them.
+
+    Attributes:
+        matrix: sum of the products of each row with itself, over its variance, `[P, P]`.
+        vector: sum of the rows, over their variances, `[P]`.
+    """
+
+    matrix: FloatArray
+    vector: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, noise: FloatArray) -> Information:
+        """Return the sums over rows.
+
+        Args:
+            rows: terms that measure 1, `[B, P]`.
+            noise: variance of each measurement, `[B]`.
+        """
+        weighted = rows / noise[:, None]
+        return cls(rows.T @ weighted, weighted.sum(axis=0))
+
+    def __add__(self, other: Information) -> Information:
+        """Return the sums over the rows of both."""
+        return Information(self.matrix + other.matrix, self.vector + other.vector)
+
+    def __sub__(self, other: Information) -> Information:
+        """Return the sums without the rows of the other."""
+        return Information(self.matrix - other.matrix, self.vector - other.vector)
+
+    def over(self, factor: float) -> Information:
+        """Return the sums over the same rows, each divided by `factor`."""
+        return Information(self.matrix / factor**2, self.vector / factor)
+
+
+class Gaussian(ABC):
+    """The distribution of the parameters.
+
+    Attributes:
+        prior: the distribution before anything was measured.
+        scale: standard deviations of the prior.
+        mean: the most likely parameters, which may be negative, `[P]`.
+    """
+
+    mean: FloatArray
+
+    def __init__(self, prior: Prior, scale: PriorScale) -> None:
+        """Keep the prior."""
+        self.prior, self.scale = prior, scale
+
+    @abstractmethod
+    def covariance_times(self, matrix: FloatArray) -> FloatArray:
+        """Return the product of the covariance `[P, P]` and a matrix `[P, M]`."""
+
+    @abstractmethod
+    def variances(self, rows: FloatArray) -> FloatArray:
+        """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
+
+    def not_negative(self) -> FloatArray:
+        """Return the most likely parameters that are not negative, `[P]`.
+
+        Those that turn negative are pinned at zero, as if measured there, and released when the pin no longer holds
+        them up.
+        """
+        vector, pinned = self.mean, np.zeros(len(self.mean), dtype=bool)
+        for _ in range(PINNING_ROUNDS):
+            force = np.zeros(len(vector))
+            if pinned.any():
+                vector, force[pinned] = self._held(np.flatnonzero(pinned))
+            negative, released = ~pinned & (vector < 0), pinned & (force < 0)
+            if not negative.any() and not released.any():
+                break
+            pinned = (pinned | negative) & ~released
+        return np.maximum(vector, 0.0)
+
+    def _held(self, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the most likely parameters `[P]` with some pinned at zero, and the force on each pin, up positive."""
+        pins = np.eye(len(self.mean))[:, pinned]
+        spread = self.covariance_times(pins)
+        tight = _TIGHT * np.diag(self.prior.covariance_times(pins, self.scale)[pinned])
+        force = np.asarray(np.linalg.solve(spread[pinned] + np.diag(tight), -self.mean[pinned]), dtype=np.float64)
+        return self.mean + spread @ force, force
+
+
+class FromRows(Gaussian):
+    """The distribution from the rows themselves: O(B^3 + B P)."""
+
+    def __init__(self, prior: Prior, scale: PriorScale, rows: FloatArray, noise: FloatArray) -> None:
+        """Solve for the mean.
+
+        Args:
+            prior: the distribution before.
+            scale: standard deviations of the prior.
+            rows: terms that measure 1, `[B, P]`.
+            noise: variance of each measurement, `[B]`.
+        """
+        super().__init__(prior, scale)
+        self._rows, self._spread = rows, prior.covariance_times(rows.T, scale)
+        self._kernel = rows @ self._spread + np.diag(noise)
+        self.mean = prior.mean + self._spread @ np.linalg.solve(self._kernel, 1 - rows @ prior.mean)
+
+    def covariance_times(self, matrix: FloatArray) -> FloatArray:
+        """Return the product of the covariance `[P, P]` and a matrix `[P, M]`."""
+        before = self.prior.covariance_times(matrix, self.scale)
+        return np.asarray(before - self._spread @ np.linalg.solve(self._kernel, self._rows @ before))
+
+    def variances(self, rows: FloatArray) -> FloatArray:
+        """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
+        return np.asarray(np.maximum((rows.T * self.covariance_times(rows.T)).sum(axis=0), 0.0))
+
+
+class FromSums(Gaussian):
+    """The distribution from sums over the rows: O(P^3), however many rows there are.
+
+    The parameters are the prior's mean plus its directions of change times independent standard normal numbers, whose
+    precision matrix is well conditioned: the identity, and what was measured.
+    """
+
+    def __init__(self, prior: Prior, scale: PriorScale, sums: Information) -> None:
+        """Solve for the mean.
+
+        Args:
+            prior: the distribution before.
+            scale: standard deviations of the prior.
+            sums: over all rows.
+        """
+        from scipy.linalg import cholesky
+
+        super().__init__(prior, scale)
+        self._own = scale.single * prior.size if scale.single else np.zeros(0)
+        self._common = prior.directions(scale)
+        precision = self._to_directions(self._to_directions(sums.matrix).T)
+        self._factor = cholesky(precision + np.eye(len(precision)), lower=True)
+        wanted = sums.vector - sums.matrix @ prior.mean
+        self.mean = prior.mean + self.covariance_times(wanted[:, None])[:, 0]
+
+    def covariance_times(self, matrix: FloatArray) -> FloatArray:
+        """Return the product of the covariance `[P, P]` and a matrix `[P, M]`."""
+        from scipy.linalg import cho_solve
+
+        solved = cho_solve((self._factor, True), self._to_directions(matrix))
+        product = self._common @ solved[len(self._own) :]
+        if len(self._own):
+            product += self._own[:, None] * solved[: len(self._own)]
+        return np.asarray(product)
+
+    def variances(self, rows: FloatArray) -> FloatArray:
+        """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
+        from scipy.linalg import solve_triangular
+
+        half = solve_triangular(self._factor, self._to_directions(rows.T), lower=True)
+        return np.asarray((half**2).sum(axis=0))
+
+    def _to_directions(self, matrix: FloatArray) -> FloatArray:
+        """Return the derivatives by the standard normal numbers of those by the parameters, `[P, M]`."""
+        common = self._common.T @ matrix
+        return np.concatenate([self._own[:, None] * matrix, common]) if len(self._own) else common
+
+
+def given(prior: Prior, scale: PriorScale, rows: FloatArray, noise: FloatArray) -> Gaussian:
+    """Return the distribution of the parameters, given rows that measure 1.
+
+    Args:
+        prior: the distribution before.
+        scale: standard deviations of the prior.
+        rows: terms, `[B, P]`.
+        noise: variance of each measurement, `[B]`.
+    """
+    if len(rows) > rows.shape[1]:
+        return FromSums(prior, scale, Information.of(rows, noise))
+    return FromRows(prior, scale, rows, noise)

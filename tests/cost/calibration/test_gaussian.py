@@ -1,0 +1,81 @@
+"""Both forms of the fit are the same distribution, and choose the same shrinkage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ovplace.core.cost_table import CostTable
+from ovplace.cost.calibration import shrinkage
+from ovplace.cost.calibration.gaussian import FromRows, FromSums, Information, given
+from ovplace.cost.calibration.prior import Prior, PriorScale
+from ovplace.cost.evaluate.design_matrix import design_matrix
+from ovplace.graphs.op_graph import FloatArray
+from ovplace.testing.measurements import measured_ms, placements, profiled, true_table
+
+NOISE = shrinkage.NOISE**2
+
+
+def rows_of(truth: CostTable, profile: CostTable, count: int) -> FloatArray:
+    seen = placements(truth, count, seed=1)
+    return np.asarray(design_matrix(profile, seen) / measured_ms(truth, seen)[:, None])
+
+
+@pytest.mark.parametrize("scale", [PriorScale(1.0, 0.0, 0.0), PriorScale(1.0, 0.3, 0.1), PriorScale(1.0, 3.0, 1.0)])
+@pytest.mark.parametrize("count", [5, 150])
+def test_rows_and_sums_over_them_say_the_same(scale: PriorScale, count: int) -> None:
+    truth = true_table(16)
+    profile = profiled(truth)
+    prior, rows = Prior.of(profile), rows_of(truth, profile, count)
+    noise = np.linspace(NOISE, 4 * NOISE, count)
+    by_rows, by_sums = FromRows(prior, scale, rows, noise), FromSums(prior, scale, Information.of(rows, noise))
+    unit = prior.size[:, None]
+    np.testing.assert_allclose(by_sums.mean / unit[:, 0], by_rows.mean / unit[:, 0], atol=1e-8)
+    np.testing.assert_allclose(by_sums.not_negative() / unit[:, 0], by_rows.not_negative() / unit[:, 0], atol=1e-8)
+    np.testing.assert_allclose(by_sums.variances(rows), by_rows.variances(rows), atol=1e-12)
+    sizes = np.diag(prior.size)
+    np.testing.assert_allclose(
+        by_sums.covariance_times(sizes) / unit, by_rows.covariance_times(sizes) / unit, atol=1e-9
+    )
+
+
+def test_parameters_that_no_trial_counts_do_not_change_the_shrinkage() -> None:
+    truth = true_table(12)
+    profile = profiled(truth)
+    prior, rows = Prior.of(profile), rows_of(truth, profile, 90)
+    (count, n), extra = rows.shape, 60
+    longer = Prior(
+        *(np.concatenate([of, np.zeros((extra, *of.shape[1:]))]) for of in (prior.mean, prior.size, prior.kinds))
+    )
+    wider = np.concatenate([rows, np.zeros((count, extra))], axis=1)
+    assert n < count < n + extra  # sums on one side, rows on the other
+    by_sums, by_rows = shrinkage.shrinkage_of(prior, rows), shrinkage.shrinkage_of(longer, wider)
+    assert by_sums.prior_scale == by_rows.prior_scale
+    np.testing.assert_allclose(by_sums.noise, by_rows.noise, rtol=1e-7)
+
+
+def test_left_out_errors_are_those_of_fits_without_the_trial() -> None:
+    truth = true_table(8)
+    profile = profiled(truth)
+    prior, rows = Prior.of(profile), rows_of(truth, profile, 60)
+    assert len(rows) > len(prior.mean)
+    found = shrinkage.shrinkage_of(prior, rows)
+    kept = np.arange(len(rows)) != 7
+    without = given(prior, found.prior_scale, rows[kept], found.noise[kept])
+    all_ = given(prior, found.prior_scale, rows, found.noise)
+    leverage = all_.variances(rows[7:8])[0] / found.noise[7]
+    np.testing.assert_allclose(1 - rows[7] @ without.mean, (1 - rows[7] @ all_.mean) / (1 - leverage), rtol=1e-8)
+
+
+def test_sums_can_be_added_taken_away_and_rescaled() -> None:
+    truth = true_table(8)
+    rows, noise = rows_of(truth, truth, 20), np.full(20, NOISE)
+    whole, part = Information.of(rows, noise), Information.of(rows[:8], noise[:8])
+    rest = Information.of(rows[8:], noise[8:])
+    for found, wanted in (
+        (part + rest, whole),
+        (whole - rest, part),
+        (whole.over(3.0), Information.of(rows / 3.0, noise)),
+    ):
+        np.testing.assert_allclose(found.matrix, wanted.matrix, rtol=1e-9, atol=1e-9 * np.abs(whole.matrix).max())
+        np.testing.assert_allclose(found.vector, wanted.vector, rtol=1e-9, atol=1e-9 * np.abs(whole.vector).max())
