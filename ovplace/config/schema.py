@@ -29,7 +29,8 @@ class SearchConfig:
         coarsener: name of the coarsener plug-in.
         features: names of the node feature plug-ins; empty leaves it to the placer.
         budget: placements to measure beside the baselines, at most.
-        time_s: seconds of search, at most; 0 for no limit.
+        time_s: seconds of the whole call, baselines and final comparison included, which ends at most one measurement
+            later; a call that continues a run has them anew; 0 for no limit.
         batch: placements asked for at a time.
         seed: root seed of everything random.
         emulate_gpu: use (or never use) the emulated GPU; None decides by the machine.

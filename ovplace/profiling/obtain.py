@@ -27,6 +27,9 @@ from ovplace.store.run_db import RunStore, cache_key
 FORMAT = 1
 """Version of stored profiles; those of another version are measured anew."""
 
+ENOUGH = 0.8
+"""An incomplete profile of an earlier run is taken if measuring anew might last no longer than its time over this."""
+
 _TABLE, _ABOUT = "costs", "costs_about"  # in the run's store
 
 
@@ -173,10 +176,10 @@ def _fits(table: CostTable, session: Session) -> bool:
 def _remembered_or_measured(
     measurer: Measurer, baselines: Sequence[Baseline], listener: Listener, open_links: OpenLinks
 ) -> Costs:
-    session, budget_s = measurer.session, _budget_s(measurer.session)
-    key = _key(session, budget_s)
+    session, key = measurer.session, _key(measurer.session)
+    budget_s = min(session.config.profiling.budget_s, measurer.deadline.left_s)
     known = _read(find_profile(key)) if session.config.profiling.reuse else None
-    if known is not None and _fits(known.table, session):
+    if known is not None and _fits(known.table, session) and _is_worth(known.about, budget_s):
         listener(Progress("profile", 1, 1, "the parts were timed in an earlier run"))
         return Costs(known.table, {**known.about, "reused": True})
     profile = profile_costs(measurer, baselines, listener, budget_s, open_links)
@@ -187,14 +190,13 @@ def _remembered_or_measured(
     return costs
 
 
-def _budget_s(session: Session) -> float:
-    """Return the seconds that measuring parts may take: half of the search's at most, where those are limited."""
-    time_s, budget_s = session.config.search.time_s, session.config.profiling.budget_s
-    return min(budget_s, time_s / 2) if time_s else budget_s
+def _is_worth(about: Mapping[str, Any], budget_s: float) -> bool:
+    """Return whether a profile is complete, or took about the time that there is now."""
+    return not about["estimated"] or about["seconds"] >= ENOUGH * budget_s
 
 
-def _key(session: Session, budget_s: float) -> str:
-    """Return what a profile depends on: model, groups, devices with their drivers, versions, inputs and effort."""
+def _key(session: Session) -> str:
+    """Return what a profile depends on: model, groups, devices with their drivers, versions, inputs and repeats."""
     config = session.config.profiling
     return cache_key(
         FORMAT,
@@ -204,6 +206,6 @@ def _key(session: Session, budget_s: float) -> str:
         [device.to_dict() for device in session.devices],
         session.facts,
         session.input_id(),
-        dataclasses.asdict(config) | {"budget_s": budget_s, "reuse": True},
+        [config.repeats, config.blocks],
         session.config.plugins.backend.options,
     )

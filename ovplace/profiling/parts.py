@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +18,7 @@ from ovplace.cost.calibration.part_layout import PartLayout, PartTask, PartTimes
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.measure.process_pool import ProcessPool
 from ovplace.profiling.links import PIECES, LinkBench, LinkSamples
+from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
@@ -100,7 +100,8 @@ class Profiler:
         """
         self._measurer, self._listener = measurer, listener
         self._problem, self._config = measurer.session.problem, measurer.session.config.profiling
-        self._start, self._budget_s = time.monotonic(), budget_s
+        self._clock = measurer.time.clock
+        self._start, self._budget_s = self._clock(), budget_s
         d = len(self._problem.devices)
         self._layout = PartLayout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))
         self._whole_ms, self._times, self._links = whole_ms, PartTimes(), LinkSamples()
@@ -117,17 +118,20 @@ class Profiler:
         Raises:
             BackendError: the measuring process cannot be started.
         """
-        self._measure_links(open_links)
+        with suppress(TimeIsUpError):
+            self._measure_links(open_links)
         d = len(self._problem.devices)
         links = fit_links(d, self._links.alone, self._links.splits)
         self._alone_ms = links.alone_ms
         by_unit: dict[tuple[int, ...], list[PartTask]] = {}
         for task in self._layout.singles():
             by_unit.setdefault(task.units, []).append(task)
-        self._measure(list(by_unit.values()), (1 - SINGLES_SHARE) * self._budget_s)
+        with suppress(TimeIsUpError):
+            self._measure(list(by_unit.values()), (1 - SINGLES_SHARE) * self._budget_s)
         pairs = self._layout.neighbours(self._times.units(self._layout))
         self._wanted += len(pairs)
-        self._measure([[task] for task in pairs], 0.0)
+        with suppress(TimeIsUpError):
+            self._measure([[task] for task in pairs], 0.0)
         table = assemble(self._problem, self._layout, self._times, links, self._whole_ms)
         report = self._report()
         text = f"{report.measured} parts timed, {report.estimated} estimated"
@@ -135,7 +139,7 @@ class Profiler:
         return Profile(table, report, self._times, self._layout)
 
     def _left_s(self) -> float:
-        return self._budget_s - (time.monotonic() - self._start)
+        return self._budget_s - (self._clock() - self._start)
 
     def _tell(self, text: str) -> None:
         self._listener(Progress("profile", len(self._times.ms), self._wanted, text))
@@ -171,9 +175,9 @@ class Profiler:
                 self._time(chosen, self._spec(slow=slow))
 
     def _time(self, tasks: Sequence[PartTask], spec: MeasureSpec) -> None:
-        start = time.monotonic()
+        start = self._clock()
         measured = self._measurer.request([self._candidate(task) for task in tasks], spec)
-        spent_ms = (time.monotonic() - start) * 1e3
+        spent_ms = (self._clock() - start) * 1e3
         if len(tasks) > 1 and any(m.error in _LOST for m in measured):  # one by one, so that the culprit fails alone
             for task in tasks:
                 if self._left_s() > 0:
@@ -240,7 +244,7 @@ class Profiler:
         ranges = [v for v in self._times.ms.values() if np.isfinite(v[1])]
         low, high = link_intervals(d, self._links.alone, self._links.splits)
         return ProfileReport(
-            seconds=time.monotonic() - self._start,
+            seconds=self._clock() - self._start,
             measured=len(ranges),
             failed=len(self._times.ms) - len(ranges),
             estimated=self._wanted - len(self._times.ms),

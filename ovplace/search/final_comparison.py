@@ -13,6 +13,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, ratio_interval
 from ovplace.core.verdict import Status, Verdict
 from ovplace.session.baselines import ATTEMPTS, Baseline
+from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer, ratio
 from ovplace.session.session import Session
@@ -22,6 +23,9 @@ PHASE = "final comparison"
 """Name of this phase in the progress of a run."""
 
 _MIN_ROUNDS = 2
+
+_TOO_SHORT = "had no time for two rounds; give more with --time"
+_TOO_FAULTY = "failed too often to be judged"
 
 LOST_RATIO, _LOST_ROUNDS = 1.5, 3
 """A placement that took this many times as long as the baseline in each of so many rounds has lost; further rounds,
@@ -124,10 +128,15 @@ def _best_finalist(
     """Measure the finalists again and return the best: the least of many noisy latencies is biased low."""
     spec = _spec(measurer.session, measurer.session.config.comparison, len(finalists) + 1)
     scored = []
+    measurer.enter(Phase.FINALISTS)
     for i, trial in enumerate(finalists):
         listener(Progress("finalists", i, len(finalists), f"trial {trial.number}"))
         candidate = Candidate(f"trial {trial.number}", trial.placement)
-        scored.append((measurer.stored_pair(candidate, against.candidate, spec, ATTEMPTS).ratio, i, candidate))
+        try:
+            scored.append((measurer.stored_pair(candidate, against.candidate, spec, ATTEMPTS).ratio, i, candidate))
+        except TimeIsUpError:  # what the search says of the first has to do
+            scored = scored or [(trial.ratio, i, candidate)]
+            break
     best = min(scored, default=None)
     return best[2] if best and np.isfinite(best[0]) else None
 
@@ -143,9 +152,9 @@ def _compare(
     null = _null_candidate(session, best, contenders[0])
     defaults = [b.candidate for b in baselines if not b.competes and b.candidate.placement and b.measurement.ok]
     candidates = [best, *(baseline.candidate for baseline in contenders), *([null] if null else []), *defaults]
-    rounds = _rounds(measurer, candidates, listener)
+    rounds, cut = _rounds(measurer, candidates, listener)
     if len(rounds) < _MIN_ROUNDS:
-        return _baseline_answer(contenders[0], "the final comparison failed too often to be judged")
+        return _baseline_answer(contenders[0], f"the final comparison {_TOO_SHORT if cut else _TOO_FAULTY}")
     ratios = {c.name: interval for c in candidates if (interval := _interval(rounds, best.name, c.name))}
     # Faster means faster than each of them: the baseline that is hardest to beat stands for all.
     against = max((b for b in contenders if b.name in ratios), key=lambda b: ratios[b.name].high)
@@ -155,6 +164,7 @@ def _compare(
         ratio=ratios[against.name],
         null_control=_interval(rounds, null.name, contenders[0].name) if null else None,
         defaults={c.name: ratios[c.name] for c in defaults if c.name in ratios},
+        notes=(f"the time sufficed for {len(rounds)} rounds of the final comparison",) if cut else (),
     )
     sides = [tuple(r.measured[name] for r in rounds) for name in (best.name, against.name)]
     return _answer(session, _with_null_note(verdict), best, against, *sides)
@@ -180,20 +190,34 @@ def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:
     return FinalComparison(Verdict(Status.BASELINE, baseline.name, notes=(note,)), baseline.placement, baseline.name)
 
 
-def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Listener) -> list[Round]:
-    """Measure all candidates in turns, in one fresh process a round, through the store."""
+def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Listener) -> tuple[list[Round], bool]:
+    """Measure all candidates in turns, in one fresh process a round, through the store.
+
+    Returns:
+        The rounds in which the first two candidates worked; whether the time of the call cut them short.
+    """
     config = measurer.session.config.comparison
     spec = _spec(measurer.session, config, len(candidates))
-    rounds = []
+    rounds: list[Round] = []
+    clock = measurer.time.clock
+    measurer.enter(Phase.COMPARISON)
     for number in range(config.rounds):
+        start = clock()
         listener(Progress(PHASE, number, config.rounds, f"{candidates[0].name} against {candidates[1].name}"))
-        measured = _round(measurer, candidates, spec, number)
+        try:
+            measured = _round(measurer, candidates, spec, number)
+        except TimeIsUpError:
+            return rounds, True
         if all(m.ok for m in measured[:2]):
             rounds.append(Round({c.name: m for c, m in zip(candidates, measured, strict=True)}))
         if _is_lost(rounds, candidates[0].name, candidates[1].name):
             break
+        # The second round may end late: without it there is no verdict. A further one has to fit.
+        measurer.deadline = measurer.deadline.with_grace(clock() - start)
+        if len(rounds) >= _MIN_ROUNDS and number + 1 < config.rounds and measurer.deadline.left_s < clock() - start:
+            return rounds, True
     listener(Progress(PHASE, config.rounds, config.rounds, "done"))
-    return rounds
+    return rounds, False
 
 
 def _is_lost(rounds: Sequence[Round], name: str, other: str) -> bool:

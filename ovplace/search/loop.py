@@ -14,6 +14,7 @@ from typing import TypeVar
 from ovplace.core.measurement import Candidate, MeasureSpec, Trial
 from ovplace.core.placement import Placement
 from ovplace.plugins.protocols import Placer
+from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
@@ -30,12 +31,10 @@ class Budget:
 
     Attributes:
         measurements: placements measured; those answered by the store do not count.
-        time_s: seconds of search, 0 for no limit; the trial being measured is finished.
         batch: placements asked for at a time.
     """
 
     measurements: int
-    time_s: float = 0.0
     batch: int = 1
 
 
@@ -51,7 +50,6 @@ class Loop:
         budget: when to stop.
         origin: name of the placer.
         listener: is called with each step.
-        clock: seconds, monotonic.
     """
 
     placer: Placer
@@ -61,22 +59,25 @@ class Loop:
     budget: Budget
     origin: str
     listener: Listener
-    clock: Callable[[], float] = time.monotonic
 
     def run(self) -> list[Trial]:
-        """Search, and return all trials of the run, those of earlier sessions included."""
-        store, start, idle = self.measurer.store, self.clock(), 0
+        """Search until the budget or the measurer's time is spent.
+
+        Returns:
+            All trials of the run, those of earlier calls included.
+        """
+        store, idle = self.measurer.store, 0
         trials = store.trials()
         pending, first = self._resume(store)
         while True:
             before = _measured(trials)
-            if not self._answer(pending[len(trials) - first :], trials, start):
+            if not self._answer(pending[len(trials) - first :], trials):
                 return trials
             if pending:
                 self._timed(lambda batch=trials[first:]: self.placer.tell(batch))  # type: ignore[misc]
             idle = idle + len(pending) if _measured(trials) == before else 0
             wanted = min(self.budget.batch, self.budget.measurements - _measured(trials))
-            if wanted <= 0 or idle >= IDLE or self._time_is_up(start):
+            if wanted <= 0 or idle >= IDLE or self._time_is_up():
                 return trials
             pending, first = list(self._timed(lambda n=wanted: self.placer.ask(n))), len(trials)  # type: ignore[misc]
             if not pending:
@@ -91,12 +92,15 @@ class Loop:
         self.placer.restore(checkpoint.state)
         return list(checkpoint.pending), checkpoint.first
 
-    def _answer(self, open_: Sequence[Placement], trials: list[Trial], start: float) -> bool:
+    def _answer(self, open_: Sequence[Placement], trials: list[Trial]) -> bool:
         """Measure what is still open of a batch; return whether all of it is measured."""
         for placement in open_:
-            if _measured(trials) >= self.budget.measurements or self._time_is_up(start):
+            if _measured(trials) >= self.budget.measurements or self._time_is_up():
                 return False
-            trials.append(self._trial(len(trials), placement))
+            try:
+                trials.append(self._trial(len(trials), placement))
+            except TimeIsUpError:
+                return False
             self._tell_listener(trials)
         return True
 
@@ -115,8 +119,8 @@ class Loop:
         text = f"{last.ratio:.3f}" if last.measurement.ok else str(last.measurement.error)
         self.listener(Progress("search", _measured(trials), self.budget.measurements, text, best))
 
-    def _time_is_up(self, start: float) -> bool:
-        return bool(self.budget.time_s) and self.clock() - start >= self.budget.time_s
+    def _time_is_up(self) -> bool:
+        return self.measurer.deadline.left_s <= 0
 
     def _timed(self, act: Callable[[], T]) -> T:
         start = time.monotonic()

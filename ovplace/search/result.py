@@ -55,7 +55,7 @@ class Findings:
     trials: Sequence[Trial]
     comparison: FinalComparison
     seconds: Seconds
-    total_s: float
+    total_s: float = 0.0
     command: str = ""
     costs: Mapping[str, Any] | None = None
     certificate: Certificate | None = None

@@ -18,10 +18,12 @@ from ovplace.core.result import RunResult
 from ovplace.errors import InterruptedRunError
 from ovplace.profiling.obtain import Costs, obtain_costs
 from ovplace.search.continuation import check_fingerprints, open_store
-from ovplace.search.final_comparison import decide
+from ovplace.search.final_comparison import FinalComparison, decide
 from ovplace.search.loop import Budget, Loop
 from ovplace.search.result import Findings, build_result
+from ovplace.search.time_limit import expected_s, notes
 from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.deadline import Phase, TimeBudget
 from ovplace.session.events import Listener, silent
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session, check_settings, open_session
@@ -77,27 +79,56 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
 
 
 def _search(session: Session, store: RunStore, listener: Listener, start: float, command: str) -> RunResult:
-    measurer = Measurer(session, store, limit=_asked_limit(session))
+    now, time_s = time.monotonic(), session.config.search.time_s
+    measurer = Measurer(session, store, time=TimeBudget(now, start + time_s - now if time_s else float("inf")))
+    findings = explore(measurer, listener)
+    findings = replace(findings, total_s=time.monotonic() - start, command=command)
+    result = build_result(findings)
+    _write_answer(session, result, findings.comparison.placement)
+    return result
+
+
+def explore(measurer: Measurer, listener: Listener) -> Findings:
+    """Measure the baselines, profile, search and decide, each within its share of the time.
+
+    Args:
+        measurer: of the run.
+        listener: is called with each step.
+
+    Returns:
+        All that was found out but for the command and the time of the whole call.
+
+    Raises:
+        OvplaceError: no single device runs the model, or the measuring process cannot be started.
+    """
+    session = measurer.session
+    measurer.limit = _asked_limit(session)
+    measurer.enter(Phase.BASELINES)
     baselines = measure_baselines(measurer, session.config.measure, listener)
     measurer.limit = error_limit(session, baselines)
+    measurer.time = measurer.time.expecting(expected_s(session, baselines))
     trials: Sequence[Trial] = ()
     costs, certificate = None, None
     info: Mapping[str, float] = {}
-    if session.problem.is_divisible:
+    measurer.enter(Phase.PROFILE)
+    if session.problem.is_divisible and measurer.deadline.left_s > 0:
         costs = _costs(measurer, baselines, listener)
+        measurer.enter(Phase.SEARCH)
         with measurer.seconds.searching():
             loop = make_loop(measurer, baselines[0], listener, costs.table if costs else None)
             trials = loop.run()
         certificate, info = loop.placer.certificate, loop.placer.info
+    about, cut = costs.about if costs else None, measurer.deadline.left_s <= 0
     comparison = decide(measurer, baselines, trials, listener)
-    total_s = time.monotonic() - start
-    about = costs.about if costs else None
-    findings = Findings(
-        session, baselines, trials, comparison, measurer.seconds, total_s, command, about, certificate, info
+    comparison = _with_notes(comparison, notes(measurer, trials, about, cut=cut))
+    return Findings(
+        session, baselines, trials, comparison, measurer.seconds, costs=about, certificate=certificate, info=info
     )
-    result = build_result(findings)
-    _write_answer(session, result, comparison.placement)
-    return result
+
+
+def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:
+    verdict = comparison.verdict
+    return replace(comparison, verdict=replace(verdict, notes=(*verdict.notes, *found)))
 
 
 def _write_answer(session: Session, result: RunResult, placement: Placement) -> None:
@@ -146,7 +177,7 @@ def error_limit(session: Session, baselines: Sequence[Baseline]) -> float:
 
 
 def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs: CostTable | None = None) -> Loop:
-    """Return the search loop of a run; profiling counts towards its time.
+    """Return the search loop of a run.
 
     Args:
         measurer: of the run.
@@ -155,14 +186,13 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
         costs: cost table for placers that work with one.
     """
     search, problem = measurer.session.config.search, measurer.session.problem
-    time_s = max(search.time_s - measurer.seconds.profiling, search.time_s / 2)
     placer = measurer.session.config.plugins.placer
     return Loop(
         placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,
         reference=reference.candidate,
         spec=measurer.session.config.measure,
-        budget=Budget(search.budget, time_s, search.batch),
+        budget=Budget(search.budget, search.batch),
         origin=search.placer,
         listener=listener,
     )

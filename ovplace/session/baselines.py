@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,9 @@ from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import RANDOM
+from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
+from ovplace.session.limited_baselines import NOT_MEASURED, fitting_spec, measure_alone
 from ovplace.session.measurer import Measurer, ratio
 from ovplace.session.session import Session
 from ovplace.store.run_db import StoredMeasurement
@@ -64,9 +66,10 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
     listener(Progress("baselines", 0, total, "single devices"))
     baselines = _singles(measurer, spec)
     reference = baselines[0].candidate
+    alone = {baseline.name: baseline.measurement for baseline in baselines}
     for candidate, competes in others:
         listener(Progress("baselines", len(baselines), total, candidate.name))
-        stored = measurer.stored_pair(candidate, reference, spec, ATTEMPTS, check=competes)
+        stored = _stored_pair(measurer, candidate, reference, spec, alone, check=competes)
         placement = _automatic(measurer.session, candidate.target, stored.measurement) if competes else None
         baselines.append(
             Baseline(candidate, stored.measurement, stored.ratio, competes and placement is not None, placement)
@@ -92,7 +95,12 @@ def _stored_or_measured(measurer: Measurer, candidates: Sequence[Candidate], spe
     stored = [measurer.store.find(key) for key in keys]
     if all(stored):
         return [s.measurement for s in stored if s]
-    measured = [measurer.check_outputs(m) for m in _in_turns_or_alone(measurer, candidates, spec)]
+    if measurer.time.is_limited:
+        measured, fitted = measure_alone(measurer, candidates, spec)
+        if fitted != spec or NOT_MEASURED in measured:
+            return measured
+    else:
+        measured = [measurer.check_outputs(m) for m in _in_turns_or_alone(measurer, candidates, spec)]
     for key, candidate, m in zip(keys, candidates, measured, strict=True):
         measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, 1.0))
     return measured
@@ -104,6 +112,27 @@ def _in_turns_or_alone(measurer: Measurer, candidates: Sequence[Candidate], spec
     if any(m.ok for m in measured):
         return measured
     return [measurer.measure([candidate], spec, ATTEMPTS)[0] for candidate in candidates]
+
+
+def _stored_pair(
+    measurer: Measurer,
+    candidate: Candidate,
+    reference: Candidate,
+    spec: MeasureSpec,
+    alone: Mapping[str, Measurement],
+    *,
+    check: bool,
+) -> StoredMeasurement:
+    """Return a further baseline in turns with the reference, measured less or not at all where time is short."""
+    if stored := measurer.store.find(measurer.key(candidate, [reference], spec)):
+        return stored
+    fitted = fitting_spec(measurer, candidate, spec, alone)
+    try:
+        if fitted is not None:
+            return measurer.stored_pair(candidate, reference, fitted, ATTEMPTS, check=check)
+    except TimeIsUpError:
+        pass
+    return StoredMeasurement(NOT_MEASURED, float("inf"))
 
 
 def _others(session: Session) -> Iterator[tuple[Candidate, bool]]:

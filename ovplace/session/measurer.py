@@ -11,6 +11,7 @@ import numpy as np
 
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.measure.process_pool import ProcessPool
+from ovplace.session.deadline import Deadline, Phase, TimeBudget, TimeIsUpError
 from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
 
@@ -60,12 +61,20 @@ class Measurer:
         store: its store.
         limit: largest relative output error a placement may have.
         seconds: time spent so far.
+        time: of the call; unlimited by default.
+        deadline: of the present phase.
     """
 
     session: Session
     store: RunStore
     limit: float = float("inf")
     seconds: Seconds = field(default_factory=Seconds)
+    time: TimeBudget = field(default_factory=TimeBudget)
+    deadline: Deadline = field(default_factory=Deadline)
+
+    def enter(self, phase: Phase) -> None:
+        """Begin a phase: what is measured from now on has to keep to its time."""
+        self.deadline = self.time.deadline(phase)
 
     def key(self, candidate: Candidate, others: Sequence[Candidate], spec: MeasureSpec) -> str:
         """Return the cache key of a measurement.
@@ -102,10 +111,14 @@ class Measurer:
 
         Raises:
             BackendError: the measuring process cannot be started.
+            TimeIsUpError: the phase has no time left, or the request did not end within it.
         """
         start = time.monotonic()
-        measured = (pool or self.session.pool).measure(candidates, spec)
+        limited = replace(spec, deadline_s=self.deadline.cut(spec.deadline_s))
+        measured = (pool or self.session.pool).measure(candidates, limited)
         self.seconds.requests += time.monotonic() - start
+        if limited.deadline_s < spec.deadline_s and all(m.error == ErrorKind.TIMEOUT for m in measured):
+            raise TimeIsUpError
         for m in measured:
             self.seconds.compiling += float(m.facts.get("compiling_ms", 0)) / 1e3
             self.seconds.inferring += float(m.facts.get("inferring_ms", 0)) / 1e3

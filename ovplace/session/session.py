@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,7 @@ class Session:
         problem: what the placer sees.
         pool: where candidates are measured.
         facts: the backend's facts on versions and hardware, by name.
+        starting_s: what starting the measuring process took, in seconds.
     """
 
     config: RunConfig
@@ -47,6 +49,7 @@ class Session:
     problem: Problem
     pool: ProcessPool
     facts: dict[str, str] = field(default_factory=dict)
+    starting_s: float = 0.0
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -94,10 +97,13 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Se
     job = _job(config, folder, (*selection.devices, *defaults, *nulls.values()))
     pool = ProcessPool(WorkerSpec(config.search.backend, job))
     try:
+        start = time.monotonic()
+        facts = dict(pool.facts())  # the first question, which starts the process
+        starting_s = time.monotonic() - start
         supported = pool.ask("supported")[:, : len(selection.devices)]
         problem = make_problem(config, graph, selection.devices, supported)
         listener(Progress("prepare", 2, 3, f"{len(graph)} operations in {problem.n_groups} groups"))
-        return Session(config, folder, graph, selection, defaults, nulls, problem, pool, dict(pool.facts()))
+        return Session(config, folder, graph, selection, defaults, nulls, problem, pool, facts, starting_s)
     except BaseException:
         pool.close()
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs, profile_costs, stored_costs
 from ovplace.search.run import run
 from ovplace.session.baselines import measure_baselines
+from ovplace.session.deadline import Deadline
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.cache import VARIABLE, find_profile, keep_profile
@@ -192,7 +194,7 @@ def test_a_cache_that_cannot_be_written_is_none(tmp_path, store, open_links, mon
     assert obtain(measurer(tmp_path, store), open_links).table.n_groups == OPS
 
 
-def test_limited_time_is_shared_with_the_search(tmp_path, store, open_links, monkeypatch):
+def test_the_time_of_the_phase_limits_the_profile(tmp_path, store, open_links, monkeypatch):
     budgets = []
     real = profiler_module.Profiler.__init__
 
@@ -201,9 +203,26 @@ def test_limited_time_is_shared_with_the_search(tmp_path, store, open_links, mon
         real(self, m, whole, listener, budget_s)
 
     monkeypatch.setattr(profiler_module.Profiler, "__init__", spy)
-    obtain(measurer(tmp_path, store, time_s=6.0), open_links)
+    of = measurer(tmp_path, store)
+    of.deadline = Deadline(1003.0, clock=lambda: 1000.0)
+    obtain(of, open_links)
     assert budgets == [3.0]
     assert ProfilingConfig().budget_s > 3
+
+
+@pytest.mark.parametrize(("estimated", "seconds", "reused"), [(3, 1.0, False), (3, 59.0, True), (0, 1.0, True)])
+def test_a_profile_that_was_cut_short_is_reused_where_there_is_no_more_time(
+    tmp_path, store, open_links, estimated, seconds, reused, cache
+):
+    obtain(measurer(tmp_path, store), open_links)
+    kept = next(cache.iterdir())
+    data = json.loads(kept.read_text())
+    data["about"] |= {"estimated": estimated, "seconds": seconds}
+    kept.write_text(json.dumps(data))
+    other = RunStore(tmp_path / "other.db")
+    found = obtain(measurer(tmp_path, other), open_links)
+    other.close()
+    assert found.about["reused"] == reused
 
 
 def test_a_run_without_costs_has_none(store):

@@ -19,6 +19,7 @@ from ovplace.plugins import registry
 from ovplace.search import loop
 from ovplace.search.run import make_loop
 from ovplace.session.baselines import measure_baselines
+from ovplace.session.deadline import Deadline
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import layered
@@ -206,14 +207,14 @@ def hashes_of_singles():
 
 def test_a_time_limit_ends_the_search_and_the_next_session_goes_on(tmp_path):
     ticks = iter(range(10_000))
-    of = session(tmp_path, direct(), graph=layered(OPS, seed=3), placer="random", budget=50, time_s=5.0)
+    of = session(tmp_path, direct(), graph=layered(OPS, seed=3), placer="random", budget=50)
     store = RunStore(Path(":memory:"))
     measurer = Measurer(of, store)
     reference = measure_baselines(measurer, QUICK, lambda _: None)[0]
     lengths = []
     for _ in range(3):
         search = make_loop(measurer, reference, lambda _: None)
-        search.clock = lambda: float(next(ticks))
+        measurer.deadline = Deadline(next(ticks) + 20.0, clock=lambda: float(next(ticks)))
         lengths.append(len(search.run()))
     assert 0 < lengths[0] < lengths[1] < lengths[2] < 50
     assert [t.number for t in store.trials()] == list(range(lengths[2]))

@@ -151,7 +151,13 @@ searching = _all(
     click.option("--policy", metavar="FILE", help="Start from a policy that 'ovplace train' made, or from 'shipped'."),
     coarsener,
     click.option("--budget", type=int, help="Placements to measure, at most."),
-    click.option("-t", "--time", "time_s", type=Duration(), help="Time to search, at most: 90s, 10m, 1h30m."),
+    click.option(
+        "-t",
+        "--time",
+        "time_s",
+        type=Duration(),
+        help="Time of the whole call, at most: 90s, 10m, 1h30m. A continued run has it anew.",
+    ),
     click.option("--max-error", type=float, help="Reject placements whose relative output error is larger."),
     click.option("--require-gain", is_flag=True, default=None, help="Exit with 3 unless a placement wins."),
 )

@@ -1,0 +1,55 @@
+"""What the time limit of a call means to its answer: what the final comparison will take, and what was cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ovplace.core.measurement import Trial
+from ovplace.session.baselines import Baseline
+from ovplace.session.fitting import measuring_s, one_sample
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+
+
+def expected_s(session: Session, baselines: Sequence[Baseline]) -> float:
+    """Return about how many seconds the final comparison takes.
+
+    Args:
+        session: the run.
+        baselines: measured. A round compiles a placement for about the devices that they compile for together.
+    """
+    config = session.config.comparison
+    spec = replace(session.config.measure, blocks=config.blocks, repeats=config.repeats, min_time_ms=config.min_time_ms)
+    working = [b.measurement for b in baselines if b.measurement.ok and b.candidate.placement]
+    fastest = working[0]
+    slow_ms = spec.hopeless_ratio * fastest.median_ms
+    specs = [one_sample(spec) if m.median_ms > slow_ms else spec for m in working]
+    round_s = measuring_s(fastest, spec) + sum(measuring_s(m, s) for m, s in zip(working, specs, strict=True))
+    return config.finalists * round_s + config.rounds * (session.starting_s + round_s)
+
+
+def notes(
+    measurer: Measurer, trials: Sequence[Trial], costs: Mapping[str, Any] | None, *, cut: bool
+) -> tuple[str, ...]:
+    """Return what to say of a search that the time limit has cut short.
+
+    Args:
+        measurer: of the run.
+        trials: of the search.
+        costs: origin of the cost table; None where there is none.
+        cut: whether the search ended because its time was up.
+    """
+    if not measurer.time.is_limited or not measurer.session.problem.is_divisible:
+        return ()
+    budget = measurer.session.config.search.budget
+    if not trials:
+        return ("the time did not suffice to measure a placement; expect more of a longer --time",)
+    found = []
+    if costs and costs.get("estimated", 0) > costs.get("measured", 0) + costs.get("failed", 0):
+        parts = costs["estimated"] + costs["measured"] + costs["failed"]
+        found.append(f"profiling was cut short, {costs['measured']} of {parts} parts were timed; expect a weak result")
+    if cut:
+        found.append(f"the search was cut short after {len(trials)} of {budget} placements")
+    return tuple(found)

@@ -1,0 +1,53 @@
+"""How long measuring takes, judged by what was measured before, and measuring less where that would be too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ovplace.core.measurement import Measurement, MeasureSpec
+
+
+def inferring_s(measured: Measurement, spec: MeasureSpec) -> float:
+    """Return about how many seconds the inferences of one candidate take.
+
+    Args:
+        measured: an earlier measurement of it, or of one like it.
+        spec: how long and how often it is to be timed.
+    """
+    pace_s = measured.median_ms / 1e3
+    block_s = max(spec.repeats * pace_s, spec.min_time_ms / 1e3)
+    return (2 + spec.warmup) * pace_s + spec.blocks * (pace_s + block_s)
+
+
+def measuring_s(measured: Measurement, spec: MeasureSpec) -> float:
+    """Return about how many seconds a candidate takes that is compiled anew.
+
+    Args:
+        measured: an earlier measurement of it, or of one like it.
+        spec: how long and how often it is to be timed.
+    """
+    return (measured.compile_ms + measured.first_ms) / 1e3 + inferring_s(measured, spec)
+
+
+def one_sample(spec: MeasureSpec) -> MeasureSpec:
+    """Return the specification with the fewest inferences."""
+    return replace(spec, warmup=0, blocks=1, repeats=1, min_time_ms=0.0)
+
+
+def fitting(spec: MeasureSpec, measured: Sequence[Measurement], left_s: float) -> MeasureSpec | None:
+    """Return the specification if its inferences fit, else one with a sample in each block, or in all; else None.
+
+    Args:
+        spec: how long and how often candidates that take turns are to be timed.
+        measured: one earlier measurement of each.
+        left_s: seconds for all of them.
+    """
+    # A candidate that is hopeless beside the fastest one gets one sample, whatever the specification says.
+    fastest = min(m.median_ms for m in measured)
+    hopeless = [m.median_ms > spec.hopeless_ratio * fastest for m in measured]
+    for tried in (spec, replace(spec, warmup=0, repeats=1, min_time_ms=0.0), one_sample(spec)):
+        single = replace(tried, blocks=1, repeats=1, min_time_ms=0.0)
+        if sum(inferring_s(m, single if h else tried) for m, h in zip(measured, hopeless, strict=True)) <= left_s:
+            return tried
+    return None

@@ -1,0 +1,188 @@
+"""A call ends in time, whichever of its phases is the slow one, by a clock that only measuring moves."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ovplace.config.schema import ComparisonConfig
+from ovplace.core.measurement import ErrorKind, Measurement, MeasureSpec
+from ovplace.errors import BackendError
+from ovplace.ir.parts.link_model import save_link_model
+from ovplace.profiling.links import PIECES, LinkBench
+from ovplace.profiling.obtain import obtain_costs
+from ovplace.search.run import explore
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.deadline import GRACE_S, Phase, TimeBudget
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.testing.sessions import OPS, DirectPool, direct, session
+
+LIMIT_S = 100.0
+SPEC = MeasureSpec(deadline_s=300.0)
+COMPARISON = ComparisonConfig(rounds=6, blocks=3, repeats=1, min_time_ms=0.0)
+
+
+class World:
+    """The fake backend on a machine where measuring takes time: `cost_s` of each candidate, or what is left."""
+
+    def __init__(self, cost_s, **fake):
+        self.cost_s, self.real, self.now, self.longest_s, self.asked = cost_s, direct(**fake), 1000.0, 0.0, []
+
+    def clock(self):
+        return self.now
+
+    def measure(self, candidates, spec):
+        needed_s = sum(self.cost_s(candidate, spec) for candidate in candidates)
+        spent_s = min(needed_s, spec.deadline_s)
+        self.now += spent_s
+        self.longest_s = max(self.longest_s, spent_s)
+        self.asked += [candidate.name for candidate in candidates]
+        if needed_s > spec.deadline_s:
+            return [Measurement.failed(ErrorKind.TIMEOUT, "no answer")] * len(candidates)
+        return self.real.measure(candidates, spec)
+
+
+def measurer(world, store, limit_s=LIMIT_S, **search):
+    of = session(
+        Path(),
+        DirectPool(world.measure),
+        spec=SPEC,
+        comparison=COMPARISON,
+        **{"placer": "random", "budget": 50, **search},
+    )
+    return Measurer(of, store, time=TimeBudget(world.now, limit_s, clock=world.clock))
+
+
+@pytest.fixture
+def store():
+    opened = RunStore(Path(":memory:"))
+    yield opened
+    opened.close()
+
+
+def is_split(candidate):
+    return candidate.placement is not None and not candidate.placement.is_uniform
+
+
+def on(device):
+    return lambda candidate: candidate.placement is not None and candidate.placement.used == (device,)
+
+
+SLOW = {
+    "baselines": lambda c, spec: 30.0 if on("CPU_1")(c) or c.target else 1.0,
+    "one baseline": lambda c, spec: 500.0 if on("CPU_1")(c) else 1.0,
+    "automatic modes": lambda c, spec: 500.0 if c.target else 1.0,
+    "search": lambda c, spec: 11.0 if is_split(c) else 0.5,
+    "one placement": lambda c, spec: 500.0 if is_split(c) and int(c.hash[:2], 16) % 4 == 0 else 0.5,
+    "final comparison": lambda c, spec: 8.0 if spec.blocks == COMPARISON.blocks and spec.repeats == 1 else 0.2,
+    "everything": lambda c, spec: 7.0,
+    "nothing": lambda c, spec: 0.2,
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_the_call_ends_in_time_or_one_measurement_later(store, slow):
+    world = World(SLOW[slow], split=0.5)
+    found = explore(measurer(world, store), silent)
+    assert world.now - 1000.0 <= LIMIT_S + world.longest_s
+    assert found.baselines[0].measurement.ok
+    assert found.comparison.placement is not None
+
+
+@pytest.mark.parametrize("slow", ["search", "one placement", "final comparison", "nothing"])
+def test_there_is_a_verdict_where_anything_was_found(store, slow):
+    found = explore(measurer(World(SLOW[slow], split=0.5), store), silent)
+    assert found.trials
+    assert found.comparison.verdict.ratio is not None
+    assert found.comparison.verdict.status == "faster"
+
+
+def test_a_shortened_call_says_so(store):
+    found = explore(measurer(World(SLOW["final comparison"], split=0.5), store), silent)
+    rounds = len(found.comparison.best)
+    assert 2 <= rounds < COMPARISON.rounds
+    assert f"the time sufficed for {rounds} rounds of the final comparison" in found.comparison.verdict.notes
+
+
+def test_a_search_that_was_cut_short_says_so(store):
+    found = explore(measurer(World(SLOW["search"], split=0.5), store), silent)
+    assert f"the search was cut short after {len(found.trials)} of 50 placements" in found.comparison.verdict.notes
+
+
+def test_a_call_that_measured_baselines_only_answers_with_the_best(store):
+    placed = World(lambda c, spec: 500.0 if c.name.startswith("trial") else 1.0)
+    found = explore(measurer(placed, store), silent)
+    assert not found.trials
+    assert found.comparison.origin == "CPU_0"
+    assert any("did not suffice to measure a placement" in note for note in found.comparison.verdict.notes)
+
+
+def test_a_baseline_without_time_is_listed_and_measured_by_a_later_call(store):
+    world = World(SLOW["one baseline"])
+    found = explore(measurer(world, store), silent)
+    missing = [b for b in found.baselines if not b.measurement.ok]
+    assert "CPU_1" in [b.name for b in missing]
+    assert all("within the time of the call" in b.measurement.error_text for b in missing)
+    world.cost_s = SLOW["nothing"]
+    again = explore(measurer(world, store), silent)
+    assert all(b.measurement.ok for b in again.baselines)
+
+
+def test_the_first_device_gets_the_time_it_needs(store):
+    world = World(lambda c, spec: 45.0)
+    found = explore(measurer(world, store, limit_s=10.0), silent)
+    assert found.comparison.origin == "CPU_0"
+    assert world.now - 1000.0 == 45.0
+
+
+def test_without_any_baseline_there_is_no_answer(store):
+    with pytest.raises(BackendError, match="no single device runs the model"):
+        explore(measurer(World(lambda c, spec: 500.0), store, limit_s=10.0), silent)
+
+
+def test_an_unlimited_call_measures_everything(store):
+    world = World(SLOW["search"], split=0.5)
+    found = explore(measurer(world, store, limit_s=float("inf"), budget=20), silent)
+    assert len(found.trials) >= 20
+    assert len(found.comparison.best) == COMPARISON.rounds
+    assert not found.comparison.verdict.notes
+
+
+def test_a_placement_without_time_is_no_trial_and_the_next_call_asks_for_it(store):
+    world = World(SLOW["search"], split=0.5)
+    first = explore(measurer(world, store), silent)
+    assert all(t.measurement.ok for t in first.trials)
+    second = explore(measurer(world, store), silent)
+    assert [t.number for t in second.trials] == list(range(len(second.trials)))
+    assert len(second.trials) > len(first.trials)
+
+
+@pytest.mark.parametrize("cost_s", [0.05, 2.0, 500.0])
+def test_the_profile_ends_in_time(store, tmp_path, monkeypatch, cost_s):
+    monkeypatch.setenv("OVPLACE_CACHE", str(tmp_path))
+    world = World(lambda c, spec: cost_s if c.part else 0.1)
+    n, pieces = save_link_model(tmp_path / "links.xml", PIECES)
+    links = World(lambda c, spec: cost_s, ops=n)
+
+    def measure(candidates, spec):
+        links.now = world.now
+        measured = links.measure(candidates, spec)
+        world.now, world.longest_s = links.now, max(world.longest_s, links.longest_s)
+        return measured
+
+    @contextmanager
+    def open_links(of):
+        yield LinkBench(n, pieces, of.problem.device_names), DirectPool(measure)
+
+    of = measurer(world, store, placer="min_cut")
+    baselines = measure_baselines(of, SPEC, silent)
+    of.enter(Phase.PROFILE)
+    left_s = of.deadline.left_s
+    start = world.now
+    found = obtain_costs(of, baselines, silent, open_links)
+    assert world.now - start <= left_s + max(GRACE_S, world.longest_s)
+    assert found.table.n_groups == OPS
