@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 
 from hypothesis import settings
 
@@ -12,3 +16,7 @@ settings.load_profile("ovplace")
 
 # The programs that tests interrupt inherit this: a shell starts what runs in its background with Ctrl-C ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What runs leave for later ones stays out of the user's own cache; the processes that tests start inherit it.
+os.environ["OVPLACE_CACHE"] = tempfile.mkdtemp(prefix="ovplace-cache-")
+atexit.register(shutil.rmtree, os.environ["OVPLACE_CACHE"], ignore_errors=True)

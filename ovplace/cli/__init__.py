@@ -20,6 +20,7 @@ from ovplace.version import __version__
 
 COMMANDS = (
     "optimize", "measure", "inspect", "devices", "export", "bound", "ablate", "train", "models", "placers", "config",
+    "cache",
 )  # fmt: skip
 
 _EPILOG = (

@@ -36,6 +36,8 @@ class SearchConfig:
         emulate_gpu: use (or never use) the emulated GPU; None decides by the machine.
         max_error: reject placements whose relative output error is larger; None accepts any and reports it.
         require_gain: exit 3 unless the verdict is `faster`.
+        stages: run the placements of the search submodel by submodel, where the backend can: only what changed is
+            compiled, and each submodel is timed. The final comparison runs HETERO itself in any case.
     """
 
     model: str = ""
@@ -55,6 +57,7 @@ class SearchConfig:
     emulate_gpu: bool | None = None
     max_error: float | None = None
     require_gain: bool = False
+    stages: bool = True
 
     def __post_init__(self) -> None:
         """Check the numbers."""

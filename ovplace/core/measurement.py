@@ -84,12 +84,15 @@ class Candidate:
         target: the device string OpenVINO gets where `placement` is None, such as `AUTO:GPU,CPU`.
         part: indices of the operations that are compiled and timed alone, fed with the tensors that the whole model
             has there; empty for the whole model. The placement still names a device for every operation.
+        staged: whether the submodels of the placement are compiled and run one by one, which keeps those that other
+            placements have, too, and times each; HETERO compiles all of them anew.
     """
 
     name: str
     placement: Placement | None = None
     target: str = ""
     part: tuple[int, ...] = ()
+    staged: bool = False
 
     def __post_init__(self) -> None:
         """Check that exactly one of placement and target is there."""
@@ -97,10 +100,15 @@ class Candidate:
             raise ValueError(f"candidate '{self.name}' needs a placement or a target, and not both")
         if self.part and self.placement is None:
             raise ValueError(f"candidate '{self.name}' is a part of the model, which needs a placement")
+        if self.staged and (self.part or self.placement is None):
+            raise ValueError(f"candidate '{self.name}' is staged, which needs a placement of the whole model")
 
     @property
     def hash(self) -> str:
         """Hash that is equal for candidates that compile to the same thing."""
+        if self.staged:
+            assert self.placement is not None
+            return self.placement.hash if self.placement.is_uniform else f"{self.placement.hash} staged"
         if self.part:
             assert self.placement is not None
             digest = hashlib.blake2b(self.placement.hash.encode(), digest_size=12)

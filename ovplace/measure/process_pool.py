@@ -18,8 +18,9 @@ from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, Mea
 from ovplace.errors import BackendError
 from ovplace.measure.child import Child, ChildDiedError, ChildTimeoutError, Method
 
-RECYCLE_AFTER = 60
-"""Requests a child serves before it is replaced: the emulated GPU leaks about 4 MB a compiled model."""
+RECYCLE_AFTER = 400
+"""Requests a child serves before it is replaced, which loses the compiled stages that it keeps. The emulated GPU leaks
+about 4 MB a compiled model; the limit of memory replaces a child earlier where that is too much."""
 
 QUERY_DEADLINE_S = 600.0
 

@@ -189,10 +189,13 @@ class Backend(ABC):
     Attributes:
         simulated: whether no inference is run; simulated runs of an ablation share the processor.
         knows_costs: whether `costs` tells the costs of groups; a run then asks it instead of profiling the model.
+        runs_stages: whether `measure` runs staged candidates submodel by submodel and times each; a search then asks
+            for that.
     """
 
     simulated: ClassVar[bool] = False
     knows_costs: ClassVar[bool] = False
+    runs_stages: ClassVar[bool] = False
 
     @classmethod
     def available(cls) -> str:

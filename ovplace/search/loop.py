@@ -50,6 +50,7 @@ class Loop:
         budget: when to stop.
         origin: name of the placer.
         listener: is called with each step.
+        staged: whether placements run submodel by submodel.
     """
 
     placer: Placer
@@ -59,6 +60,7 @@ class Loop:
     budget: Budget
     origin: str
     listener: Listener
+    staged: bool = False
 
     def run(self) -> list[Trial]:
         """Search until the budget or the measurer's time is spent.
@@ -105,7 +107,7 @@ class Loop:
         return True
 
     def _trial(self, number: int, placement: Placement) -> Trial:
-        candidate = Candidate(f"trial {number}", placement)
+        candidate = Candidate(f"trial {number}", placement, staged=self.staged)
         key = self.measurer.key(candidate, [self.reference], self.spec)
         stored = self.measurer.store.find(key)
         cached = stored is not None

@@ -195,4 +195,5 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
         budget=Budget(search.budget, search.batch),
         origin=search.placer,
         listener=listener,
+        staged=search.stages and measurer.session.config.plugins.backend.factory.runs_stages,
     )

@@ -1,4 +1,4 @@
-"""The cache of profiles: one JSON file each in the user's cache folder, shared by all runs.
+"""The user's cache folder, shared by all runs: profiles, one JSON file each, and compiled models (`blobs.py`).
 
 A cache that cannot be read or written is no cache: nothing here raises.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,54 @@ def cache_folder() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "ovplace"
+
+
+@dataclass(frozen=True)
+class CacheContent:
+    """The files of one kind in the cache.
+
+    Attributes:
+        kind: `profiles` or `blobs`.
+        files: how many there are.
+        n_bytes: their size together.
+    """
+
+    kind: str
+    files: int
+    n_bytes: int
+
+
+KINDS = ("profiles", "blobs")
+
+
+def cache_content() -> list[CacheContent]:
+    """Return what the cache holds, one entry a kind."""
+    return [
+        CacheContent(kind, len(files), sum(_size(path) for path in files)) for kind in KINDS for files in [_files(kind)]
+    ]
+
+
+def empty_cache(kinds: Sequence[str] = KINDS) -> list[CacheContent]:
+    """Delete all files of some kinds, and return what was there."""
+    content = [entry for entry in cache_content() if entry.kind in kinds]
+    for path in (path for kind in kinds for path in _files(kind)):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    return content
+
+
+def _files(kind: str) -> list[Path]:
+    try:
+        return sorted(path for path in (cache_folder() / kind).iterdir() if path.is_file())
+    except (OSError, RuntimeError):
+        return []
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def find_profile(key: str) -> Mapping[str, Any] | None:

@@ -13,6 +13,7 @@ from ovplace.core.measurement import Candidate, ErrorKind, Job, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.devices import emulated_gpu
 from ovplace.errors import ModelError
+from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.measure.process_pool import ProcessPool, WorkerSpec
@@ -102,10 +103,10 @@ def test_compiled_models_are_kept_and_forgotten(saved):
     graph, backend = read_graph(path), Backend(Job(path, PAIR, options={"keep_compiled": 1}))
     first = backend.measure([whole(graph)], SPEC)[0]
     again = backend.measure([whole(graph)], SPEC)[0]
-    assert float(first.facts["compiling_ms"]) > 0
-    assert float(again.facts["compiling_ms"]) == 0
     backend.measure([whole(graph, "CPU_B")], SPEC)
-    assert float(backend.measure([whole(graph)], SPEC)[0].facts["compiling_ms"]) > 0
+    anew = backend.measure([whole(graph)], SPEC)[0]
+    first_ms, again_ms, anew_ms = (float(m.facts["compiling_ms"]) for m in (first, again, anew))
+    assert again_ms < 0.1 * min(first_ms, anew_ms)
 
 
 def test_short_inferences_get_more_samples_and_hopeless_candidates_one(saved, monkeypatch):
@@ -374,3 +375,30 @@ def test_a_part_is_hopeless_only_beside_the_same_part(saved, monkeypatch):
     ]
     measured = backend.measure(parts, MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=0.0))
     assert [m.blocks for m in measured] == [(2, 2), (1,), (2, 2)]
+
+
+def test_a_staged_placement_is_timed_stage_by_stage(saved):
+    path = saved(chain(shape=(64, 256)))
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    split = halves(graph)
+    staged = Candidate("staged", split.placement, staged=True)
+    whole_run, stage_run, one_device = backend.measure(
+        [split, staged, Candidate("CPU_A", whole(graph).placement, staged=True)], SPEC
+    )
+    assert stage_run.submodels == whole_run.submodels == ("CPU_A", "CPU_B")
+    assert len(stage_run.stages_ms) == 2
+    assert 0 < sum(stage_run.stages_ms) <= 1.2 * max(stage_run.samples_ms)
+    assert [o.max_abs for o in stage_run.outputs] == [o.max_abs for o in whole_run.outputs]
+    assert set(stage_run.facts["execution_devices"].split(",")) == set(NAMES)
+    assert whole_run.stages_ms == one_device.stages_ms == ()
+
+
+def test_states_of_stages_start_anew_like_those_of_a_whole_model(saved):
+    path = saved(models.kv_cache())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    legal = legal_groups(graph)
+    placement = legal.lift(np.arange(legal.n_groups) % 2, NAMES)
+    for _ in range(2):
+        [measured] = backend.measure([Candidate("staged", placement, staged=True)], SPEC)
+        assert measured.ok, measured.error_text
+        assert measured.max_error < 1e-5

@@ -14,7 +14,7 @@ from ovplace.ir.affinity import op_names
 
 @dataclass(frozen=True)
 class Feed:
-    """A tensor that a part needs from the rest of the model: output `port` of the operation named `op`."""
+    """A tensor of the whole model that a part reads or computes: output `port` of the operation named `op`."""
 
     op: str
     port: int
@@ -27,10 +27,12 @@ class Part:
     Attributes:
         model: it alone; operations keep their names.
         feeds: where the value of each input comes from, `[I]`.
+        yields: which tensor each output is, `[O]`; some tensors may come out twice.
     """
 
     model: ov.Model
     feeds: tuple[Feed, ...]
+    yields: tuple[Feed, ...]
 
 
 def extract(model: ov.Model, part: Sequence[int]) -> Part:
@@ -60,8 +62,14 @@ def extract(model: ov.Model, part: Sequence[int]) -> Part:
     fed = _feed(inside, members)
     inputs = [*_of_type(inside, "Parameter"), *fed.values()]
     feeds = [Feed(op.get_friendly_name(), 0) for op in _of_type(inside, "Parameter")] + list(fed)
+    yields = tuple(_source(result) for result in results)
     # Cloned: nodes of the first copy still know readers outside the part.
-    return Part(ov.Model(results, sinks, inputs, model.get_name()).clone(), tuple(feeds))
+    return Part(ov.Model(results, sinks, inputs, model.get_name()).clone(), tuple(feeds), yields)
+
+
+def output_sources(model: ov.Model) -> tuple[Feed, ...]:
+    """Return which tensor each output of a model is, `[O]`."""
+    return tuple(_source(result) for result in model.get_results())
 
 
 def devices_of(part: ov.Model, known: Mapping[str, str]) -> dict[str, str]:
@@ -90,6 +98,11 @@ def recorder(model: ov.Model, feeds: Sequence[Feed]) -> ov.Model:
     by_name = {op.get_friendly_name(): op for op in copy.get_ops()}
     copy.add_results([opset.result(by_name[feed.op].output(feed.port)) for feed in feeds])
     return copy
+
+
+def _source(result: ov.Node) -> Feed:
+    port = result.input_value(0)
+    return Feed(port.get_node().get_friendly_name(), port.get_index())
 
 
 def _of_type(ops: Sequence[ov.Node], kind: str) -> list[ov.Node]:

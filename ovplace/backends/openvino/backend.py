@@ -1,4 +1,4 @@
-"""Times candidates with OpenVINO on the devices of this machine."""
+"""Timing candidates in turns, and checking their outputs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import platform
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from ovplace.backends.openvino.config import Config
 from ovplace.core.accuracy import compare_all
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
-from ovplace.core.placement import Placement
 from ovplace.errors import ModelError, PlacementError
 from ovplace.graphs.op_graph import BoolArray
 from ovplace.ir.exceptions import without_positions
@@ -25,21 +25,12 @@ from ovplace.plugins import protocols
 if TYPE_CHECKING:
     import openvino as ov
 
-    from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
-    from ovplace.ir.parts.part import Part
+    from ovplace.backends.openvino.candidates import Compiled
+    from ovplace.stages.chain import Chain
+
+    Request: TypeAlias = ov.InferRequest | Chain
 
 SUMMARY = "real inferences with OpenVINO on this machine"
-
-
-@dataclass(frozen=True)
-class Config:
-    """Settings of the OpenVINO backend.
-
-    Attributes:
-        keep_compiled: compiled models kept for the next request; the reference is asked for in every one.
-    """
-
-    keep_compiled: int = 3
 
 
 @dataclass
@@ -53,10 +44,14 @@ class _Ready:
     submodels: tuple[str, ...] = ()
     outputs: Any = ()
     execution: str = ""
+    staged: bool = False
+    stages_ms: list[tuple[float, ...]] = field(default_factory=list)  # of each sample, where it is staged
 
 
 class Backend(protocols.Backend):
     """Owns one `ov.Core`; lives in the measuring process."""
+
+    runs_stages: ClassVar[bool] = True
 
     def __init__(self, job: Job) -> None:
         """Read the model and register the devices.
@@ -71,6 +66,7 @@ class Backend(protocols.Backend):
             emulated_gpu.enable()  # before openvino is imported
         import openvino as ov
 
+        from ovplace.backends.openvino.candidates import Candidates
         from ovplace.devices.variants import register
 
         self._job = job
@@ -79,9 +75,8 @@ class Backend(protocols.Backend):
         register(self._core, job.devices)
         self._model = self._core.read_model(job.model_path)
         self._inputs = self._read_inputs()
+        self._candidates = Candidates(self._core, self._model, self._inputs, job, self._config)
         self._kept: OrderedDict[str, _Ready] = OrderedDict()
-        self._parts: dict[tuple[int, ...], Part | Exception] = {}  # of the present request
-        self._feeds: IntermediateTensors | None = None
         self._spent_ms = {"compiling_ms": 0.0, "inferring_ms": 0.0}  # in the runtime, since the last answer
         self._reference = self._whole_model_outputs()
 
@@ -123,7 +118,8 @@ class Backend(protocols.Backend):
         Returns:
             One measurement for each candidate, in their order.
         """
-        self._extract(candidates)
+        with self._spending("compiling_ms"):
+            self._candidates.cut_out(candidates)
         ready = [self._ready(candidate) for candidate in candidates]
         samples: list[list[list[float]]] = [[] for _ in ready]
         pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
@@ -167,6 +163,7 @@ class Backend(protocols.Backend):
             submodels=ready.submodels,
             outputs=ready.outputs,
             facts={"execution_devices": ready.execution},
+            stages_ms=tuple(np.median(ready.stages_ms, axis=0).tolist()) if ready.stages_ms else (),
         )
 
     def _ready(self, candidate: Candidate) -> _Ready:
@@ -184,36 +181,13 @@ class Backend(protocols.Backend):
         while len(self._kept) > self._config.keep_compiled:
             self._kept.popitem(last=False)
 
-    def _extract(self, candidates: Sequence[Candidate]) -> None:
-        """Cut out the parts that are asked for, and record what goes into them."""
-        from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
-        from ovplace.ir.parts.part import extract
-
-        self._parts = {}
-        for part in {candidate.part for candidate in candidates if candidate.part}:
-            try:
-                self._parts[part] = extract(self._model, part)
-            except (PlacementError, RuntimeError) as error:
-                self._parts[part] = error
-        found = [part for part in self._parts.values() if not isinstance(part, Exception)]
-        if found:
-            self._feeds = self._feeds or IntermediateTensors(self._core, self._model, self._inputs)
-            with self._spending("compiling_ms"):
-                self._feeds.record(found)
-
-    def _part(self, candidate: Candidate) -> Part:
-        part = self._parts[candidate.part]
-        if isinstance(part, Exception):
-            raise part
-        return part
-
     def _compile(self, candidate: Candidate) -> _Ready:
         try:
             start = perf_counter()
             with self._spending("compiling_ms"):
-                compiled = self._compiled(candidate)
+                compiled = self._candidates.compiled(candidate)
             compile_ms = (perf_counter() - start) * 1e3
-            submodels = self._submodels(candidate, compiled)
+            submodels = self._candidates.submodels(candidate, compiled)
         except PlacementError as error:
             return _Ready(failure=Measurement.failed(ErrorKind.COMPILE, str(error)))
         except Exception as error:  # OpenVINO raises RuntimeError, and others where plugins throw through
@@ -221,51 +195,11 @@ class Backend(protocols.Backend):
         try:
             if candidate.part:
                 return self._first_of_part(candidate, compiled, compile_ms, submodels)
-            return self._first(compiled, compile_ms, submodels)
+            return self._first(candidate, compiled, compile_ms, submodels)
         except Exception as error:
             return _Ready(failure=_failure(ErrorKind.INFER, error))
 
-    def _compiled(self, candidate: Candidate) -> ov.CompiledModel:
-        from ovplace.ir.affinity import compile_placed, compile_placement
-        from ovplace.ir.parts.part import devices_of
-
-        if candidate.part:
-            part = self._part(candidate).model
-            return compile_placed(self._core, part, devices_of(part, self._device_names(candidate)))
-        if candidate.placement is not None:
-            return compile_placement(self._core, self._model, candidate.placement)
-        # AUTO answers from the CPU until its choice is compiled; that would be timed by accident.
-        settled = {"ENABLE_STARTUP_FALLBACK": False} if candidate.target.startswith("AUTO") else {}
-        return self._core.compile_model(self._model, candidate.target, settled)
-
-    def _submodels(self, candidate: Candidate, compiled: ov.CompiledModel) -> tuple[str, ...]:
-        from ovplace.ir.affinity import check_chain, submodel_chain
-
-        if candidate.placement is None:
-            # The GPU plugin answers automatic mode as `GPU.0` even where there is but one `GPU`.
-            known = {device.name for device in self._job.devices}
-            chain = submodel_chain(compiled) if candidate.target.startswith("HETERO") else ()
-            return tuple(name if name in known else name.removesuffix(".0") for name in chain)
-        placement = candidate.placement
-        if candidate.part:
-            placement = Placement(placement.device_of[list(candidate.part)], placement.devices)
-        if placement.is_uniform:
-            return placement.used
-        chain = submodel_chain(compiled)
-        check_chain(placement, chain)
-        return chain
-
-    def _device_names(self, candidate: Candidate) -> dict[str, str]:
-        """Return the devices of the operations of the candidate's part by name."""
-        from ovplace.ir.affinity import op_names
-
-        names, placement = op_names(self._model), candidate.placement
-        assert placement is not None
-        if len(names) != len(placement.device_of):
-            raise PlacementError(f"the placement has {len(placement.device_of)} operations, the model {len(names)}")
-        return {names[i]: placement.devices[placement.device_of[i]] for i in candidate.part}
-
-    def _first(self, compiled: ov.CompiledModel, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
+    def _first(self, candidate: Candidate, compiled: Compiled, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
         request = self._request(compiled)
         ready = self._run_once(request, compile_ms, submodels)
         if any(device.emulated for device in self._job.devices):
@@ -274,6 +208,7 @@ class Backend(protocols.Backend):
             self._start_state(request)
             self._timed(ready)
         ready.outputs = outputs = compare_all(self._output_names(), self._reference, _outputs(request))
+        ready.staged = candidate.staged and len(submodels) > 1
         ready.execution = ",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES"))
         broken = next((o for o in outputs if not np.isfinite(o.max_abs)), None)
         if broken is not None:
@@ -282,15 +217,14 @@ class Backend(protocols.Backend):
         return ready
 
     def _first_of_part(
-        self, candidate: Candidate, compiled: ov.CompiledModel, compile_ms: float, submodels: tuple[str, ...]
+        self, candidate: Candidate, compiled: Compiled, compile_ms: float, submodels: tuple[str, ...]
     ) -> _Ready:
         request = compiled.create_infer_request()
-        assert self._feeds is not None
-        for i, tensor in enumerate(self._feeds.tensors(self._part(candidate), self._job.seed)):
+        for i, tensor in enumerate(self._candidates.tensors(candidate)):
             request.set_input_tensor(i, tensor)
         return self._run_once(request, compile_ms, submodels)
 
-    def _run_once(self, request: ov.InferRequest, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
+    def _run_once(self, request: Request, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
         ready = _Ready(request, compile_ms=compile_ms, submodels=submodels)
         ready.first_ms = self._timed(ready)
         return ready
@@ -299,6 +233,7 @@ class Backend(protocols.Backend):
         """Run the request without timing a sample; return its pace in ms, 0 if it fails."""
         try:
             pace = ready.first_ms
+            ready.stages_ms.clear()
             for _ in range(spec.warmup):
                 pace = self._timed(ready)
         except Exception as error:
@@ -313,6 +248,8 @@ class Backend(protocols.Backend):
         samples: list[float] = []
         while len(samples) < repeats or (repeats > 1 and sum(samples) < min_time_ms):
             samples.append(self._timed(ready))
+            if ready.staged:
+                ready.stages_ms.append(ready.request.last_ms)
         return samples
 
     def _timed(self, ready: _Ready) -> float:
@@ -322,12 +259,12 @@ class Backend(protocols.Backend):
         self._spent_ms["inferring_ms"] += latency_ms
         return latency_ms
 
-    def _start_state(self, request: ov.InferRequest) -> None:
+    def _start_state(self, request: Request) -> None:
         if self._model.get_sinks():  # AUTO's requests refuse even to list their states
             for state in request.query_state():
                 state.reset()
 
-    def _request(self, compiled: ov.CompiledModel) -> ov.InferRequest:
+    def _request(self, compiled: Compiled) -> Request:
         from ovplace.ir.inputs import as_tensor
 
         request = compiled.create_infer_request()
@@ -383,7 +320,7 @@ def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit:
     return {i for i, ms in pace.items() if ms > limit * fastest[candidates[i].part]}
 
 
-def _outputs(request: ov.InferRequest) -> list[Any]:
+def _outputs(request: Request) -> list[Any]:
     from ovplace.ir.inputs import as_array
 
     return [as_array(request.get_output_tensor(i)) for i in range(len(request.model_outputs))]

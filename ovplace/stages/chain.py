@@ -1,0 +1,118 @@
+"""Stages that run one after the other, as HETERO runs its submodels.
+
+Each tensor that leaves a stage is the very tensor that enters the next ones, without a copy: HETERO wires its requests
+the same way (openvino `src/plugins/hetero/src/sync_infer_request.cpp`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from time import perf_counter
+
+import openvino as ov
+
+from ovplace.errors import PlacementError
+from ovplace.ir.parts.part import Feed, output_sources
+from ovplace.stages.compiled_stages import CompiledStage
+
+
+class CompiledChain:
+    """A placement as compiled stages; used like an `openvino.CompiledModel`.
+
+    Attributes:
+        devices: the device of each stage, in running order.
+    """
+
+    def __init__(self, stages: Sequence[CompiledStage], model: ov.Model) -> None:
+        """Put the stages in a row.
+
+        Args:
+            stages: in running order.
+            model: the whole model.
+        """
+        self.devices = tuple(stage.stage.device for stage in stages)
+        self._stages = stages
+        self._inputs = [Feed(op.get_friendly_name(), 0) for op in model.get_parameters()]
+        self._outputs = output_sources(model)
+
+    def create_infer_request(self) -> Chain:
+        """Return requests of all stages, wired.
+
+        Raises:
+            PlacementError: a stage reads, or the model returns, what no stage computes.
+        """
+        return Chain(self._stages, self._inputs, self._outputs)
+
+    def get_property(self, name: str) -> list[str]:
+        """Return the values of a property of all stages, each once."""
+        return list(dict.fromkeys(str(value) for stage in self._stages for value in stage.compiled.get_property(name)))
+
+
+class Chain:
+    """Requests in a row; used like an `openvino.InferRequest`.
+
+    Attributes:
+        last_ms: latency of each stage in the last inference, ms `[S]`.
+    """
+
+    def __init__(self, stages: Sequence[CompiledStage], inputs: Sequence[Feed], outputs: Sequence[Feed]) -> None:
+        """Make the requests and wire them.
+
+        Args:
+            stages: in running order.
+            inputs: the whole model's inputs.
+            outputs: which tensor each output of the whole model is.
+
+        Raises:
+            PlacementError: a stage reads, or the model returns, what no stage computes.
+        """
+        self.last_ms: tuple[float, ...] = ()
+        self._requests = [stage.compiled.create_infer_request() for stage in stages]
+        self._entries: list[list[tuple[ov.InferRequest, int]]] = [[] for _ in inputs]
+        known: dict[Feed, ov.Tensor] = {}
+        for stage, request in zip(stages, self._requests, strict=True):
+            for i, feed in enumerate(stage.part.feeds):
+                if feed in inputs and feed not in known:
+                    self._entries[inputs.index(feed)].append((request, i))
+                else:
+                    request.set_input_tensor(i, _found(known, feed))
+            known |= {feed: request.get_output_tensor(i) for i, feed in enumerate(stage.part.yields)}
+        self._outputs = [_found(known, feed) for feed in outputs]
+
+    @property
+    def model_outputs(self) -> Sequence[ov.Tensor]:
+        """The outputs of the whole model."""
+        return self._outputs
+
+    def set_input_tensor(self, index: int, tensor: ov.Tensor) -> None:
+        """Give the whole model an input.
+
+        Args:
+            index: number of the input.
+            tensor: its value.
+        """
+        for request, i in self._entries[index]:
+            request.set_input_tensor(i, tensor)
+
+    def get_output_tensor(self, index: int) -> ov.Tensor:
+        """Return an output of the whole model, as the last inference left it."""
+        return self._outputs[index]
+
+    def infer(self) -> None:
+        """Run all stages once, and time each."""
+        times = [perf_counter()]
+        for request in self._requests:
+            request.infer()
+            times.append(perf_counter())
+        self.last_ms = tuple((after - before) * 1e3 for before, after in pairwise(times))
+
+    def query_state(self) -> list[ov.VariableState]:
+        """Return the states of all stages."""
+        return [state for request in self._requests for state in request.query_state()]
+
+
+def _found(known: dict[Feed, ov.Tensor], feed: Feed) -> ov.Tensor:
+    if feed not in known:
+        raise PlacementError(f"no stage before it computes output {feed.port} of operation '{feed.op}'")
+    return known[feed]

@@ -1,0 +1,80 @@
+"""Compiled stages, kept in memory for the placements that share them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import openvino as ov
+
+from ovplace.core.device import Device
+from ovplace.ir.parts.part import Part, extract
+from ovplace.ir.tensors import output_bytes
+from ovplace.stages.compiler import Compiler
+from ovplace.stages.stage import Stage
+
+COMPILED_BYTES = 4 * 2**20
+"""Size of a compiled model beside its weights and outputs: what the emulated GPU takes for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledStage:
+    """A stage ready to make requests.
+
+    Attributes:
+        stage: its operations and their device.
+        part: it as a model of its own.
+        compiled: that model on the device.
+        n_bytes: about how much memory it holds.
+    """
+
+    stage: Stage
+    part: Part
+    compiled: ov.CompiledModel
+    n_bytes: int
+
+
+class CompiledStages:
+    """The compiled stages of one model; beyond a limit of memory, the least recently used ones are released."""
+
+    def __init__(self, compiler: Compiler, model: ov.Model, devices: Mapping[str, Device], limit_bytes: int) -> None:
+        """Start with none.
+
+        Args:
+            compiler: compiles what is not kept.
+            model: the whole model.
+            devices: the devices of the job, by name.
+            limit_bytes: memory that kept stages may hold.
+        """
+        self._compiler, self._model, self._devices, self._limit = compiler, model, devices, limit_bytes
+        self._kept: OrderedDict[Stage, CompiledStage] = OrderedDict()
+
+    def get(self, stage: Stage) -> CompiledStage:
+        """Return a stage compiled.
+
+        Raises:
+            PlacementError: it is not a part of the model that can be compiled alone.
+            RuntimeError: the device does not compile it.
+        """
+        if stage not in self._kept:
+            self._kept[stage] = self._compiled(stage)
+            self._release(stage)
+        self._kept.move_to_end(stage)
+        return self._kept[stage]
+
+    def _compiled(self, stage: Stage) -> CompiledStage:
+        part = extract(self._model, stage.ops)
+        compiled = self._compiler.compile(part.model, stage.ops, self._devices[stage.device])
+        return CompiledStage(stage, part, compiled, _bytes_of(part.model))
+
+    def _release(self, newest: Stage) -> None:
+        total = sum(kept.n_bytes for kept in self._kept.values())
+        for stage in list(self._kept):
+            if total <= self._limit or stage == newest:
+                return
+            total -= self._kept.pop(stage).n_bytes
+
+
+def _bytes_of(part: ov.Model) -> int:
+    return COMPILED_BYTES + sum(output_bytes(port) for op in part.get_ops() for port in op.outputs())

@@ -1,0 +1,119 @@
+"""Compiled models on disk: one file each in the user's cache folder, shared by all runs.
+
+A cache that cannot be read or written is no cache: nothing here raises. A file that is damaged is as good as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ovplace.store.cache import cache_folder
+
+_MAGIC = b"ovplace blob 1\n"
+_DIGEST_BYTES = 32
+_SUFFIX = ".blob"
+
+_ABANDONED_S = 3600.0
+"""A temporary file of this age belongs to a process that was killed."""
+
+
+@dataclass(frozen=True)
+class Blobs:
+    """The compiled models that are kept.
+
+    Attributes:
+        limit_bytes: size of all files together; the least recently used ones are deleted beyond it.
+        folder: where they are; `blobs` in the cache folder by default.
+    """
+
+    limit_bytes: int
+    folder: Path | None = None
+
+    def find(self, key: str) -> bytes | None:
+        """Return the blob stored under `key`, None if there is none that is whole."""
+        path = self._path(key)
+        try:
+            data = path.read_bytes()
+            head = len(_MAGIC) + _DIGEST_BYTES
+            if data[: len(_MAGIC)] != _MAGIC or _digest(data[head:]) != data[len(_MAGIC) : head]:
+                path.unlink()
+                return None
+            os.utime(path)  # used just now
+        except (OSError, RuntimeError):
+            return None
+        return data[head:]
+
+    def keep(self, key: str, blob: bytes) -> bool:
+        """Store a blob, and delete the least recently used ones where there is no room.
+
+        Args:
+            key: hash of all that it depends on.
+            blob: the compiled model.
+
+        Returns:
+            Whether it could be written.
+        """
+        if len(blob) > self.limit_bytes:
+            return False
+        try:
+            path = self._path(key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Not synchronised: a file that a power failure leaves half written does not match its digest.
+            temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+            try:
+                temporary.write_bytes(_MAGIC + _digest(blob) + blob)
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+        except (OSError, RuntimeError):
+            return False
+        self._shrink()
+        return True
+
+    def drop(self, key: str) -> None:
+        """Delete the blob stored under `key`, if there is one."""
+        with suppress(OSError, RuntimeError):
+            self._path(key).unlink(missing_ok=True)
+
+    def _shrink(self) -> None:
+        _delete_abandoned(self._home())
+        files = sorted(_files(self._home()), key=lambda found: found[1], reverse=True)
+        total = 0
+        for path, _, size in files:
+            total += size
+            if total > self.limit_bytes:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+    def _home(self) -> Path:
+        return self.folder or cache_folder() / "blobs"
+
+    def _path(self, key: str) -> Path:
+        return self._home() / f"{key}{_SUFFIX}"
+
+
+def _delete_abandoned(folder: Path) -> None:
+    for path in folder.glob("*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                path.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> list[tuple[Path, float, int]]:
+    """Return path, time of last use and size of each blob; other processes may delete some meanwhile."""
+    found = []
+    for path in folder.glob(f"*{_SUFFIX}"):
+        with suppress(OSError):
+            state = path.stat()
+            found.append((path, state.st_mtime, state.st_size))
+    return found
+
+
+def _digest(blob: bytes) -> bytes:
+    return hashlib.blake2b(blob, digest_size=_DIGEST_BYTES).digest()

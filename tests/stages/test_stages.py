@@ -1,0 +1,149 @@
+"""Placements run stage by stage, with the real runtime on two aliases of the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from ovplace.core.device import Device
+from ovplace.core.placement import Placement
+from ovplace.devices.variants import register
+from ovplace.errors import PlacementError
+from ovplace.ir.affinity import compile_placement
+from ovplace.ir.inputs import as_tensor, random_inputs
+from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.prepare.prepare import prepare
+from ovplace.ir.read import read_graph
+from ovplace.stages.chain import CompiledChain
+from ovplace.stages.compiled_stages import CompiledStages
+from ovplace.stages.compiler import Compiler
+from ovplace.stages.stage import Stage, stages_of
+from ovplace.store.blobs import Blobs
+from ovplace.testing import models
+
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+DEVICES = {name: Device(name, "CPU", F32) for name in ("CPU_A", "CPU_B")}
+KINDS = ("residual", "int8_weights", "tied_embedding", "kv_cache", "detector", "tensor_iterator", "several_outputs")
+
+
+class Prepared:
+    """A prepared model with what compiles its stages."""
+
+    def __init__(self, model, folder, limit_bytes=2**30):
+        ov.save_model(model, folder / "source.xml", compress_to_fp16=False)
+        prepare(folder / "source.xml", folder / "model.xml")
+        self.core = CountingCore()
+        register(self.core, list(DEVICES.values()))
+        self.model = self.core.read_model(folder / "model.xml")
+        self.graph = read_graph(folder / "model.xml")
+        self.legal = legal_groups(self.graph)
+        self.compiler = Compiler(self.core, Blobs(2**30, folder / "blobs"), "identity")
+        self.stages = CompiledStages(self.compiler, self.model, DEVICES, limit_bytes)
+
+    def random_placement(self, seed):
+        rng = np.random.default_rng(seed)
+        return self.legal.lift(rng.integers(0, 2, self.legal.n_groups), tuple(DEVICES))
+
+    def chain(self, placement):
+        return CompiledChain([self.stages.get(s) for s in stages_of(self.graph, placement)], self.model)
+
+    def outputs(self, compiled):
+        request = compiled.create_infer_request()
+        for i, (port, array) in enumerate(zip(self.model.inputs, random_inputs(self.model, 0), strict=True)):
+            request.set_input_tensor(i, as_tensor(port, array))
+        request.infer()
+        return [np.array(request.get_output_tensor(i).data) for i in range(len(request.model_outputs))], request
+
+
+class CountingCore(ov.Core):
+    compiled = 0
+
+    def compile_model(self, *arguments, **options):
+        self.compiled += 1
+        return super().compile_model(*arguments, **options)
+
+
+@pytest.fixture(params=KINDS)
+def prepared(request, tmp_path):
+    return Prepared(getattr(models, request.param)(), tmp_path)
+
+
+def test_a_chain_computes_what_hetero_computes(prepared):
+    for seed in range(3):
+        placement = prepared.random_placement(seed)
+        chained, request = prepared.outputs(prepared.chain(placement))
+        whole, _ = prepared.outputs(compile_placement(prepared.core, prepared.model, placement))
+        for a, b in zip(chained, whole, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+        assert len(request.last_ms) == len(stages_of(prepared.graph, placement))
+        assert all(ms > 0 for ms in request.last_ms)
+
+
+def test_stages_hold_every_operation_that_runs_once(prepared):
+    placement = prepared.random_placement(1)
+    stages = stages_of(prepared.graph, placement)
+    ops = [op for stage in stages for op in stage.ops]
+    assert len(ops) == len(set(ops))
+    left_out = set(range(len(prepared.graph))) - set(ops)
+    assert {prepared.graph.types[op] for op in left_out} <= {"Constant"}
+    for stage in stages:
+        assert {placement.devices[placement.device_of[op]] for op in stage.ops} == {stage.device}
+
+
+def test_one_device_is_one_stage(prepared):
+    n = len(prepared.graph)
+    assert stages_of(prepared.graph, Placement.uniform(n, "CPU_B", tuple(DEVICES))) == (
+        Stage(tuple(range(n)), "CPU_B"),
+    )
+
+
+def test_shared_stages_are_compiled_once(prepared):
+    placement = prepared.random_placement(0)
+    stages = stages_of(prepared.graph, placement)
+    prepared.chain(placement)
+    assert prepared.core.compiled == len(stages)
+    prepared.chain(placement)
+    assert prepared.core.compiled == len(stages)
+
+
+def test_the_least_recently_used_are_released(tmp_path):
+    prepared = Prepared(models.residual(), tmp_path, limit_bytes=1)
+    stages = stages_of(prepared.graph, prepared.random_placement(0))[:2]
+    for stage in [*stages, stages[0]]:
+        prepared.stages.get(stage)
+    assert prepared.core.compiled == 3
+
+
+def test_another_process_imports_what_was_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr("ovplace.stages.compiler.WORTH_S", 0.0)
+    monkeypatch.setattr("ovplace.stages.compiler.BYTES_PER_S", float("inf"))
+    first = Prepared(models.residual(), tmp_path)
+    placement = first.random_placement(0)
+    outputs, _ = first.outputs(first.chain(placement))
+    second = Prepared(models.residual(), tmp_path)
+    again, _ = second.outputs(second.chain(placement))
+    assert second.core.compiled == 0
+    for a, b in zip(outputs, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_blob_that_does_not_load_is_compiled_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr("ovplace.stages.compiler.WORTH_S", 0.0)
+    monkeypatch.setattr("ovplace.stages.compiler.BYTES_PER_S", float("inf"))
+    first = Prepared(models.residual(), tmp_path)
+    stage = stages_of(first.graph, first.random_placement(0))[0]
+    first.stages.get(stage)
+    [path] = (tmp_path / "blobs").iterdir()
+    Blobs(2**30, tmp_path / "blobs").keep(path.stem, b"of another driver")
+    second = Prepared(models.residual(), tmp_path)
+    second.stages.get(stage)
+    assert second.core.compiled == 1
+    assert Blobs(2**30, tmp_path / "blobs").find(path.stem) != b"of another driver"
+
+
+def test_a_chain_that_lacks_a_stage_is_refused(prepared):
+    stages = stages_of(prepared.graph, prepared.random_placement(0))
+    compiled = [prepared.stages.get(stage) for stage in stages[1:]]
+    with pytest.raises(PlacementError, match="no stage before it computes"):
+        CompiledChain(compiled, prepared.model).create_infer_request()

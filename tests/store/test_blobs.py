@@ -1,0 +1,70 @@
+import os
+
+import pytest
+
+from ovplace.store.blobs import Blobs
+
+
+@pytest.fixture
+def blobs(tmp_path):
+    return Blobs(1000, tmp_path / "blobs")
+
+
+def files(blobs):
+    return sorted(path.name for path in blobs.folder.iterdir())
+
+
+def test_what_is_kept_is_found(blobs):
+    assert blobs.find("a") is None
+    assert blobs.keep("a", b"content")
+    assert blobs.find("a") == b"content"
+    blobs.drop("a")
+    assert blobs.find("a") is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"ovplace", b"ovplace blob 1\n" + bytes(32) + b"content"])
+def test_a_damaged_file_is_as_good_as_none_and_goes(blobs, damage):
+    blobs.keep("a", b"content")
+    (blobs.folder / "a.blob").write_bytes(damage)
+    assert blobs.find("a") is None
+    assert files(blobs) == []
+
+
+def test_a_flipped_bit_is_seen(blobs):
+    blobs.keep("a", b"content")
+    path = blobs.folder / "a.blob"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert blobs.find("a") is None
+
+
+def test_the_least_recently_used_are_deleted_beyond_the_limit(blobs):
+    for number, key in enumerate("abc"):
+        blobs.keep(key, bytes(250))
+        os.utime(blobs.folder / f"{key}.blob", (number, number))
+    assert blobs.find("a") is not None  # used just now
+    blobs.keep("d", bytes(250))
+    assert files(blobs) == ["a.blob", "c.blob", "d.blob"]
+
+
+def test_one_that_is_too_large_is_not_kept(blobs):
+    assert not blobs.keep("a", bytes(2000))
+    assert not Blobs(0, blobs.folder).keep("a", b"x")
+
+
+def test_files_of_killed_processes_are_deleted_after_an_hour(blobs):
+    blobs.keep("a", b"content")
+    old, new = blobs.folder / "b.blob.1.tmp", blobs.folder / "c.blob.2.tmp"
+    old.write_bytes(b"")
+    new.write_bytes(b"")
+    os.utime(old, (0, 0))
+    blobs.keep("d", b"content")
+    assert files(blobs) == ["a.blob", "c.blob.2.tmp", "d.blob"]
+
+
+def test_a_folder_that_cannot_be_written_is_no_cache(tmp_path):
+    (tmp_path / "file").write_text("")
+    blobs = Blobs(1000, tmp_path / "file" / "blobs")
+    assert not blobs.keep("a", b"content")
+    assert blobs.find("a") is None
