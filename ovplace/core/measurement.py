@@ -108,7 +108,7 @@ class Candidate:
         """Hash that is equal for candidates that compile to the same thing."""
         if self.staged:
             assert self.placement is not None
-            return self.placement.hash if self.placement.is_uniform else f"{self.placement.hash} staged"
+            return self.placement.hash if self.placement.is_uniform else _hashed(f"{self.placement.hash} staged")
         if self.part:
             assert self.placement is not None
             digest = hashlib.blake2b(self.placement.hash.encode(), digest_size=12)
@@ -116,7 +116,11 @@ class Candidate:
             return digest.hexdigest()
         if self.placement is not None:
             return self.placement.hash
-        return hashlib.blake2b(self.target.encode(), digest_size=12).hexdigest()
+        return _hashed(self.target)
+
+
+def _hashed(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 @dataclass(frozen=True)
