@@ -48,6 +48,6 @@ def paper_models(names: Sequence[str], machine: str = MACHINE) -> Iterator[dict[
 
 def _build(name: str, folder: Path) -> Path:
     source, target = folder / f"{name}.source.xml", folder / f"{name}.xml"
-    zoo.save(name, zoo.recipe(name).Config(**OPTIONS.get(name, {})), source)
+    zoo.save_recipe(name, zoo.recipe(name).Config(**OPTIONS.get(name, {})), source)
     prepare(source, target)
     return target

@@ -54,7 +54,7 @@ def measured_session(model: str, devices: str) -> Iterator[MeasuredSession]:
         raise UnavailableError(reason)
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        zoo.save(model, zoo.recipe(model).Config(), folder / f"{model}.xml")
+        zoo.save_recipe(model, zoo.recipe(model).Config(), folder / f"{model}.xml")
         search = SearchConfig(
             model=str(folder / f"{model}.xml"), device=DEVICES[devices], emulate_gpu=True if emulated else None
         )

@@ -106,6 +106,6 @@ def bound(folder: str | Path, *, time_limit_s: float = 60.0, listener: Listener 
         >>> f"{gap.best.above_optimum:.1%} above the optimum of the cost model"
         '0.0% above the optimum of the cost model'
     """
-    from ovplace.commands.optimality_gap import bound as find
+    from ovplace.commands.optimality_gap import optimality_gap
 
-    return find(Path(folder), time_limit_s, listener)
+    return optimality_gap(Path(folder), time_limit_s, listener)

@@ -51,7 +51,7 @@ def rows(options: Options) -> Iterator[Row]:
     if options.model:
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder) / "source.xml", Path(folder) / "prepared.xml"
-            zoo.save(options.model, zoo.recipe(options.model).Config(), source)
+            zoo.save_recipe(options.model, zoo.recipe(options.model).Config(), source)
             prepare(source, target)
             for machine in options.machines:
                 found = _proven(Place(target, machine).table, options.time_limit_s)

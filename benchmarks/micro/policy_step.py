@@ -76,12 +76,12 @@ def steps(name: str, episodes: int) -> Row:
 
 def _episode_ms(placer: Placer) -> float:
     """Return the time of a step of a whole episode with its update, ms."""
-    from ovplace.testing.graphs import measured
+    from ovplace.testing.graphs import trial_of
 
     start = time.perf_counter()
     for number in range(STEPS):
         asked = placer.ask(1)
-        placer.tell([measured(number, placement, 1.0 + 0.01 * number) for placement in asked])
+        placer.tell([trial_of(number, placement, 1.0 + 0.01 * number) for placement in asked])
     return (time.perf_counter() - start) / STEPS * 1e3
 
 
@@ -104,7 +104,7 @@ def _model_problem(name: str) -> Problem:
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.xml"
-        zoo.save(name, zoo.recipe(name).Config(), file, fp16=True)  # as the paper's graphs are
+        zoo.save_recipe(name, zoo.recipe(name).Config(), file, fp16=True)  # as the paper's graphs are
         graph = read_graph(file)
     devices = (Device("GPU", "GPU", {}), Device("CPU", "CPU", {}))
     settings = RunConfig(search=SearchConfig(placer="hsdag", coarsener="none"))

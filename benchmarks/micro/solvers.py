@@ -105,7 +105,7 @@ def _model_rows(options: Options) -> Iterator[Row]:
     """Yield the times of 1,000 placements of a model, as coarsened by default and with all its legal groups."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "source.xml", Path(folder) / "prepared.xml"
-        zoo.save(options.model, zoo.recipe(options.model).Config(), source)
+        zoo.save_recipe(options.model, zoo.recipe(options.model).Config(), source)
         prepare(source, target)
         graph = read_graph(target)
     legal = legal_groups(graph)

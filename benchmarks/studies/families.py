@@ -48,7 +48,7 @@ SHORT = Options(families=("cells",), machines=("core-ultra",), count=2)
 
 def rows(options: Options) -> Iterator[Row]:
     """Yield a row for each family and machine."""
-    for family in options.families or generated.names():
+    for family in options.families or generated.family_names():
         graphs = list(_built(family, options.count))
         for name in options.machines:
             found = [_fastest(load_machine(name), graph) for graph in graphs]
@@ -59,7 +59,7 @@ def _built(family: str, count: int) -> Iterator[OpGraph]:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "source.xml", Path(folder) / "model.xml"
         for index in range(count):
-            ov.save_model(generated.build(family, index), source, compress_to_fp16=False)
+            ov.save_model(generated.build_member(family, index), source, compress_to_fp16=False)
             prepare(source, target)
             yield read_graph(target)
 

@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import pipe_table
 
-from ovplace.cli.output.settings_doc import settings
+from ovplace.cli.output.settings_doc import documented_settings
 from ovplace.config.schema import RunConfig
 from ovplace.plugins import registry
 
@@ -57,7 +57,7 @@ def _plugins(role: str) -> Iterator[str]:
 
 
 def _table(kind: type) -> str:
-    rows = [(f"`{s.name}`", f"`{_value(s.default)}`", s.doc) for s in settings(kind)]
+    rows = [(f"`{s.name}`", f"`{_value(s.default)}`", s.doc) for s in documented_settings(kind)]
     return pipe_table(("key", "default", "meaning"), rows)
 
 

@@ -63,10 +63,10 @@ def command(
     """
     from ovplace.cli.output.progress import listening
     from ovplace.experiments.ablation import ablate, table
-    from ovplace.experiments.catalogue import find
+    from ovplace.experiments.catalogue import find_ablation
     from ovplace.experiments.grid import read_grid
 
-    file = find(config)
+    file = find_ablation(config)
     grid = read_grid(file, Path(output or Path("runs") / "ablations" / file.stem), settings)
     if table_only:
         _show(table(grid), as_json)
@@ -78,7 +78,7 @@ def command(
 
 
 def _show(data: Data, as_json: bool) -> None:
-    from ovplace.cli.output.tables import show, show_json
+    from ovplace.cli.output.tables import show_json, show_table
     from ovplace.experiments.markdown import HEADER, failures, notes, tables
 
     if as_json:
@@ -86,7 +86,7 @@ def _show(data: Data, as_json: bool) -> None:
         return
     for title, rows in tables(data["cells"]):
         click.echo(f"{title}\n")
-        show(HEADER, rows, right=range(6, len(HEADER)))
+        show_table(HEADER, rows, right=range(6, len(HEADER)))
         click.echo()
     for line in notes(data):
         click.echo(line)

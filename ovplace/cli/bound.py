@@ -52,7 +52,7 @@ def command(console: Console, run: str, time_limit_s: float, as_json: bool) -> N
 
 
 def _show(found: OptimalityGap) -> None:
-    from ovplace.cli.output.tables import show, show_pairs
+    from ovplace.cli.output.tables import show_pairs, show_table
 
     best, optimum, machine = found.best, found.optimum, _machine(found)
     show_pairs(
@@ -73,7 +73,7 @@ def _show(found: OptimalityGap) -> None:
     )
     click.echo()
     header = ("solver", "model", "value ms", "lower bound ms", "gap", "seconds", "leaves out")
-    show(header, [_row(certificate) for certificate in found.certificates], right=range(2, 6))
+    show_table(header, [_row(certificate) for certificate in found.certificates], right=range(2, 6))
     click.echo()
     for line in sentences(found):
         click.echo(line)

@@ -38,7 +38,7 @@ def command(as_json: bool) -> None:
 
     physical, problem = discover(ov.Core()), emulated_gpu.why_unavailable()
     chosen = select("", {}, None, physical, problem)
-    devices = (*physical, *([] if problem else [emulated_gpu.device()]))
+    devices = (*physical, *([] if problem else [emulated_gpu.emulated_device()]))
     if as_json:
         show_json(_to_json(devices, chosen, missing(physical)))
     else:

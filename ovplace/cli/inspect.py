@@ -38,7 +38,7 @@ def command(model: str, config_file: str | None, settings: tuple[str, ...], as_j
 
 
 def _show(found: Inspection) -> None:
-    from ovplace.cli.output.tables import show, show_pairs, size
+    from ovplace.cli.output.tables import show_pairs, show_table, size
 
     show_pairs(
         [
@@ -54,4 +54,4 @@ def _show(found: Inspection) -> None:
         ]
     )
     click.echo()
-    show(("operation type", "count"), [(kind, str(count)) for kind, count in found.types.items()], right=(1,))
+    show_table(("operation type", "count"), [(kind, str(count)) for kind, count in found.types.items()], right=(1,))

@@ -72,10 +72,10 @@ def _read(path: Path) -> Mapping[str, str]:
 
 
 def _show(report: MeasureReport) -> None:
-    from ovplace.cli.output.tables import show
+    from ovplace.cli.output.tables import show_table
 
     header = ("placement", "median ms", "95 % interval", "p90", "p99", "compile ms", "output error", "submodels")
-    show(header, [_row(report, row) for row in report.measured], right=range(1, 7))
+    show_table(header, [_row(report, row) for row in report.measured], right=range(1, 7))
 
 
 def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:

@@ -29,14 +29,14 @@ def command() -> None:
 @options.common
 def list_models(as_json: bool) -> None:
     """List the models with their options."""
-    from ovplace.cli.output.tables import show, show_json
+    from ovplace.cli.output.tables import show_json, show_table
 
     found = [_recipe(name) for name in _names()]
     if as_json:
         show_json(found)
         return
     rows = [(r["name"], r["summary"], " ".join(f"{o['name']}={o['default']}" for o in r["options"])) for r in found]
-    show(("model", "what it is", "options"), rows)
+    show_table(("model", "what it is", "options"), rows)
 
 
 @command.command()
@@ -60,7 +60,7 @@ def build(
     for name, config in zip(names, configs, strict=True):
         console.log(f"building {name}")
         path = Path(output) / f"{name}.xml"
-        built.append(_written(path, len(zoo.save(name, config, path, fp16).get_ops())))
+        built.append(_written(path, len(zoo.save_recipe(name, config, path, fp16).get_ops())))
         if not as_json:
             click.echo(built[-1]["path"])
     if as_json:
@@ -75,10 +75,14 @@ def _names() -> list[str]:
 
 def _recipe(name: str) -> dict[str, Any]:
     from ovplace import zoo
-    from ovplace.cli.output.settings_doc import settings
+    from ovplace.cli.output.settings_doc import documented_settings
 
     module = zoo.recipe(name)
-    return {"name": name, "summary": module.SUMMARY, "options": [s.to_data() for s in settings(module.Config)]}
+    return {
+        "name": name,
+        "summary": module.SUMMARY,
+        "options": [s.to_data() for s in documented_settings(module.Config)],
+    }
 
 
 def _config(name: str, recipe: Any, texts: tuple[str, ...]) -> Any:

@@ -28,11 +28,15 @@ def command(every: bool, as_json: bool) -> None:
 
 
 def _plugin(role: str, name: str) -> dict[str, Any]:
-    from ovplace.cli.output.settings_doc import settings
+    from ovplace.cli.output.settings_doc import documented_settings
     from ovplace.plugins import registry
 
     plugin = registry.load(role, name)
-    return {"name": name, "summary": plugin.summary, "settings": [s.to_data() for s in settings(plugin.Config)]}
+    return {
+        "name": name,
+        "summary": plugin.summary,
+        "settings": [s.to_data() for s in documented_settings(plugin.Config)],
+    }
 
 
 def _show(role: str, entries: list[dict[str, Any]]) -> None:

@@ -53,7 +53,7 @@ def command(console: Console, /, config: str, output: str | None, settings: tupl
 
 
 def _show(data: dict[str, Any]) -> None:
-    from ovplace.cli.output.tables import show
+    from ovplace.cli.output.tables import show_table
 
     columns = ("zero_shot", "per_graph", "single")
     header = ("latency over the best known", "cases", "policy", "p90", "worst", "trained on it", "p90", "worst")
@@ -61,7 +61,7 @@ def _show(data: dict[str, Any]) -> None:
         (row["set"], str(row["cases"]), *(_text(row[c][k]) for c in columns for k in ("median", "p90", "worst")))
         for row in data["sets"]
     ]
-    show((*header, "one device", "p90", "worst"), rows, right=range(1, 11))
+    show_table((*header, "one device", "p90", "worst"), rows, right=range(1, 11))
     click.echo(f"\nLeft in {data['policy']}: the policy, {data['bytes'] / 1e6:.2f} MB")
 
 

@@ -130,7 +130,7 @@ class OptimalityGap:
         }
 
 
-def bound(folder: Path, time_limit_s: float, listener: Listener) -> OptimalityGap:
+def optimality_gap(folder: Path, time_limit_s: float, listener: Listener) -> OptimalityGap:
     """Return how far a run's answer is from the optimum of the cost model.
 
     Args:

@@ -81,7 +81,7 @@ def _over(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str,
     return found
 
 
-def build(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
+def build_config(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
     """Return the run that the tables describe.
 
     Raises:
@@ -98,17 +98,17 @@ def build(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
     return RunConfig(**parts)
 
 
-def stored(path: Path) -> RunConfig:
+def read_stored(path: Path) -> RunConfig:
     """Return the configuration of a run folder, which an earlier version may have written.
 
     Raises:
         ConfigError: the file is missing, damaged or not understood.
     """
-    return build({RENAMED.get(section, section): table for section, table in read(path).items()})
+    return build_config({RENAMED.get(section, section): table for section, table in read(path).items()})
 
 
 def dumps(config: RunConfig) -> str:
-    """Return the TOML text that `build` turns back into `config`; keys without a value are left out."""
+    """Return the TOML text that `build_config` turns back into `config`; keys without a value are left out."""
     return tomli_w.dumps({name: _without_none(table) for name, table in asdict(config).items() if table})
 
 

@@ -68,7 +68,7 @@ def missing(devices: Sequence[Device], root: Path = Path("/"), platform: str = s
 
 def _describe(core: ov.Core, name: str) -> Device:
     if name.startswith("GPU") and emulated_gpu.is_enabled():
-        return emulated_gpu.device(name, name)
+        return emulated_gpu.emulated_device(name, name)
     try:
         facts = {"full_name": str(core.get_property(name, "FULL_DEVICE_NAME"))}
         keys = list(core.get_property(name, "SUPPORTED_PROPERTIES"))

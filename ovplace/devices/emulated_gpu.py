@@ -55,7 +55,7 @@ _OPENCL_NAME = b"emulated GPU on Intel's OpenCL runtime for CPUs"
 _alive: list[object] = []  # what the patched driver uses; not empty once enabled
 
 
-def device(name: str = "GPU", base: str = "GPU", properties: Mapping[str, str] | None = None) -> Device:
+def emulated_device(name: str = "GPU", base: str = "GPU", properties: Mapping[str, str] | None = None) -> Device:
     """Return the emulated GPU, in f32 unless `properties` ask for another INFERENCE_PRECISION_HINT.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
-from ovplace.devices.syntax import DeviceRequest, check_together, from_tables, parse
+from ovplace.devices.syntax import DeviceRequest, check_together, from_tables, parse_devices
 from ovplace.devices.variants import alias_name
 from ovplace.errors import DeviceError, UsageError
 
@@ -97,7 +97,7 @@ def among(text: str, machine: str, devices: Sequence[Device]) -> Selection:
     """
     by_name = {device.name: device for device in devices}
     chosen = []
-    for request in parse(text) if text.strip() else ():
+    for request in parse_devices(text) if text.strip() else ():
         if not request.is_bare:
             raise UsageError(f"device '{request.name}' has properties, a simulated device has none; write -d by names")
         if request.name not in by_name:
@@ -131,7 +131,7 @@ def _is_left_alone(device: Device) -> bool:
 
 
 def _requests(text: str, tables: Mapping[str, DeviceRequest]) -> list[DeviceRequest]:
-    listed = parse(text) if text.strip() else tuple(tables.values())
+    listed = parse_devices(text) if text.strip() else tuple(tables.values())
     requests = [tables.get(item.name, item) if item.is_bare else item for item in listed]
     check_together(requests)
     return requests
@@ -152,7 +152,7 @@ def _asked(requests: Sequence[DeviceRequest], machine: _Machine) -> Selection:
 
 def _resolve(request: DeviceRequest, machine: _Machine) -> Device:
     if machine.emulates and request.base in ("GPU", "GPU.0"):
-        return emulated_gpu.device(request.name, request.base, request.properties)
+        return emulated_gpu.emulated_device(request.name, request.base, request.properties)
     by_name = {device.name: device for device in machine.available}
     # GPU and GPU.0 are the same device; OpenVINO lists one of the two names, depending on how many there are.
     physical = by_name.get(request.base) or by_name.get(f"{request.base}.0")
@@ -205,7 +205,7 @@ def _pick(usable: Sequence[Device], machine: _Machine) -> Selection:
     if machine.emulates and only.plugin == "CPU":
         why = "as asked for" if machine.real_gpus else "no GPU found"
         note = f"{why}: using {_EMULATED} beside the CPU, both in f32{_hidden(machine)}"
-        return Selection((emulated_gpu.device(), _at(only, only.name, "f32")), True, note)
+        return Selection((emulated_gpu.emulated_device(), _at(only, only.name, "f32")), True, note)
     if len(usable) > 1:
         return Selection(tuple(usable))
     return _precisions(only, machine)

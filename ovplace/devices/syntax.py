@@ -62,7 +62,7 @@ class DeviceRequest:
         return self.name == self.base and not self.properties
 
 
-def parse(text: str) -> tuple[DeviceRequest, ...]:
+def parse_devices(text: str) -> tuple[DeviceRequest, ...]:
     """Return the devices that a `-d` text asks for, in its order.
 
     Raises:

@@ -44,7 +44,7 @@ def _work(order: Mapping[str, Any]) -> None:
 
     module, _, name = order["function"].partition(":")
     function = getattr(importlib.import_module(module), name)
-    function(toml.build(tomllib.loads(order["config"])), Path(order["folder"]), order["options"])
+    function(toml.build_config(tomllib.loads(order["config"])), Path(order["folder"]), order["options"])
 
 
 if __name__ == "__main__":

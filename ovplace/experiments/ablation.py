@@ -11,7 +11,7 @@ from ovplace.experiments.cell_state import CellState
 from ovplace.experiments.grid import Grid
 from ovplace.experiments.markdown import markdown
 from ovplace.experiments.run_grid import run_grid, states
-from ovplace.experiments.summary import ScoredRun, rows
+from ovplace.experiments.summary import ScoredRun, comparison_rows
 from ovplace.experiments.task import Task
 from ovplace.session.events import Listener, silent
 from ovplace.store.atomic import write_json
@@ -27,7 +27,7 @@ def read_scored_run(folder: Path) -> ScoredRun | None:
     Raises:
         StoreError: the score or the result is damaged.
     """
-    found = score.stored(folder)
+    found = score.read_score(folder)
     if found is None:
         return None
     return ScoredRun(found, RunFolder(folder).read_result())
@@ -72,7 +72,7 @@ def table(grid: Grid) -> Data:
         "name": grid.name,
         "folder": str(grid.out),
         "variants": {variant.name: variant.settings for variant in grid.variants},
-        "cells": rows(found),
+        "cells": comparison_rows(found),
         "runs": [_run(state) for state in found],
     }
     try:

@@ -11,12 +11,12 @@ from ovplace.shipped import shipped, shipped_in
 CONFIGS = "configs/ablations"
 
 
-def names() -> list[str]:
+def ablation_names() -> list[str]:
     """Return the names of the ablations that come with ovplace."""
     return shipped_in(CONFIGS, ".toml")
 
 
-def find(text: str) -> Path:
+def find_ablation(text: str) -> Path:
     """Return the file that `text` means: a path, or the name of one that comes with ovplace.
 
     Raises:
@@ -27,7 +27,9 @@ def find(text: str) -> Path:
     name = Path(text).name.removesuffix(".toml")
     found = shipped(f"{CONFIGS}/{name}.toml") if text in (name, f"{CONFIGS}/{name}.toml") else None
     if found is None:
-        near = difflib.get_close_matches(name, names(), n=1)
+        near = difflib.get_close_matches(name, ablation_names(), n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
-        raise UsageError(f"there is no ablation '{text}'; {hint}give a .toml file, or one of: {', '.join(names())}")
+        raise UsageError(
+            f"there is no ablation '{text}'; {hint}give a .toml file, or one of: {', '.join(ablation_names())}"
+        )
     return found

@@ -20,7 +20,7 @@ from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError, OvplaceError
 from ovplace.experiments.folder_names import check_distinct, folder_name
 from ovplace.experiments.models import FOLDER, GridModel, parse_model
-from ovplace.experiments.variants import FULL, Variant, over, settings, variants
+from ovplace.experiments.variants import FULL, Variant, checked_settings, over, variants
 from ovplace.plugins.registry import build_dataclass
 from ovplace.session.configure import expanded
 from ovplace.session.devices import choose_devices
@@ -129,7 +129,7 @@ def make_grid(tables: Mapping[str, Any], file: Path, out: Path, changes: Iterabl
     models = tuple(parse_model(value) for value in axes.models)
     machines = {_label(machine): machine for machine in axes.machines}
     _check_labels(axes, models)
-    base = over(settings(tables.get("base", {}), "base"), settings(toml.assignments(changes), "--set"))
+    base = over(checked_settings(tables.get("base", {}), "base"), checked_settings(toml.assignments(changes), "--set"))
     named = variants(tables.get("variants", {}), tables.get("grid", {}), axes.base)
     checked = list(_checked(base, *named, machines))
     cells = [
@@ -218,7 +218,7 @@ def _config(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:
     """Return the settings of a variant on a machine, without the model and the seed."""
     where = {} if machine == HERE else expanded({"search": {"machine": machine}})
     settings = over(expanded(base), expanded(variant.settings))
-    return resolved(toml.build(toml.merge(settings, where)))
+    return resolved(toml.build_config(toml.merge(settings, where)))
 
 
 def _cell(out: Path, config: RunConfig, point: tuple[Variant, GridModel, str, int]) -> Cell:

@@ -104,7 +104,7 @@ def build_model(model: GridModel, out: Path) -> bool:
     new = target.parent / "new"
     try:
         config = build_dataclass(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
-        zoo.save(model.recipe, config, new / target.name)
+        zoo.save_recipe(model.recipe, config, new / target.name)
         for suffix in (".bin", ".xml"):  # the .xml last: where it is, both are
             replace_file((new / target.name).with_suffix(suffix), target.with_suffix(suffix))
         shutil.rmtree(new)

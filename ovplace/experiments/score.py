@@ -74,12 +74,12 @@ def score(folder: Path) -> RunScore:
         OvplaceError: the run cannot be read.
     """
     run = open_completed_run(folder)
-    found = _without_noise(run, measured(run.result))
+    found = _without_noise(run, measured_score(run.result))
     write_json(folder / FILE, dataclasses.asdict(found))
     return found
 
 
-def stored(folder: Path) -> RunScore | None:
+def read_score(folder: Path) -> RunScore | None:
     """Return the score that a run folder holds, None if the run is not finished.
 
     Raises:
@@ -94,7 +94,7 @@ def stored(folder: Path) -> RunScore | None:
         raise StoreError(f"cannot read '{path}': {error}; delete it and give the command again") from error
 
 
-def measured(result: RunResult) -> RunScore:
+def measured_score(result: RunResult) -> RunScore:
     """Return the score by what was measured.
 
     The final comparison's ratio is to the best baseline, and that one's ratio to the best single device was measured at

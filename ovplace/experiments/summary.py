@@ -35,7 +35,7 @@ class ScoredRun:
 State = CellState[ScoredRun]
 
 
-def rows(states: Sequence[State]) -> list[Data]:
+def comparison_rows(states: Sequence[State]) -> list[Data]:
     """Return one row for each model, machine and variant, as plain data.
 
     Args:
@@ -77,10 +77,10 @@ def _row(states: Sequence[State], full: Sequence[State]) -> Data:
         "failed": sum(bool(state.error) for state in states),
         "faster": sum(result.is_faster for result in results),
         "noise_free": all(score.noise_free for score in scores) if scores else None,
-        "latency_ms": mean([score.latency_ms for score in scores]),
-        "to_full": None if states is full else ratio([(own[seed], base[seed]) for seed in paired]),
-        "to_single": ratio([(score.to_single, 1.0) for score in scores]),
-        "found_to_single": ratio([(s.found_to_single, 1.0) for s in scores if s.found_to_single is not None]),
+        "latency_ms": mean_summary([score.latency_ms for score in scores]),
+        "to_full": None if states is full else ratio_summary([(own[seed], base[seed]) for seed in paired]),
+        "to_single": ratio_summary([(score.to_single, 1.0) for score in scores]),
+        "found_to_single": ratio_summary([(s.found_to_single, 1.0) for s in scores if s.found_to_single is not None]),
         "measured": _average([result.search.measured for result in results]),
         "info": placer_info(results),
     }
@@ -109,7 +109,7 @@ def placer_info(results: Sequence[RunResult]) -> dict[str, float]:
     return {key: float(np.mean(values)) for key, values in found.items()}
 
 
-def mean(values: Sequence[float]) -> Data | None:
+def mean_summary(values: Sequence[float]) -> Data | None:
     """Return the mean with Student's 95 % interval; no interval of one value, None of none."""
     from scipy.special import stdtrit
 
@@ -120,10 +120,10 @@ def mean(values: Sequence[float]) -> Data | None:
     return {"value": centre, "ci95": [centre - half, centre + half]}
 
 
-def ratio(pairs: Sequence[tuple[float, float]]) -> Data | None:
-    """Return the geometric mean of the pairs' ratios with Student's 95 % interval; of fewer than two as `mean`."""
+def ratio_summary(pairs: Sequence[tuple[float, float]]) -> Data | None:
+    """Return the geometric mean of the pairs' ratios with Student's 95 % interval; of fewer than two, their mean."""
     if len(pairs) < 2:
-        return mean([a / b for a, b in pairs])
+        return mean_summary([a / b for a, b in pairs])
     found = ratio_interval([np.array([a]) for a, _ in pairs], [np.array([b]) for _, b in pairs])
     return {"value": found.value, "ci95": [found.low, found.high]}
 

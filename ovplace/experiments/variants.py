@@ -48,14 +48,14 @@ def variants(
     """
     if base in named:
         raise ConfigError(f"'variants.{base}' is the base itself; give the variant another name")
-    found = [Variant(name, settings(table, f"variants.{name}")) for name, table in named.items()]
+    found = [Variant(name, checked_settings(table, f"variants.{name}")) for name, table in named.items()]
     empty = next((variant.name for variant in found if not variant.settings), None)
     if empty is not None:
         raise ConfigError(f"'variants.{empty}' sets nothing; write section.key = value, such as search.budget = 20")
-    return [Variant(base, {}), *found], list(_combinations(settings(grid, "grid")))
+    return [Variant(base, {}), *found], list(_combinations(checked_settings(grid, "grid")))
 
 
-def settings(table: object, place: str) -> Tables:
+def checked_settings(table: object, place: str) -> Tables:
     """Return a table of `section.key = value`, checked.
 
     Args:

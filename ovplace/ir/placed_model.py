@@ -13,7 +13,7 @@ from ovplace.core.device import Device
 from ovplace.errors import PlacementError
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.opening import open_model
-from ovplace.ir.saving import save
+from ovplace.ir.saving import save_over
 from ovplace.store.atomic import atomic_write
 from ovplace.store.run_folder import RunFolder
 
@@ -71,7 +71,7 @@ def write_placed(
     for key, value in about.items():
         model.set_rt_info(value, [_ROOT, key])
     try:
-        save(model, RunFolder(folder).placed_model)
+        save_over(model, RunFolder(folder).placed_model)
         atomic_write(RunFolder(folder).placement, json.dumps(table, indent=0, ensure_ascii=False) + "\n")
     except (OSError, RuntimeError) as error:
         raise PlacementError(f"cannot write the placed model into '{folder}': {error}; check the disk") from error

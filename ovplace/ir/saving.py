@@ -13,7 +13,7 @@ from ovplace.store.atomic import replace_file
 from ovplace.store.run_folder import RunFolder
 
 
-def save(model: ov.Model, path: Path) -> None:
+def save_over(model: ov.Model, path: Path) -> None:
     """Save beside the final names first: `model` may be mapped from the very file that is replaced.
 
     Args:

@@ -36,7 +36,7 @@ def effective(
         UsageError: a plug-in is unknown, or `machine` or `policy` contradict the backend or placer named with them.
     """
     layers = (toml.read(Path(file)) if file else {}, toml.assignments(settings), {"search": dict(given or {})})
-    return resolved(toml.build(toml.merge(*(expanded(layer, folder) for layer in layers))))
+    return resolved(toml.build_config(toml.merge(*(expanded(layer, folder) for layer in layers))))
 
 
 def expanded(tables: Mapping[str, Mapping[str, object]], folder: Path | None = None) -> toml.Tables:

@@ -106,7 +106,7 @@ class RunFolder:
         Raises:
             ConfigError: the file is damaged, or holds what this version does not know.
         """
-        return resolved(toml.stored(self.config))
+        return resolved(toml.read_stored(self.config))
 
     def write_config(self, config: RunConfig) -> None:
         """Note what the folder is for.

@@ -17,7 +17,7 @@ from ovplace.testing.plugin_contract import PluginContract
 Case = tuple[OpGraph, Partition]
 
 
-def cases() -> dict[str, Case]:
+def coarsener_cases() -> dict[str, Case]:
     """Return graphs with their legal groups, by name."""
     large = layered(150, seed=3)
     return {
@@ -35,7 +35,7 @@ def cases() -> dict[str, Case]:
 def groups(module: str) -> list[list[int]]:
     """Return the groups that the coarsener in `module` finds, case by case; run in another process."""
     plugin = Plugin("coarseners", module, importlib.import_module(module))
-    return [_coarsen(plugin, *case).group_of.tolist() for case in cases().values()]
+    return [_coarsen(plugin, *case).group_of.tolist() for case in coarsener_cases().values()]
 
 
 def _coarsen(plugin: Plugin, of: OpGraph, legal: Partition) -> Partition:
@@ -52,10 +52,10 @@ class CoarsenerContract(PluginContract):
         """Return the coarsener to check."""
         raise NotImplementedError("give CoarsenerContract a 'plugin' fixture")
 
-    @pytest.fixture(params=cases())
+    @pytest.fixture(params=coarsener_cases())
     def case(self, request: pytest.FixtureRequest) -> Case:
         """Return a graph and its legal groups."""
-        return cases()[request.param]
+        return coarsener_cases()[request.param]
 
     def test_legal_groups_stay_whole(self, plugin: Plugin, case: Case) -> None:
         """Every operation is in a group, no legal group in two, and there are no more groups than before."""

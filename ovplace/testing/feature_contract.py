@@ -15,7 +15,7 @@ from ovplace.testing.graphs import chain, diamond, graph, layered, renamed, reor
 from ovplace.testing.plugin_contract import PluginContract
 
 
-def cases() -> dict[str, OpGraph]:
+def feature_cases() -> dict[str, OpGraph]:
     """Return the graphs that a feature must handle, by name."""
     return {
         "one operation": chain(("Relu",)),
@@ -25,10 +25,10 @@ def cases() -> dict[str, OpGraph]:
     }
 
 
-def rows(module: str) -> list[list[list[float]]]:
+def rows_of_cases(module: str) -> list[list[list[float]]]:
     """Return the rows of the feature in `module`, case by case; run in another process."""
     plugin = Plugin("features", module, importlib.import_module(module))
-    return [_compute(plugin, of).tolist() for of in cases().values()]
+    return [_compute(plugin, of).tolist() for of in feature_cases().values()]
 
 
 def _compute(plugin: Plugin, of: OpGraph) -> FloatArray:
@@ -44,10 +44,10 @@ class FeatureContract(PluginContract):
         """Return the feature to check."""
         raise NotImplementedError("give FeatureContract a 'plugin' fixture")
 
-    @pytest.fixture(params=cases())
+    @pytest.fixture(params=feature_cases())
     def case(self, request: pytest.FixtureRequest) -> OpGraph:
         """Return a graph."""
-        return cases()[request.param]
+        return feature_cases()[request.param]
 
     def test_one_finite_row_an_operation(self, plugin: Plugin, case: OpGraph) -> None:
         """The array is `[N, F]`, of floats, all finite."""
@@ -70,4 +70,4 @@ class FeatureContract(PluginContract):
     def test_same_rows_in_another_process(self, plugin: Plugin) -> None:
         """No value depends on the order of a set of strings."""
         name = plugin.module.__name__
-        assert rows(name) == in_another_process(__name__, "rows", name)
+        assert rows_of_cases(name) == in_another_process(__name__, "rows_of_cases", name)

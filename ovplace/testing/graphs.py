@@ -181,7 +181,7 @@ class SequentialCost:
         return float(work + placement.cut_bytes(of) * self.ms_per_byte + regions * self.submodel_ms)
 
 
-def measured(number: int, placement: Placement, latency_ms: float, reference_ms: float = 1.0) -> Trial:
+def trial_of(number: int, placement: Placement, latency_ms: float, reference_ms: float = 1.0) -> Trial:
     """Return a trial with one sample; an infinite latency gives a failure.
 
     Args:
@@ -196,7 +196,7 @@ def measured(number: int, placement: Placement, latency_ms: float, reference_ms:
     return Trial(number, placement, measurement, latency_ms / reference_ms, "test")
 
 
-def play(placer: Placer, of: Problem, cost: SequentialCost, budget: int, batch: int = 1) -> list[Trial]:
+def run_search(placer: Placer, of: Problem, cost: SequentialCost, budget: int, batch: int = 1) -> list[Trial]:
     """Run a search against the oracle; ratios are relative to the placement on the first device.
 
     Args:
@@ -210,7 +210,7 @@ def play(placer: Placer, of: Problem, cost: SequentialCost, budget: int, batch: 
     trials: list[Trial] = []
     while len(trials) < budget and (asked := placer.ask(min(batch, budget - len(trials)))):
         answers = [
-            measured(len(trials) + i, placement, cost.latency_ms(of.graph, placement), reference)
+            trial_of(len(trials) + i, placement, cost.latency_ms(of.graph, placement), reference)
             for i, placement in enumerate(asked)
         ]
         placer.tell(answers)

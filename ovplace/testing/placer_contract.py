@@ -23,7 +23,7 @@ from ovplace.core.problem import Problem
 from ovplace.plugins.protocols import Placer, Trainer
 from ovplace.plugins.registry import Plugin
 from ovplace.testing.child import in_another_process
-from ovplace.testing.graphs import chain, diamond, layered, measured, problem
+from ovplace.testing.graphs import chain, diamond, layered, problem, trial_of
 from ovplace.testing.plugin_contract import PluginContract
 
 ROUNDS = 25
@@ -64,7 +64,7 @@ def all_fail(placement: Placement) -> float:
     return inf
 
 
-def build(plugin: Plugin, of: Problem) -> Placer:
+def build_placer(plugin: Plugin, of: Problem) -> Placer:
     """Return a placer with default settings.
 
     Args:
@@ -82,7 +82,7 @@ def answered(asked: Sequence[Placement], answer: Answer) -> list[Trial]:
         asked: the placements of one `ask`.
         answer: latency ratio of a placement, infinite for a failure.
     """
-    return [measured(number, placement, answer(placement)) for number, placement in enumerate(asked)]
+    return [trial_of(number, placement, answer(placement)) for number, placement in enumerate(asked)]
 
 
 def advance(placer: Placer, rounds: int, batch: int = 1, answer: Answer = by_hash) -> list[Placement]:
@@ -114,7 +114,7 @@ def hashes(module: str) -> list[str]:
 
 
 def _fresh(plugin: Plugin, name: str) -> Placer:
-    return build(plugin, problems()[name])
+    return build_placer(plugin, problems()[name])
 
 
 def _check(placement: Placement, of: Problem) -> None:
@@ -138,7 +138,7 @@ class PlacerContract(PluginContract):
     def test_placements_are_valid(self, plugin: Plugin, name: str, batch: int) -> None:
         """Placements have the right size, keep groups whole and use only devices that can run each group."""
         of = problems()[name]
-        asked = advance(build(plugin, of), ROUNDS, batch)
+        asked = advance(build_placer(plugin, of), ROUNDS, batch)
         assert asked, "a new placer asks something"
         for placement in asked:
             _check(placement, of)
@@ -156,7 +156,7 @@ class PlacerContract(PluginContract):
     def test_failures_are_survived(self, plugin: Plugin, name: str, answer: Answer) -> None:
         """A search goes on after failures."""
         of = problems()[name]
-        for placement in advance(build(plugin, of), 2 * ROUNDS, 2, answer):
+        for placement in advance(build_placer(plugin, of), 2 * ROUNDS, 2, answer):
             _check(placement, of)
 
     def test_capabilities_are_of_the_declared_types(self, plugin: Plugin) -> None:

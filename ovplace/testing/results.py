@@ -24,7 +24,7 @@ from ovplace.core.verdict import Status, Verdict
 LATENCY = Interval(5.0, 4.9, 5.1)
 
 
-def device(name: str, **changes: Any) -> DeviceSummary:
+def device_summary(name: str, **changes: Any) -> DeviceSummary:
     """Return a device without properties.
 
     Args:
@@ -34,7 +34,7 @@ def device(name: str, **changes: Any) -> DeviceSummary:
     return replace(DeviceSummary(name, name, name, name, {}, "", False), **changes)
 
 
-def baseline(name: str, **changes: Any) -> BaselineSummary:
+def baseline_summary(name: str, **changes: Any) -> BaselineSummary:
     """Return a baseline that ran as fast as the best single device.
 
     Args:
@@ -52,9 +52,9 @@ def run_result(**changes: Any) -> RunResult:
     """
     result = RunResult(
         model=ModelSummary("model.xml", "0" * 32, 10, 4),
-        devices=(device("GPU"), device("CPU")),
+        devices=(device_summary("GPU"), device_summary("CPU")),
         note="",
-        baselines=(baseline("CPU"), baseline("GPU", ratio=1.5)),
+        baselines=(baseline_summary("CPU"), baseline_summary("GPU", ratio=1.5)),
         best=BestPlacement("cut", LATENCY, {"GPU": 3, "CPU": 7}, ("CPU", "GPU", "CPU"), 2048, "0" * 24),
         verdict=Verdict(Status.FASTER, "CPU", Interval(0.47, 0.46, 0.5)),
         accuracy=Accuracy("the whole model on CPU in f32", (OutputError("y", 1e-6, 1e-7, 1.0),)),

@@ -110,7 +110,7 @@ class Played:
         return [trial.placement.hash for trial in self.trials]
 
 
-def play(of: Session, store: RunStore, listener: Listener = silent) -> Played:
+def run_session(of: Session, store: RunStore, listener: Listener = silent) -> Played:
     """Measure the baselines, search and decide, as a run does between its set-up and its files.
 
     Args:
@@ -138,7 +138,7 @@ def main(folder: str, log: str, placer: str, batch: str) -> None:
         print(progress.phase, progress.done, flush=True)  # noqa: T201
 
     store = RunFolder(Path(folder)).open_store()
-    played = play(
+    played = run_session(
         session(Path(folder), direct(log=log, delay_s=0.005), placer=placer, batch=int(batch), budget=14),
         store,
         listener,

@@ -69,7 +69,7 @@ def _score(trainer: Trainer, problem: TrainingProblem, updates: range) -> Policy
     return score
 
 
-def summary(scores: dict[str, list[PolicyScore]]) -> list[dict[str, Any]]:
+def summary_rows(scores: dict[str, list[PolicyScore]]) -> list[dict[str, Any]]:
     """Return one row per set, and one for its mixed problems."""
     rows = []
     for name, of in scores.items():

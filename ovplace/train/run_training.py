@@ -13,7 +13,7 @@ import torch
 from ovplace.errors import ConfigError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.session.events import Listener, Progress
-from ovplace.train.evaluation import evaluate, summary
+from ovplace.train.evaluation import evaluate, summary_rows
 from ovplace.train.random_machines import random_machines
 from ovplace.train.training_loop import TrainingSet, run_training_loop
 from ovplace.train.training_plan import TrainingPlan
@@ -69,7 +69,7 @@ def run_training(plan: TrainingPlan, output: Path, listener: Listener) -> dict[s
         "problems": len(training),
         "mixed": len(problems.mixed),
         "updates": plan.config.updates,
-        "sets": summary(scores),
+        "sets": summary_rows(scores),
     }
 
 

@@ -126,8 +126,10 @@ def _families(config: TrainConfig) -> tuple[tuple[ModelRecipe, ...], dict[str, t
     """Return the generated models to train on, and the held-out ones by the name of their set."""
     first, models, held_out = config.graphs - config.held_out, [], {}
     for name in config.families:
-        if name not in generated.names():
-            raise ConfigError(f"unknown family '{name}' in 'train.families'; there are: {', '.join(generated.names())}")
+        if name not in generated.family_names():
+            raise ConfigError(
+                f"unknown family '{name}' in 'train.families'; there are: {', '.join(generated.family_names())}"
+            )
         members = [ModelRecipe(f"{name} {index}", name, {"index": index}) for index in range(config.graphs)]
         models += members[:first]
         if config.held_out:

@@ -113,6 +113,6 @@ def _built_graph(model: ModelRecipe) -> OpGraph:
     config = build_dataclass(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
     with tempfile.TemporaryDirectory() as folder:
         built, prepared = Path(folder) / "built.xml", Path(folder) / "prepared.xml"
-        zoo.save(model.recipe, config, built)
+        zoo.save_recipe(model.recipe, config, built)
         prepare(built, prepared)
         return read_graph(prepared)

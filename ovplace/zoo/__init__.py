@@ -33,7 +33,7 @@ def recipe(name: str) -> ModuleType:
     return importlib.import_module(f"ovplace.zoo.{name.replace('-', '_')}")
 
 
-def save(name: str, config: object, path: Path, fp16: bool = False) -> ov.Model:
+def save_recipe(name: str, config: object, path: Path, fp16: bool = False) -> ov.Model:
     """Build a recipe's model, write it as IR, its weights in f32 or f16, and return it.
 
     Args:

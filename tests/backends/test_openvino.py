@@ -301,7 +301,7 @@ def test_the_emulated_gpu_beside_the_cpu(saved):
         pytest.skip(problem)
     path = saved(models.residual())
     graph, names = read_graph(path), ("GPU", "CPU")
-    job = Job(path, (emulated_gpu.device(), Device("CPU", "CPU", F32)))
+    job = Job(path, (emulated_gpu.emulated_device(), Device("CPU", "CPU", F32)))
     pool = ProcessPool(WorkerSpec("openvino", job))
     try:
         assert pool.ask("supported").shape == (len(graph), 2)

@@ -149,12 +149,12 @@ def test_completion(arguments, start, found):
 
 def test_manifest_knows_the_recipes():
     from ovplace import zoo
-    from ovplace.cli.output.settings_doc import settings
+    from ovplace.cli.output.settings_doc import documented_settings
 
     manifest = tomllib.loads((ROOT / "models" / "manifest.toml").read_text())
     assert sorted(manifest) == zoo.names()
     for name, entry in manifest.items():
-        known = {s.name: s.default for s in settings(zoo.recipe(name).Config)}
+        known = {s.name: s.default for s in documented_settings(zoo.recipe(name).Config)}
         assert entry["options"].items() <= known.items(), name
     demo = zoo.recipe("demo")
     assert manifest["demo"]["operations"] == len(demo.build(demo.Config()).get_ops())

@@ -5,18 +5,24 @@ from dataclasses import replace
 import pytest
 
 from ovplace.cli.output.result import interval, label, show_result, verdict_lines
-from ovplace.cli.output.tables import MAX_CELL, show
+from ovplace.cli.output.tables import MAX_CELL, show_table
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
-from ovplace.testing.results import baseline, device, run_result
+from ovplace.testing.results import baseline_summary, device_summary, run_result
 
 VERDICT = Verdict(
     Status.FASTER, "CPU", Interval(0.47, 0.46, 0.5), null_control=Interval(1.02, 1.0, 1.04),
     defaults={"CPU (default precision)": Interval(0.8, 0.7, 0.9)}, notes=("a note",),
 )  # fmt: skip
 RESULT = run_result(
-    devices=(device("GPU", emulated=True, default_precision="f16"), device("CPU", default_precision="bf16")),
-    baselines=(baseline("CPU"), baseline("CPU (default precision)", max_rel_error=0.002, competes=False)),
+    devices=(
+        device_summary("GPU", emulated=True, default_precision="f16"),
+        device_summary("CPU", default_precision="bf16"),
+    ),
+    baselines=(
+        baseline_summary("CPU"),
+        baseline_summary("CPU (default precision)", max_rel_error=0.002, competes=False),
+    ),
     verdict=VERDICT,
 )
 
@@ -60,8 +66,8 @@ def test_emulated_devices_are_always_called_that():
 
 
 def test_the_table(capsys, tmp_path):
-    broken = baseline("GPU", latency_ms=None, ratio=None, max_rel_error=None, error="compile: no\nkernel")
-    automatic = baseline("AUTO:GPU,CPU", runs_on="GPU.0", competes=False)
+    broken = baseline_summary("GPU", latency_ms=None, ratio=None, max_rel_error=None, error="compile: no\nkernel")
+    automatic = baseline_summary("AUTO:GPU,CPU", runs_on="GPU.0", competes=False)
     show_result(replace(RESULT, baselines=(*RESULT.baselines, broken, automatic), folder=tmp_path))
     out = capsys.readouterr().out
     rows = {line.split("  ")[0]: line for line in out.splitlines()}
@@ -73,7 +79,7 @@ def test_the_table(capsys, tmp_path):
 
 
 def test_a_cell_is_one_line_of_limited_length(capsys):
-    show(("name", "text"), [("a", "long " * 50), ("b", "two\nlines")])
+    show_table(("name", "text"), [("a", "long " * 50), ("b", "two\nlines")])
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) == len("name") + 2 + MAX_CELL
     assert lines[2].endswith("…")

@@ -12,7 +12,7 @@ import pytest
 
 from ovplace.core.partition import Partition
 from ovplace.plugins.registry import Plugin
-from ovplace.testing.coarsener_contract import CoarsenerContract, cases
+from ovplace.testing.coarsener_contract import CoarsenerContract, coarsener_cases
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def as_plugin(coarsener):
 )
 def test_a_defect_is_seen(check, coarsener, case):
     with pytest.raises((AssertionError, ValueError)):
-        getattr(CoarsenerContract(), check)(as_plugin(coarsener), cases()[case])
+        getattr(CoarsenerContract(), check)(as_plugin(coarsener), coarsener_cases()[case])
 
 
 HASH_ORDER = """

@@ -35,7 +35,7 @@ def test_options_and_toml_describe_the_same_run(tmp_path_factory, data):
     assert by_toml == by_options
     if isinstance(by_toml, RunConfig):
         path.write_text(toml.dumps(by_toml), encoding="utf-8")
-        assert resolved(toml.stored(path)) == by_toml, "what is stored is another run"
+        assert resolved(toml.read_stored(path)) == by_toml, "what is stored is another run"
         assert tomllib.loads(path.read_text(encoding="utf-8")) == tomllib.loads(toml.dumps(by_options))
 
 
@@ -63,7 +63,7 @@ def test_a_folder_of_an_earlier_version_holds_the_same_run(tmp_path):
         '[placer]\ngrid = "3"\n[backend]\nmachine = "null"\n'
     )
     changes = ["placer.grid=3", "comparison.rounds=4", "profiling.reuse=no"]
-    assert resolved(toml.stored(path)) == effective(None, changes, {"placer": "cut", "machine": "null"})
+    assert resolved(toml.read_stored(path)) == effective(None, changes, {"placer": "cut", "machine": "null"})
 
 
 def test_a_machine_is_a_backend_with_that_machine():

@@ -40,11 +40,11 @@ TABLES = st.dictionaries(TEXT, VALUES, max_size=3)
 def test_what_is_written_is_read_back(tmp_path_factory, config):
     path = tmp_path_factory.getbasetemp() / "config.toml"
     path.write_text(toml.dumps(config), encoding="utf-8", newline="\n")
-    assert toml.build(toml.read(path)) == config
+    assert toml.build_config(toml.read(path)) == config
 
 
 def test_the_defaults_need_no_file():
-    assert toml.build({}) == RunConfig()
+    assert toml.build_config({}) == RunConfig()
 
 
 def test_later_layers_win(tmp_path):
@@ -64,7 +64,7 @@ def test_later_layers_win(tmp_path):
     ],
 )  # fmt: skip
 def test_text_becomes_the_fields_type(text, value):
-    found = toml.build(toml.assignments([f"search.{text}"])).search
+    found = toml.build_config(toml.assignments([f"search.{text}"])).search
     assert getattr(found, text.split("=")[0].strip()) == value
 
 
@@ -91,14 +91,14 @@ def test_text_becomes_the_fields_type(text, value):
 )
 def test_what_is_not_understood_is_named(text, words):
     with pytest.raises(ConfigError, match=words) as caught:
-        toml.build(toml.assignments([text]))
+        toml.build_config(toml.assignments([text]))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1.5, [1], {"a": 1}, True])
 def test_values_of_another_type_are_refused(value):
     with pytest.raises(ConfigError, match=r"'search\.budget' must be int"):
-        toml.build({"search": {"budget": value}})
+        toml.build_config({"search": {"budget": value}})
 
 
 @pytest.mark.parametrize(

@@ -158,8 +158,8 @@ def test_other_platforms_say_so(monkeypatch, system, machine):
 
 
 def test_device_is_f32_unless_said_otherwise():
-    assert emulated_gpu.device().precision == "f32"
-    assert emulated_gpu.device(properties={"INFERENCE_PRECISION_HINT": "f16"}).precision == "f16"
-    assert emulated_gpu.device("GPU_A", properties={"NUM_STREAMS": "1"}).precision == "f32"
-    assert emulated_gpu.device().emulated
-    assert emulated_gpu.device().facts["full_name"].startswith("emulated GPU")
+    assert emulated_gpu.emulated_device().precision == "f32"
+    assert emulated_gpu.emulated_device(properties={"INFERENCE_PRECISION_HINT": "f16"}).precision == "f16"
+    assert emulated_gpu.emulated_device("GPU_A", properties={"NUM_STREAMS": "1"}).precision == "f32"
+    assert emulated_gpu.emulated_device().emulated
+    assert emulated_gpu.emulated_device().facts["full_name"].startswith("emulated GPU")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovplace.devices.syntax import DeviceRequest, check_together, from_tables, parse
+from ovplace.devices.syntax import DeviceRequest, check_together, from_tables, parse_devices
 from ovplace.errors import ConfigError, OvplaceError, UsageError
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -20,7 +20,7 @@ F32 = {"INFERENCE_PRECISION_HINT": "f32"}
     ],
 )
 def test_reads(text, expected):
-    found = parse(text)
+    found = parse_devices(text)
     if expected is None:
         expected = [DeviceRequest("CPU_A", "CPU", {**F32, "B": "c:d"}), DeviceRequest("GPU", "GPU")]
     assert list(found) == expected
@@ -57,19 +57,19 @@ def test_reads(text, expected):
 )
 def test_refuses_in_one_line(text, said):
     with pytest.raises(OvplaceError, match=said) as caught:
-        parse(text)
+        parse_devices(text)
     assert "\n" not in str(caught.value)
 
 
 def test_threads_alone_and_equal_scheduling_are_fine():
-    assert parse("CPU{INFERENCE_NUM_THREADS:1}")
-    assert parse("CPU_A=CPU{NUM_STREAMS:1},CPU_B=CPU{NUM_STREAMS:1,A:b}")
+    assert parse_devices("CPU{INFERENCE_NUM_THREADS:1}")
+    assert parse_devices("CPU_A=CPU{NUM_STREAMS:1},CPU_B=CPU{NUM_STREAMS:1,A:b}")
 
 
 @given(st.text("CPUGHETRO.=,:{}_1 ", max_size=20))
 def test_any_text_is_read_or_refused(text):
     try:
-        found = parse(text)
+        found = parse_devices(text)
     except OvplaceError:
         return
     check_together(found)
@@ -79,7 +79,7 @@ def test_any_text_is_read_or_refused(text):
 @given(st.dictionaries(st.from_regex(r"[A-Z_]{1,8}", fullmatch=True), st.from_regex(r"\w{1,5}", fullmatch=True)))
 def test_what_is_written_is_read_back(properties):
     braces = "{" + ",".join(f"{key}:{value}" for key, value in properties.items()) + "}" if properties else ""
-    assert parse(f"CPU_A=CPU{braces}") == (DeviceRequest("CPU_A", "CPU", properties),)
+    assert parse_devices(f"CPU_A=CPU{braces}") == (DeviceRequest("CPU_A", "CPU", properties),)
 
 
 def test_tables():

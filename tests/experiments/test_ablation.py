@@ -67,8 +67,8 @@ def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
     found = score.score(run.folder)
     assert found.noise_free
     assert found.latency_ms == pytest.approx(result.best.latency_ms.value, rel=1e-9)
-    assert found.to_single == pytest.approx(score.measured(result).to_single, rel=1e-9)
-    assert score.stored(run.folder) == found
+    assert found.to_single == pytest.approx(score.measured_score(result).to_single, rel=1e-9)
+    assert score.read_score(run.folder) == found
     with closing(open_completed_run(run.folder).open_store()) as store:
         quiet = [t.measurement.median_ms for t in store.trials() if not t.placement.is_uniform]
     single_ms = found.latency_ms / found.to_single

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ovplace.errors import ConfigError, ModelError, UsageError
-from ovplace.experiments.catalogue import CONFIGS, find, names
+from ovplace.experiments.catalogue import CONFIGS, ablation_names, find_ablation
 from ovplace.experiments.folder_names import check_distinct, folder_name
 from ovplace.experiments.grid import read_grid
-from ovplace.experiments.variants import over, settings, variants
+from ovplace.experiments.variants import checked_settings, over, variants
 from ovplace.plugins import registry
 from ovplace.shipped import shipped
 
@@ -152,28 +152,28 @@ def test_models_that_are_refused(case, tmp_path, model, error, said):
 GRID = ("models", "machines", "seeds")
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", ablation_names())
 def test_ablations_that_come_with_ovplace_are_accepted(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert find(name) == find(f"{CONFIGS}/{name}.toml") == shipped(f"{CONFIGS}/{name}.toml")
-    tables = tomllib.loads(find(name).read_text())
-    tables_of = [settings(tables["base"], "base"), *(v.settings for v in variants(tables["variants"], {})[0])]
+    assert find_ablation(name) == find_ablation(f"{CONFIGS}/{name}.toml") == shipped(f"{CONFIGS}/{name}.toml")
+    tables = tomllib.loads(find_ablation(name).read_text())
+    tables_of = [checked_settings(tables["base"], "base"), *(v.settings for v in variants(tables["variants"], {})[0])]
     wanted = {of["search"]["placer"] for of in tables_of if "placer" in of.get("search", {})}
     if not wanted <= set(registry.names("placers")):
         pytest.skip(f"needs {', '.join(wanted)}")
-    ablation = read_grid(find(name), tmp_path)
+    ablation = read_grid(find_ablation(name), tmp_path)
     assert ablation.variants[0].name == "full"
     assert len(ablation.variants) == 1 + len(tables["variants"])
     assert len(ablation.cells) == len(ablation.variants) * prod(len(tables["ablation"][key]) for key in GRID)
 
 
 def test_files_are_found(case, tmp_path):
-    assert {"hsdag", "hsdag-more"} <= set(names())
-    assert find(str(case.file)) == case.file
+    assert {"hsdag", "hsdag-more"} <= set(ablation_names())
+    assert find_ablation(str(case.file)) == case.file
     with pytest.raises(UsageError, match="did you mean 'hsdag'"):
-        find("hsdga")
+        find_ablation("hsdga")
     with pytest.raises(UsageError, match="no ablation"):
-        find(str(tmp_path / "hsdag.toml"))  # the user's own, which is not there
+        find_ablation(str(tmp_path / "hsdag.toml"))  # the user's own, which is not there
 
 
 def test_folders_are_told_apart():

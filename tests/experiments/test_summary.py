@@ -13,9 +13,9 @@ from ovplace.core.verdict import Status, Verdict
 from ovplace.experiments.cell_state import CellState
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.markdown import HEADER, failures, markdown, tables
-from ovplace.experiments.score import RunScore, measured
-from ovplace.experiments.summary import ScoredRun, mean, ratio, rows
-from ovplace.testing.results import baseline, device, run_result
+from ovplace.experiments.score import RunScore, measured_score
+from ovplace.experiments.summary import ScoredRun, comparison_rows, mean_summary, ratio_summary
+from ovplace.testing.results import baseline_summary, device_summary, run_result
 
 SINGLE_MS = 10.0
 
@@ -29,7 +29,7 @@ def state(variant, seed, latency_ms=None, error="", simulated=True, info=None):
         made,
         verdict=replace(made.verdict, status=Status.FASTER if latency_ms < SINGLE_MS else Status.SAME),
         search=replace(made.search, measured=10 + seed, placer_info=info or {}),
-        devices=(device("GPU", emulated=True), device("CPU")),
+        devices=(device_summary("GPU", emulated=True), device_summary("CPU")),
     )
     score = RunScore(latency_ms, latency_ms / SINGLE_MS, latency_ms / 5, noise_free=simulated)
     return CellState(cell, ScoredRun(score, result))
@@ -37,28 +37,28 @@ def state(variant, seed, latency_ms=None, error="", simulated=True, info=None):
 
 def test_a_mean_is_students():
     values = np.array([3.0, 5.0, 4.0, 8.0])
-    found, wanted = mean(values), stats.ttest_1samp(values, 0).confidence_interval()
+    found, wanted = mean_summary(values), stats.ttest_1samp(values, 0).confidence_interval()
     assert found["value"] == values.mean()
     assert found["ci95"] == pytest.approx([wanted.low, wanted.high])
-    assert mean([2.0]) == {"value": 2.0, "ci95": None}
-    assert mean([]) is None
+    assert mean_summary([2.0]) == {"value": 2.0, "ci95": None}
+    assert mean_summary([]) is None
 
 
 def test_a_ratio_is_that_of_pairs():
     a, b = np.array([1.0, 2.0, 5.0]), np.array([2.0, 3.0, 11.0])
     logs = np.log(a / b)
-    found, wanted = ratio(list(zip(a, b, strict=True))), stats.ttest_1samp(logs, 0).confidence_interval()
+    found, wanted = ratio_summary(list(zip(a, b, strict=True))), stats.ttest_1samp(logs, 0).confidence_interval()
     assert found["value"] == pytest.approx(np.exp(logs.mean()))
     assert np.log(found["ci95"]) == pytest.approx([wanted.low, wanted.high])
-    assert ratio([(1.0, 2.0)]) == {"value": 0.5, "ci95": None}
-    assert ratio([]) is None
+    assert ratio_summary([(1.0, 2.0)]) == {"value": 0.5, "ci95": None}
+    assert ratio_summary([]) is None
 
 
 def test_variants_are_compared_by_seed():
     """Seeds that one side lacks do not count: with them, the ratio would be another one."""
     full = [state("full", 0, 4.0), state("full", 1, 8.0), state("full", 2)]
     other = [state("other", 0), state("other", 1, 9.0), state("other", 2, 100.0)]
-    first, second = rows([*full, *other])
+    first, second = comparison_rows([*full, *other])
     assert first["to_full"] is None
     assert second["to_full"] == {"value": pytest.approx(9 / 8), "ci95": None}
     assert second["to_single"]["value"] == pytest.approx(np.sqrt(0.9 * 10.0))
@@ -73,17 +73,17 @@ def test_constant_ratios_have_no_width():
         for name, factor in (("full", 1), ("half", 0.5))
         for seed, ms in enumerate((4, 7, 9))
     ]
-    found = rows(states)[1]["to_full"]
+    found = comparison_rows(states)[1]["to_full"]
     assert found["value"] == pytest.approx(0.5)
     assert found["ci95"] == [found["value"]] * 2
 
 
 def test_what_the_placer_says_is_averaged():
     with_info = [state("full", 0, 4.0, info={"groups": 10, "updates": 3}), state("full", 1, 4.0, info={"groups": 13})]
-    (cell,) = rows(with_info)
+    (cell,) = comparison_rows(with_info)
     assert cell["info"] == {"groups": 11.5, "updates": 3.0}
     assert row(cell)["groups"] == "11.5"
-    (without,) = rows([state("full", 0, 4.0)])
+    (without,) = comparison_rows([state("full", 0, 4.0)])
     assert row(without)["groups"] == "-"
 
 
@@ -93,9 +93,9 @@ def row(cell):
 
 
 def test_simulated_and_emulated_are_called_that():
-    ((title, _),) = tables(rows([state("full", 0, 4.0)]))
+    ((title, _),) = tables(comparison_rows([state("full", 0, 4.0)]))
     assert title == "net on box (simulated)"
-    ((title, _),) = tables(rows([state("full", 0, 4.0, simulated=False)]))
+    ((title, _),) = tables(comparison_rows([state("full", 0, 4.0, simulated=False)]))
     assert title == "net on box: GPU (emulated), CPU"
 
 
@@ -106,7 +106,7 @@ def test_the_page_shows_failures_and_what_is_open():
         | {"status": "finished" if s.outcome else "failed" if s.error else "open"}
         for s in states
     ]
-    data = {"name": "x", "cells": rows(states), "runs": runs}
+    data = {"name": "x", "cells": comparison_rows(states), "runs": runs}
     assert list(failures(data)) == ["other, net, box, seed 0: no | memory"]
     page = markdown(data)
     assert "| full | 1/2 | 4.000 | - | 0.400 | 0.800 | 1/1 | 10 | - |" in page
@@ -118,11 +118,11 @@ def test_the_page_shows_failures_and_what_is_open():
 def test_measured_ratios_go_through_the_best_baseline():
     automatic = "HETERO:GPU,CPU (automatic)"
     result = run_result(
-        baselines=(baseline("CPU"), baseline(automatic, ratio=0.8)),
+        baselines=(baseline_summary("CPU"), baseline_summary(automatic, ratio=0.8)),
         verdict=Verdict(Status.FASTER, automatic, Interval(0.5, 0.4, 0.6)),
     )
-    assert measured(result) == RunScore(5.0, 0.4, 0.4, noise_free=False)
+    assert measured_score(result) == RunScore(5.0, 0.4, 0.4, noise_free=False)
     kept = replace(result, verdict=Verdict(Status.SAME, automatic, Interval(1.5, 0.9, 2.0)))
-    assert measured(kept) == RunScore(5.0, 0.8, pytest.approx(1.2), noise_free=False)
+    assert measured_score(kept) == RunScore(5.0, 0.8, pytest.approx(1.2), noise_free=False)
     alone = replace(result, verdict=Verdict(Status.BASELINE, "CPU"))
-    assert measured(alone) == RunScore(5.0, 1.0, None, noise_free=False)
+    assert measured_score(alone) == RunScore(5.0, 1.0, None, noise_free=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ovplace.plugins.registry import Plugin
-from ovplace.testing.feature_contract import FeatureContract, cases
+from ovplace.testing.feature_contract import FeatureContract, feature_cases
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def as_plugin(feature):
 )
 def test_a_defect_is_seen(check, feature, rest):
     with pytest.raises(AssertionError):
-        getattr(FeatureContract(), check)(as_plugin(feature), cases()["random"], *rest)
+        getattr(FeatureContract(), check)(as_plugin(feature), feature_cases()["random"], *rest)
 
 
 HASH_ORDER = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ovplace.plugins import registry
-from ovplace.testing.graphs import chain, layered, measured, problem
+from ovplace.testing.graphs import chain, layered, problem, trial_of
 
 ANNEALING = registry.load("placers", "annealing")
 
@@ -18,7 +18,7 @@ def built(of, **settings):
 def told(placer, ratio, batch=1):
     """Ask, answer all with one ratio, and return the devices asked, `[K, G]`."""
     asked = placer.ask(batch)
-    placer.tell([measured(number, placement, ratio) for number, placement in enumerate(asked)])
+    placer.tell([trial_of(number, placement, ratio) for number, placement in enumerate(asked)])
     return np.array([placement.device_of for placement in asked])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ovplace.plugins import registry
-from ovplace.testing.graphs import chain, layered, measured, problem
+from ovplace.testing.graphs import chain, layered, problem, trial_of
 
 CROSS_ENTROPY = registry.load("placers", "cross_entropy")
 
@@ -19,7 +19,7 @@ def generation(placer, ratio_of):
     """Play a generation; return its choices and ratios, best first."""
     asked = placer.ask(1000)
     ratios = np.array([ratio_of(placement.device_of) for placement in asked])
-    placer.tell([measured(i, p, ratio) for i, (p, ratio) in enumerate(zip(asked, ratios, strict=True))])
+    placer.tell([trial_of(i, p, ratio) for i, (p, ratio) in enumerate(zip(asked, ratios, strict=True))])
     order = np.argsort(ratios, kind="stable")
     return np.array([placement.device_of for placement in asked])[order], ratios[order]
 

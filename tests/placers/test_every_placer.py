@@ -11,7 +11,7 @@ import pytest
 
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.plugins import registry
-from ovplace.testing.graphs import chain, costs, diamond, measured, problem
+from ovplace.testing.graphs import chain, costs, diamond, problem, trial_of
 from ovplace.testing.slow import slow_except
 
 BUDGET = 300
@@ -49,7 +49,7 @@ def test_the_optimum_is_reached(name, toy, seed):
     optimum, _ = best_ms(of)
     while found > optimum * (1 + 1e-9) and trials < BUDGET and (asked := placer.ask(1)):
         took = [float(latency_ms(of.costs, of.lower(placement)[None])[0]) for placement in asked]
-        placer.tell([measured(trials, p, ms, alone) for p, ms in zip(asked, took, strict=True)])
+        placer.tell([trial_of(trials, p, ms, alone) for p, ms in zip(asked, took, strict=True)])
         found, trials = min(found, *took), trials + len(asked)
     assert found == pytest.approx(optimum), f"{found / optimum - 1:.1%} above it after {trials} measurements"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ovplace.plugins import registry
-from ovplace.testing.graphs import chain, layered, measured, problem
+from ovplace.testing.graphs import chain, layered, problem, trial_of
 
 GENETIC = registry.load("placers", "genetic")
 
@@ -17,7 +17,7 @@ def generation(placer, ratio_of):
     """Play a generation; return its choices and ratios in the order asked."""
     asked = placer.ask(1000)
     ratios = np.array([ratio_of(placement.device_of) for placement in asked])
-    placer.tell([measured(i, p, ratio) for i, (p, ratio) in enumerate(zip(asked, ratios, strict=True))])
+    placer.tell([trial_of(i, p, ratio) for i, (p, ratio) in enumerate(zip(asked, ratios, strict=True))])
     return np.array([placement.device_of for placement in asked]), ratios
 
 

@@ -11,7 +11,7 @@ import pytest
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
 from ovplace.session.configure import effective
-from ovplace.testing.graphs import SequentialCost, chain, diamond, measured, problem
+from ovplace.testing.graphs import SequentialCost, chain, diamond, problem, trial_of
 from ovplace.testing.placer_contract import advance
 
 HIERARCHICAL = registry.load("placers", "hierarchical")
@@ -80,7 +80,7 @@ def test_the_policy_itself_moves_towards_what_takes_less(better):
     for number in range(250):
         (asked,) = placer.ask(1)
         found.append(cost.latency_ms(of.graph, asked))
-        placer.tell([measured(number, asked, found[-1] / 16 if better else 16 / found[-1])])
+        placer.tell([trial_of(number, asked, found[-1] / 16 if better else 16 / found[-1])])
     early, late = np.mean(found[:50]), np.mean(found[-50:])
     assert late < early - 2.0 if better else late > early + 2.0
 
@@ -91,7 +91,7 @@ def test_failures_make_a_placement_less_likely():
     for number in range(250):
         (asked,) = placer.ask(1)
         failed.append(bool(asked.device_of[0] == 0))
-        placer.tell([measured(number, asked, np.inf if failed[-1] else 1.0)])
+        placer.tell([trial_of(number, asked, np.inf if failed[-1] else 1.0)])
     assert np.mean(failed[-50:]) < 0.2
 
 
@@ -104,7 +104,7 @@ def test_the_published_preset_runs_and_ends_in_one_placement():
     for number in range(12):
         (placement,) = placer.ask(1)
         settled.append(placement.hash)
-        placer.tell([measured(number, placement, 1.0)])
+        placer.tell([trial_of(number, placement, 1.0)])
     assert len(set(settled[5:])) == 1
 
 

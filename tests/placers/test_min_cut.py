@@ -12,7 +12,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.min_cut import solve_min_cut
 from ovplace.graphs.op_graph import IntArray
 from ovplace.plugins import registry
-from ovplace.testing.graphs import costs, layered, measured, problem
+from ovplace.testing.graphs import costs, layered, problem, trial_of
 
 GROUPS = 30
 
@@ -39,5 +39,5 @@ def test_it_finds_out_what_fails_and_does_without(seed):
     for number in range(60):
         asked = placer.ask(1)
         found += [told(table, placement.device_of, bad) for placement in asked]
-        placer.tell([measured(number, placement, found[-1], alone) for placement in asked])
+        placer.tell([trial_of(number, placement, found[-1], alone) for placement in asked])
     assert min(found) < optimum_ms + 0.25 * (alone - optimum_ms)

@@ -11,7 +11,7 @@ import pytest
 from ovplace.errors import OvplaceError
 from ovplace.plugins import registry
 from ovplace.seeds import generator
-from ovplace.testing.graphs import chain, layered, measured, problem
+from ovplace.testing.graphs import chain, layered, problem, trial_of
 
 OPTUNA = registry.load("placers", "optuna")
 
@@ -30,7 +30,7 @@ def weighed(choice):
 
 def told(placer, batch=1, ratio_of=weighed):
     asked = placer.ask(batch)
-    placer.tell([measured(i, p, ratio_of(p.device_of)) for i, p in enumerate(asked)])
+    placer.tell([trial_of(i, p, ratio_of(p.device_of)) for i, p in enumerate(asked)])
     return [placement.device_of.tolist() for placement in asked]
 
 
@@ -77,7 +77,7 @@ def test_a_batch_counts_as_running_until_it_is_answered():
     told(placer, batch=12)
     asked = placer.ask(5)
     assert len(in_state(placer, optuna.trial.TrialState.RUNNING)) == 5
-    placer.tell([measured(i, placement, 1.0) for i, placement in enumerate(asked)])
+    placer.tell([trial_of(i, placement, 1.0) for i, placement in enumerate(asked)])
     assert not in_state(placer, optuna.trial.TrialState.RUNNING)
 
 

@@ -18,10 +18,10 @@ from ovplace.testing.graphs import (
     diamond,
     every_placement,
     layered,
-    measured,
     optimum_ms,
-    play,
     problem,
+    run_search,
+    trial_of,
 )
 
 NAMES = ("annealing", "cross_entropy", "genetic", "optuna")
@@ -58,7 +58,7 @@ def reached(placer, of, cost, best, budget=300):
         latency = cost.latency_ms(of.graph, asked[0])
         if latency <= best + 1e-9:
             return count
-        placer.tell([measured(count, asked[0], latency)])
+        placer.tell([trial_of(count, asked[0], latency)])
     return budget + 1
 
 
@@ -90,7 +90,7 @@ def test_a_single_device_is_found_where_borders_are_dear(name, uniform):
 def test_each_placement_is_measured_once_and_that_is_the_end(name, batch):
     of = problem(chain(("Add", "Sin", "Relu", "Add", "Sin")))
     placer = built(name, of)
-    trials = play(placer, of, random_cost(of.graph, 2), 1000, batch)
+    trials = run_search(placer, of, random_cost(of.graph, 2), 1000, batch)
     assert len(trials) == 32
     assert {trial.placement.hash for trial in trials} == {placement.hash for placement in every_placement(of)}
     assert not placer.ask(1)
@@ -104,7 +104,7 @@ def test_failures_are_avoided(name):
     for count in range(120):
         (placement,) = placer.ask(1)
         failed = bool(placement.device_of[0])
-        placer.tell([measured(count, placement, inf if failed else cost.latency_ms(of.graph, placement))])
+        placer.tell([trial_of(count, placement, inf if failed else cost.latency_ms(of.graph, placement))])
         late += [failed] if count >= 60 else []
     assert np.mean(late) < 0.35
 

@@ -17,8 +17,8 @@ from ovplace.testing.graphs import (
     graph,
     layered,
     optimum_ms,
-    play,
     problem,
+    run_search,
 )
 
 SEEDS = range(5)
@@ -29,7 +29,7 @@ POLICIES = {"hsdag", "seq2seq", "hierarchical", "fc_grouper"}
 
 def search(name, of, cost, budget, batch=1):
     plugin = registry.load("placers", name)
-    return play(plugin.factory(of, plugin.Config()), of, cost, budget, batch)
+    return run_search(plugin.factory(of, plugin.Config()), of, cost, budget, batch)
 
 
 def best_ms(trials):

@@ -18,7 +18,7 @@ from ovplace.measure import process_pool as pool_module
 from ovplace.session.baselines import _nothing_works
 from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import diamond
-from ovplace.testing.sessions import QUICK, play, pool, session
+from ovplace.testing.sessions import QUICK, pool, run_session, session
 
 IMPATIENT = replace(QUICK, deadline_s=0.8)
 
@@ -30,7 +30,7 @@ def run(tmp_path):
     def act(spec=QUICK, budget=10, **options):
         using, store = pool(**options), RunStore(tmp_path / "run.db")
         try:
-            played = play(session(tmp_path, using, spec=spec, placer="random", budget=budget), store)
+            played = run_session(session(tmp_path, using, spec=spec, placer="random", budget=budget), store)
             assert repr(store.trials()) == repr(played.trials)
         finally:
             using.close()

@@ -23,7 +23,7 @@ from ovplace.session.deadline import Deadline
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import layered
-from ovplace.testing.sessions import OPS, QUICK, direct, play, session
+from ovplace.testing.sessions import OPS, QUICK, direct, run_session, session
 from ovplace.testing.slow import slow_except
 
 PLACERS = slow_except(["annealing", "cut"], registry.names("placers"))
@@ -40,7 +40,7 @@ def run(folder, listener=lambda _: None, change=lambda of: None, **search):
     try:
         of = session(folder, direct(log=str(folder / "log")), **search)
         change(of)
-        return play(of, store, listener)
+        return run_session(of, store, listener)
     finally:
         store.close()
 
@@ -193,10 +193,10 @@ def test_another_setting_is_measured_anew(tmp_path, change):
         session(tmp_path, direct(log=str(tmp_path / "log")), placer="random", budget=3),
         RunStore(tmp_path / "db"),
     )
-    play(of, store)
+    run_session(of, store)
     before = measured(tmp_path)
     change(of)
-    play(of, store)
+    run_session(of, store)
     store.close()
     assert all(measured(tmp_path)[key] > count for key, count in before.items() if key in hashes_of_singles())
 

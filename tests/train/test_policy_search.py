@@ -9,7 +9,7 @@ from ovplace.core.partition import Partition
 from ovplace.errors import UsageError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.plugins import registry
-from ovplace.testing.graphs import chain, layered, measured, problem
+from ovplace.testing.graphs import chain, layered, problem, trial_of
 
 HSDAG = registry.load("placers", "hsdag")
 SMALL = {"head": "devices", "described": False, "hidden": 8, "head_hidden": 8, "head_rounds": 2, "grouping": "fixed"}
@@ -34,7 +34,7 @@ def advance(placer, rounds, fails=lambda placement: False):
     for number in range(rounds):
         asked = placer.ask(1)
         found += [placement.hash for placement in asked]
-        placer.tell([measured(number, p, np.inf if fails(p) else 1 + int(p.hash[:4], 16) / 2**16) for p in asked])
+        placer.tell([trial_of(number, p, np.inf if fails(p) else 1 + int(p.hash[:4], 16) / 2**16) for p in asked])
     return found
 
 
@@ -87,7 +87,7 @@ def test_it_goes_on_between_ask_and_tell(file):
     asked = one.ask(1)
     other.restore(json.loads(json.dumps(one.state())))
     for placer in (one, other):
-        placer.tell([measured(0, placement, 1.5) for placement in asked])
+        placer.tell([trial_of(0, placement, 1.5) for placement in asked])
     assert advance(one, 8) == advance(other, 8)
 
 

@@ -11,7 +11,7 @@ from ovplace.learning.policy_file import PolicyFile
 from ovplace.seeds import generator
 from ovplace.session.events import silent
 from ovplace.testing.graphs import layered, problem
-from ovplace.train.evaluation import evaluate, summary
+from ovplace.train.evaluation import evaluate, summary_rows
 from ovplace.train.run_training import TRAINED, run_training
 from ovplace.train.training_config import TrainConfig
 from ovplace.train.training_loop import TrainingSet, run_training_loop
@@ -133,7 +133,12 @@ def test_scores_are_latencies_over_the_best(tmp_path):
     assert scores["held-out x"][0].single == pytest.approx(2.0)
     assert scores["held-out x"][0].zero_shot == pytest.approx(case.over_best(np.zeros(6, dtype=np.int64)))
     assert trainer.count == 0, "training on a case alone is undone"
-    assert [row["set"] for row in summary(scores)] == ["held-out x", "held-out x, mixed", TRAINED, f"{TRAINED}, mixed"]
+    assert [row["set"] for row in summary_rows(scores)] == [
+        "held-out x",
+        "held-out x, mixed",
+        TRAINED,
+        f"{TRAINED}, mixed",
+    ]
 
 
 def test_a_model_that_a_machine_cannot_run_is_left_out():

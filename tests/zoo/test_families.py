@@ -23,12 +23,12 @@ from ovplace.zoo import families
 SOME = (0, 3, 7, 12, 18, 25)
 LARGEST_BYTES = 20e6
 
-every_family = pytest.mark.parametrize("family", slow_except(["attention"], families.names()))
+every_family = pytest.mark.parametrize("family", slow_except(["attention"], families.family_names()))
 
 
 @cache
 def models(family: str) -> tuple[ov.Model, ...]:
-    return tuple(families.build(family, index) for index in range(families.SIZE))
+    return tuple(families.build_member(family, index) for index in range(families.SIZE))
 
 
 def structure(model: ov.Model) -> tuple[object, ...]:
@@ -58,7 +58,7 @@ def outputs_of(model: ov.Model, *seeds: int) -> list[np.ndarray]:
 
 
 def test_families_are_recipes_too():
-    assert set(families.names()) <= set(zoo.names())
+    assert set(families.family_names()) <= set(zoo.names())
 
 
 @every_family
@@ -91,24 +91,26 @@ def test_sizes_vary_by_more_than_a_decade(family):
 
 
 def test_the_index_decides_everything_in_any_process():
-    here = [content_hash(families.build(family, index)) for family in families.names() for index in (2, 40)]
+    here = [
+        content_hash(families.build_member(family, index)) for family in families.family_names() for index in (2, 40)
+    ]
     code = """
 from ovplace.ir.content_hash import content_hash
 from ovplace.zoo import families
 for index in (40, 2):
-    for family in families.names():
-        print(family, index, content_hash(families.build(family, index)))
+    for family in families.family_names():
+        print(family, index, content_hash(families.build_member(family, index)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     there = {tuple(line.split()[:2]): line.split()[2] for line in done.stdout.splitlines()}
-    assert here == [there[family, str(index)] for family in families.names() for index in (2, 40)]
+    assert here == [there[family, str(index)] for family in families.family_names() for index in (2, 40)]
     assert len(set(here)) == len(here)
 
 
 @every_family
 @pytest.mark.parametrize("index", SOME)
 def test_every_operation_can_be_placed(family, index, tmp_path):
-    ov.save_model(families.build(family, index), tmp_path / "source.xml", compress_to_fp16=False)
+    ov.save_model(families.build_member(family, index), tmp_path / "source.xml", compress_to_fp16=False)
     prepare(tmp_path / "source.xml", tmp_path / "model.xml")
     model, graph = ov.Core().read_model(tmp_path / "model.xml"), read_graph(tmp_path / "model.xml")
     assert ov.Core().query_model(model, "CPU").keys() >= {op.friendly_name for op in model.get_ops()}
@@ -123,7 +125,7 @@ def test_every_operation_can_be_placed(family, index, tmp_path):
 @every_family
 @pytest.mark.parametrize("index", SOME[1:4])
 def test_outputs_are_finite_and_follow_the_input(family, index):
-    first, second = outputs_of(families.build(family, index), 1, 2)
+    first, second = outputs_of(families.build_member(family, index), 1, 2)
     assert np.isfinite(first).all()
     assert 1e-3 < first.std() < 1e3
     assert np.abs(first - second).max() > 1e-3 * first.std()
@@ -132,4 +134,4 @@ def test_outputs_are_finite_and_follow_the_input(family, index):
 @pytest.mark.parametrize(("family", "index"), [("forests", 0), ("cells", -1)])
 def test_what_there_is_not_is_said(family, index):
     with pytest.raises(UsageError, match=r"unknown family 'forests'|index must not be negative"):
-        families.build(family, index)
+        families.build_member(family, index)

@@ -6,7 +6,7 @@ import dataclasses
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from ovplace.cli.output.settings_doc import Setting, settings
+from ovplace.cli.output.settings_doc import Setting, documented_settings
 from ovplace.config.resolve import ChosenPlugin
 from ovplace.config.schema import RunConfig
 from ovplace.config.toml import value_text
@@ -37,7 +37,7 @@ def _lines(config: RunConfig) -> Iterator[str]:
             case "devices":
                 yield from ("", *_comment(_DEVICES), *_devices(section))
             case _:
-                yield from _section(field.name, settings(type(section)), dataclasses.asdict(section))
+                yield from _section(field.name, documented_settings(type(section)), dataclasses.asdict(section))
 
 
 def _devices(tables: Mapping[str, object]) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _devices(tables: Mapping[str, object]) -> Iterator[str]:
 
 def _plugin(section: str, kind: str, chosen: ChosenPlugin) -> Iterator[str]:
     about = f"Of the {kind} '{chosen.plugin.name}': {chosen.plugin.summary}."
-    return _section(section, settings(chosen.plugin.Config), chosen.options, about)
+    return _section(section, documented_settings(chosen.plugin.Config), chosen.options, about)
 
 
 def _section(name: str, keys: list[Setting], values: Mapping[str, object], about: str = "") -> Iterator[str]:

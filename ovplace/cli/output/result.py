@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from ovplace.cli.output.tables import show, size
+from ovplace.cli.output.tables import show_table, size
 from ovplace.core.result import RunResult
 from ovplace.core.result_parts import BaselineSummary
 from ovplace.core.statistics import Interval
@@ -20,7 +20,7 @@ _HEADER = ("placement", "median ms", "95 % interval", "ratio", "output error", "
 def show_result(result: RunResult) -> None:
     """Print the result of a finished run."""
     best = [_best_row(result)] if result.is_faster else []
-    show(_HEADER, [*(_row(result, baseline) for baseline in result.baselines), *best], right=(1, 2, 3, 4))
+    show_table(_HEADER, [*(_row(result, baseline) for baseline in result.baselines), *best], right=(1, 2, 3, 4))
     click.echo()
     for line in (*verdict_lines(result), *_next_lines(result)):
         click.echo(line)

@@ -30,7 +30,7 @@ class Setting:
         return dataclasses.asdict(self)
 
 
-def settings(kind: Any) -> list[Setting]:
+def documented_settings(kind: Any) -> list[Setting]:
     """Return the settings of a dataclass, explained by the Attributes sections of its docstring and its bases'."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__):

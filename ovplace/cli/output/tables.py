@@ -11,7 +11,7 @@ MAX_CELL = 100
 """Characters of a cell; a longer text is cut, with an ellipsis."""
 
 
-def show(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
+def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
     """Print a table on standard output.
 
     rich would wrap it at the width of the terminal, and at 80 characters in a file.

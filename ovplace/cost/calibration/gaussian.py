@@ -72,7 +72,12 @@ class Gaussian(ABC):
     mean: FloatArray
 
     def __init__(self, prior: Prior, scale: PriorScale) -> None:
-        """Keep the prior."""
+        """Keep the prior.
+
+        Args:
+            prior: the distribution before anything was measured.
+            scale: standard deviations of the prior.
+        """
         self.prior, self.scale = prior, scale
 
     @abstractmethod

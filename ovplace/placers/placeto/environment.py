@@ -21,7 +21,7 @@ from ovplace.placers.placeto.config import Config
 from ovplace.placers.placeto.makespan import makespan_ms
 from ovplace.placers.placeto.network import Placeto
 from ovplace.placers.placeto.observation import PlacetoGraph
-from ovplace.placers.placeto.rollout import play
+from ovplace.placers.placeto.rollout import run_episodes
 
 
 class PlacetoEnvironment:
@@ -68,5 +68,5 @@ class PlacetoEnvironment:
 
     def zero_shot_choice(self, network: Placeto) -> IntArray:
         """Return the best placement visited in one greedy sweep from the best single device, `[G]`."""
-        episodes = play(network, self.graph, self.best_uniform[None], replace(self._config, sweeps=1))
+        episodes = run_episodes(network, self.graph, self.best_uniform[None], replace(self._config, sweeps=1))
         return np.asarray(episodes.visited[self.latency_ms(episodes.visited)[:, 0].argmin(), 0])

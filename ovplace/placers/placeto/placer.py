@@ -22,7 +22,7 @@ from ovplace.placers.placeto.config import Config
 from ovplace.placers.placeto.environment import PlacetoEnvironment
 from ovplace.placers.placeto.learner import PlacetoLearner
 from ovplace.placers.placeto.network import Placeto
-from ovplace.placers.placeto.rollout import Episodes, play
+from ovplace.placers.placeto.rollout import Episodes, run_episodes
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.plugins.registry import build_dataclass
@@ -170,7 +170,7 @@ class Placer(protocols.Placer):
         """Run a batch of episodes, queue the new placements, and return the episodes and latencies, ms `[C, B]`."""
         rng = self._rng("episodes", self._progress.batches)
         self._progress.batches += 1
-        episodes = play(
+        episodes = run_episodes(
             learner.network, self._environment.graph, self._starts(rng), self._config, rng, exploration_rate
         )
         ms = self._expected_ms(episodes.visited)

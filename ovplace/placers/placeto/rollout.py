@@ -62,7 +62,7 @@ class Episodes:
     visited: IntArray
 
 
-def play(
+def run_episodes(
     network: Placeto,
     graph: PlacetoGraph,
     start: IntArray,

@@ -17,7 +17,7 @@ from ovplace.graphs.op_graph import IntArray
 from ovplace.placers.placeto.config import Config
 from ovplace.placers.placeto.environment import PlacetoEnvironment
 from ovplace.placers.placeto.placer import NAME, new_learner
-from ovplace.placers.placeto.rollout import play
+from ovplace.placers.placeto.rollout import run_episodes
 from ovplace.plugins import protocols
 from ovplace.seeds import generator
 
@@ -62,7 +62,7 @@ class Trainer(protocols.Trainer):
         regrets = []
         for place, problem in enumerate(problems):
             at, rng = self._environment(problem), generator(self._seed, "placer", NAME, "train", number, place)
-            episodes = play(self.network, at.graph, self._starts(at, rng), self._config, rng)
+            episodes = run_episodes(self.network, at.graph, self._starts(at, rng), self._config, rng)
             ms = at.latency_ms(episodes.visited)
             regrets.append(float(np.log(ms[-1] / at.latency_ms(at.best_known)).mean()))
             if number < self._config.imitation:

@@ -15,12 +15,12 @@ SIZE = 32
 _NAMES = ("attention", "cells", "recurrent")
 
 
-def names() -> list[str]:
+def family_names() -> list[str]:
     """Return the names of the families, importing none."""
     return list(_NAMES)
 
 
-def build(name: str, index: int) -> ov.Model:
+def build_member(name: str, index: int) -> ov.Model:
     """Return a model of a family.
 
     Args:

@@ -9,7 +9,7 @@ import pytest
 from ovplace.placers._base.choices import random_choice
 from ovplace.placers._base.generational import GenerationalPlacer
 from ovplace.placers._base.non_repeating import NonRepeatingPlacer
-from ovplace.testing.graphs import chain, measured, problem
+from ovplace.testing.graphs import chain, problem, trial_of
 
 
 class Follower(NonRepeatingPlacer):
@@ -53,7 +53,7 @@ def six():
 
 
 def answers(asked, ratio=None):
-    return [measured(i, p, ratio or 1 + p.device_of @ np.arange(6.0)) for i, p in enumerate(asked)]
+    return [trial_of(i, p, ratio or 1 + p.device_of @ np.arange(6.0)) for i, p in enumerate(asked)]
 
 
 def test_the_state_is_what_was_told_and_how_many_are_open():

@@ -12,7 +12,7 @@ import pytest
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
 from ovplace.session.configure import effective
-from ovplace.testing.graphs import SequentialCost, chain, layered, measured, play, problem
+from ovplace.testing.graphs import SequentialCost, chain, layered, problem, run_search, trial_of
 
 FC_GROUPER = registry.load("placers", "fc_grouper")
 SEEDS = range(2)
@@ -51,7 +51,7 @@ def by_type(n):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_types_of_twenty_operations_are_told_apart(seed):
     of = problem(chain(("Add", "Sin") * 10), seed=seed)
-    trials = play(built(of), of, by_type(20), BUDGET)
+    trials = run_search(built(of), of, by_type(20), BUDGET)
     assert min(trial.measurement.median_ms for trial in trials) == 20.0
 
 
@@ -62,7 +62,7 @@ def test_the_policy_itself_moves_towards_what_takes_less(better):
     for number in range(250):
         (asked,) = placer.ask(1)
         found.append(cost.latency_ms(of.graph, asked))
-        placer.tell([measured(number, asked, found[-1] / 16 if better else 16 / found[-1])])
+        placer.tell([trial_of(number, asked, found[-1] / 16 if better else 16 / found[-1])])
     early, late = np.mean(found[:50]), np.mean(found[-50:])
     assert late < early - 2.0 if better else late > early + 2.0
 
@@ -71,7 +71,7 @@ def test_devices_are_chosen_by_the_features_that_the_user_names():
     """All operations are of one type and shape; only the named feature says which is which."""
     bare = problem(chain(("Add",) * 12))
     of = replace(bare, features=(np.arange(12) % 2).reshape(-1, 1).astype(float))
-    best = [min(t.measurement.median_ms for t in play(built(p), p, by_type(12), BUDGET)) for p in (of, bare)]
+    best = [min(t.measurement.median_ms for t in run_search(built(p), p, by_type(12), BUDGET)) for p in (of, bare)]
     assert best[0] == 12.0
     assert best[0] < best[1]
 
@@ -79,7 +79,7 @@ def test_devices_are_chosen_by_the_features_that_the_user_names():
 @pytest.mark.slow
 def test_the_published_preset_runs_and_learns():
     of, cost = problem(chain(("Add", "Sin") * 4)), by_type(8)
-    trials = play(built(of, preset="paper", groups=2), of, cost, 600)
+    trials = run_search(built(of, preset="paper", groups=2), of, cost, 600)
     found = [trial.measurement.median_ms for trial in trials]
     assert np.mean(found[-50:]) < np.mean(found[:50])
 
@@ -89,5 +89,5 @@ def test_a_thousand_nodes_are_placed():
     placer = built(of, samples=5)
     for number in range(10):
         (asked,) = placer.ask(1)
-        placer.tell([measured(number, asked, 1.0 + number)])
+        placer.tell([trial_of(number, asked, 1.0 + number)])
     assert placer.info["updates"] == 1

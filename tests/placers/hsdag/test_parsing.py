@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from ovplace.placers.hsdag.network.adjacency import undirected_pairs
-from ovplace.placers.hsdag.network.parsing import NONE, dominant, parse, sample_pairs
+from ovplace.placers.hsdag.network.parsing import NONE, dominant, merge_best_pairs, sample_pairs
 from ovplace.seeds import generator
 
 
 def parsed(n, pairs, scores):
-    return parse(pairs, dominant(n, pairs, scores))
+    return merge_best_pairs(pairs, dominant(n, pairs, scores))
 
 
 def slow_dominant(n, pairs, scores):

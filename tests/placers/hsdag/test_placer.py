@@ -11,7 +11,7 @@ import pytest
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
 from ovplace.session.configure import effective
-from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, measured, optimum_ms, play, problem
+from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, optimum_ms, problem, run_search, trial_of
 
 HSDAG = registry.load("placers", "hsdag")
 SMALL = {"hidden": 16, "steps": 5}
@@ -113,7 +113,7 @@ def advance(placer, rounds):
     for number in range(rounds):
         asked = placer.ask(1)
         found += [placement.hash for placement in asked]
-        placer.tell([measured(number, placement, 1 + int(placement.hash[:4], 16) / 2**16) for placement in asked])
+        placer.tell([trial_of(number, placement, 1 + int(placement.hash[:4], 16) / 2**16) for placement in asked])
     return found
 
 
@@ -129,7 +129,7 @@ def test_fixed_groups_learn_where_each_belongs(seed, update):
     of = described(problem(chain(("Add", "Sin") * 4), seed=seed))
     settings = {"grouping": "fixed", "hidden": 32, "steps": 20, "learning_rate": 3e-3} | LEARNED_ALONE | update
     plugin = HSDAG.config(settings)
-    trials = play(HSDAG.factory(of, plugin), of, separate(8), 600)
+    trials = run_search(HSDAG.factory(of, plugin), of, separate(8), 600)
     late = np.mean([trial.measurement.median_ms for trial in trials[-100:]])
     early = np.mean([trial.measurement.median_ms for trial in trials[:40]])
     assert min(trial.measurement.median_ms for trial in trials) == pytest.approx(optimum_ms(of, separate(8)))
@@ -164,7 +164,7 @@ def weights_of(monkeypatch, ratios, **settings):
     monkeypatch.setattr(placer._learner, "learn", lambda graph, encodings, steps, weights, *_: seen.extend(weights))
     for number, ratio in enumerate(ratios):
         asked = placer.ask(1)[0]
-        placer.tell([measured(number, asked, ratio)])
+        placer.tell([trial_of(number, asked, ratio)])
     return seen
 
 
@@ -173,7 +173,7 @@ def test_a_reward_of_the_wrong_sign_learns_the_worst(monkeypatch):
     settings = HSDAG.config({"grouping": "fixed", "hidden": 32, "learning_rate": 3e-3} | LEARNED_ALONE)
     right = HSDAG.factory._step_weights
     monkeypatch.setattr(HSDAG.factory, "_step_weights", lambda self: -right(self))
-    trials = play(HSDAG.factory(of, settings), of, separate(8), 600)
+    trials = run_search(HSDAG.factory(of, settings), of, separate(8), 600)
     assert np.mean([trial.measurement.median_ms for trial in trials[-100:]]) > 16.0
 
 
@@ -211,7 +211,7 @@ def test_failures_make_a_placement_less_likely():
             asked = placer.ask(1)
             failing = [bool(placement.device_of[0] == 0) for placement in asked]
             tried += failing
-            placer.tell([measured(number, p, float("inf") if f else 1.0) for p, f in zip(asked, failing, strict=True)])
+            placer.tell([trial_of(number, p, float("inf") if f else 1.0) for p, f in zip(asked, failing, strict=True)])
         assert np.mean(tried[-60:]) < 0.2, preset
 
 
@@ -222,7 +222,7 @@ def test_parsing_learns_to_part_what_belongs_apart(seed):
     of = described(problem(chain(("Convolution", "Relu", "Sin", "MatMul") * 2), seed=seed))
     table = {"Convolution": (1, 3), "Relu": (1, 3), "Sin": (3, 1), "MatMul": (3, 1)}
     cost = SequentialCost.by_kind(of.graph, table)
-    trials = play(built(of, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE), of, cost, 600)
+    trials = run_search(built(of, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE), of, cost, 600)
     assert min(trial.measurement.median_ms for trial in trials) == pytest.approx(optimum_ms(of, cost))
 
 
@@ -232,7 +232,7 @@ def test_drawn_groups_part_what_a_parse_cannot():
     of = described(problem(chain(("Add", "Sin") * 4)))
     for grouping, reached in (("drawn", True), ("parsed", False)):
         placer = built(of, grouping=grouping, levels=1, steps=20, hidden=32, learning_rate=3e-3, **LEARNED_ALONE)
-        best = min(trial.measurement.median_ms for trial in play(placer, of, separate(8), 600))
+        best = min(trial.measurement.median_ms for trial in run_search(placer, of, separate(8), 600))
         assert (best == pytest.approx(optimum_ms(of, separate(8)))) == reached, (grouping, best)
 
 

@@ -22,10 +22,10 @@ from ovplace.testing.graphs import (
     chain,
     diamond,
     layered,
-    measured,
     optimum_ms,
-    play,
     problem,
+    run_search,
+    trial_of,
 )
 
 PLACETO = registry.load("placers", "placeto")
@@ -66,7 +66,7 @@ def best_ms(trials):
 def found_within(budget, placer, toy, cost):
     """Return whether the best of all placements is found within a budget; ask no more than that takes."""
     best = optimum_ms(toy, cost) * (1 + 1e-9)
-    return any(best_ms(play(placer, toy, cost, 10, batch=4)) <= best for _ in range(budget // 10))
+    return any(best_ms(run_search(placer, toy, cost, 10, batch=4)) <= best for _ in range(budget // 10))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def drawn_ms(placer):
     """Return where episodes end, on average, from everything on the first device."""
     learner, world = placer._started(), placer._environment
     start, rng = np.zeros((20, len(world.graph)), dtype=np.int64), generator(0, "testing", "drawn")
-    found = rollout.play(learner.network, world.graph, start, placer._config, rng)
+    found = rollout.run_episodes(learner.network, world.graph, start, placer._config, rng)
     return world.latency_ms(found.visited[-1]).mean()
 
 
@@ -134,7 +134,7 @@ def advance(placer, rounds, batch=1):
     for number in range(rounds):
         asked = placer.ask(batch)
         found += [placement.hash for placement in asked]
-        placer.tell([measured(number, p, 1 + int(p.hash[:4], 16) / 2**16) for p in asked])
+        placer.tell([trial_of(number, p, 1 + int(p.hash[:4], 16) / 2**16) for p in asked])
     return found
 
 
@@ -169,13 +169,13 @@ def test_measured_latencies_count_where_that_is_said():
     placer = built(of, measured=True)
     uniform = placer.ask(2)
     ratios = (1.0, 3.0)
-    placer.tell([measured(n, p, r) for n, (p, r) in enumerate(zip(uniform, ratios, strict=True))])
+    placer.tell([trial_of(n, p, r) for n, (p, r) in enumerate(zip(uniform, ratios, strict=True))])
     choices = np.stack([np.zeros(10, dtype=np.int64), np.ones(10, dtype=np.int64), np.arange(10) % 2])[:, None]
     found = placer._expected_ms(choices)[:, 0]
     model = latency_ms(of.costs, choices[:, 0])
     assert found[1] / found[0] == pytest.approx(3.0)
     assert found[2] == pytest.approx(model[2])
-    placer.tell([measured(2, of.lift(choices[2, 0]), np.inf)])
+    placer.tell([trial_of(2, of.lift(choices[2, 0]), np.inf)])
     assert placer._expected_ms(choices)[2, 0] == pytest.approx(2 * model.max())
 
 
@@ -233,7 +233,7 @@ def test_training_gets_better_on_graphs_that_it_never_saw():
         found = []
         for of in held_out:
             world = trainer._environment(of)
-            swept = rollout.play(network, world.graph, world.best_uniform[None], trainer._config)
+            swept = rollout.run_episodes(network, world.graph, world.best_uniform[None], trainer._config)
             found.append(np.log(world.latency_ms(swept.visited[-1])[0] / world.latency_ms(world.best_known)))
         return np.mean(found)
 

@@ -20,7 +20,7 @@ from ovplace.placers.placeto.learner import PlacetoLearner
 from ovplace.placers.placeto.network import Placeto, PlacetoSettings
 from ovplace.placers.placeto.observation import PlacetoGraph, label_free, pair_features, view_features
 from ovplace.placers.placeto.returns import LearningSettings, episode_rewards, returns, step_baseline
-from ovplace.placers.placeto.rollout import EpisodeSettings, play
+from ovplace.placers.placeto.rollout import EpisodeSettings, run_episodes
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, diamond, layered, problem
 
@@ -112,7 +112,7 @@ def test_pairs_of_one_group_are_those_among_all():
 @pytest.mark.parametrize("final", [False, True])
 def test_rewards_add_up_to_what_the_episode_gained(settings, final):
     of = problem(layered(13, seed=5), n_devices=3)
-    found = play(network(3), seen(of), np.zeros((4, 13), dtype=np.int64), settings, rng("telescope"))
+    found = run_episodes(network(3), seen(of), np.zeros((4, 13), dtype=np.int64), settings, rng("telescope"))
     ms = latency_ms(of.costs, found.visited.reshape(-1, 13)).reshape(-1, 4)
     reward = episode_rewards(ms, found.marks, final)
     assert reward.shape == found.actions.shape == (13 * settings.sweeps, 4)
@@ -123,7 +123,7 @@ def test_rewards_add_up_to_what_the_episode_gained(settings, final):
 @pytest.mark.parametrize("settings", [EpisodeSettings(2, 0, 0), EpisodeSettings(2, 3, 4)])
 def test_what_was_visited_follows_from_the_actions(settings):
     graph = seen(problem(layered(13, seed=5), n_devices=3))
-    found = play(network(3), graph, np.zeros((4, 13), dtype=np.int64), settings, rng("visited"))
+    found = run_episodes(network(3), graph, np.zeros((4, 13), dtype=np.int64), settings, rng("visited"))
     device_of = np.zeros((4, 13), dtype=np.int64)
     for step, (group, action) in enumerate(zip(found.groups, found.actions, strict=True)):
         np.testing.assert_array_equal(
@@ -164,7 +164,7 @@ def test_devices_that_cannot_run_a_group_are_never_drawn():
     graph = seen(of)
     for head in ("classes", "devices"):
         start = graph.repaired(np.zeros((8, 15), dtype=np.int64))
-        found = play(network(4, head), graph, start, EpisodeSettings(2), rng("masked"), exploration_rate=0.9)
+        found = run_episodes(network(4, head), graph, start, EpisodeSettings(2), rng("masked"), exploration_rate=0.9)
         assert graph.allowed[np.arange(15), found.visited].all()
 
 
@@ -182,7 +182,7 @@ def test_the_learner_sees_what_the_player_saw(monkeypatch, head, settings, rows)
     monkeypatch.setattr(learning, "BATCH_ROWS", rows)
     graph, policy = seen(problem(layered(13, seed=7), n_devices=3)), network(3, head)
     start = rng("start").integers(3, size=(5, 13))
-    found = play(policy, graph, start, settings)
+    found = run_episodes(policy, graph, start, settings)
     again = log_p(policy, graph, found)
     np.testing.assert_array_equal(again.argmax(dim=2).numpy(), found.actions)
     np.testing.assert_allclose(again.exp().sum(dim=2), 1.0, rtol=1e-5)
@@ -192,7 +192,7 @@ def test_the_learner_sees_what_the_player_saw(monkeypatch, head, settings, rows)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_what_went_well_becomes_more_likely_and_the_opposite_less(head, sign):
     graph, policy = seen(problem(layered(9, seed=8), n_devices=3)), network(3, head)
-    found = play(policy, graph, np.zeros((2, 9), dtype=np.int64), EpisodeSettings(), rng("sign"))
+    found = run_episodes(policy, graph, np.zeros((2, 9), dtype=np.int64), EpisodeSettings(), rng("sign"))
     action = torch.from_numpy(found.actions)[..., None]
     before = log_p(policy, graph, found).gather(2, action).sum()
     learner = PlacetoLearner(policy, replace(SETTINGS, learning_rate=1e-3))
@@ -203,7 +203,7 @@ def test_what_went_well_becomes_more_likely_and_the_opposite_less(head, sign):
 
 def test_entropy_keeps_the_choice_open():
     graph, policy = seen(problem(layered(9, seed=8), n_devices=3)), network(3)
-    found = play(policy, graph, np.zeros((2, 9), dtype=np.int64), EpisodeSettings(), rng("entropy"))
+    found = run_episodes(policy, graph, np.zeros((2, 9), dtype=np.int64), EpisodeSettings(), rng("entropy"))
     before = entropy_terms(log_p(policy, graph, found)).sum()
     learner = PlacetoLearner(policy, replace(SETTINGS, entropy=1.0, learning_rate=1e-3))
     learner.reinforce(graph, found, np.zeros(found.actions.shape), 0)
@@ -218,7 +218,7 @@ def test_imitation_makes_the_imitated_likely_however_the_gradient_is_added_up(mo
         monkeypatch.setattr(learning, "BATCH_ROWS", rows)
         policy = network(3)
         learner = PlacetoLearner(policy, SETTINGS)
-        found = play(policy, graph, np.zeros((3, 9), dtype=np.int64), EpisodeSettings(), rng("imitate"))
+        found = run_episodes(policy, graph, np.zeros((3, 9), dtype=np.int64), EpisodeSettings(), rng("imitate"))
         learner.imitate(graph, found, target)
         gradients.append(torch.cat([p.grad.reshape(-1) for p in policy.parameters()]))
     np.testing.assert_allclose(*gradients, atol=1e-6)

@@ -20,10 +20,10 @@ from ovplace.testing.graphs import (
     chain,
     diamond,
     layered,
-    measured,
     optimum_ms,
-    play,
     problem,
+    run_search,
+    trial_of,
 )
 
 SEQ2SEQ = registry.load("placers", "seq2seq")
@@ -40,7 +40,7 @@ def found(of, cost, budget):
     """Return whether the default settings find the optimum, by brute force, in so many measurements."""
     placer, best = SEQ2SEQ.factory(of, SEQ2SEQ.Config()), optimum_ms(of, cost)
     for _ in range(budget // 5):
-        if min(trial.measurement.median_ms for trial in play(placer, of, cost, 5, batch=5)) < best + 1e-9:
+        if min(trial.measurement.median_ms for trial in run_search(placer, of, cost, 5, batch=5)) < best + 1e-9:
             return True
     return False
 
@@ -77,7 +77,7 @@ def separate():
 def test_the_policy_itself_learns(update):
     """Beyond keeping the best it saw: nothing is measured first, nothing drawn anew."""
     of = problem(chain(("Add", "Sin") * 4))
-    trials = play(built(of, **LEARNED_ALONE, **update), of, separate(), 400, batch=10)
+    trials = run_search(built(of, **LEARNED_ALONE, **update), of, separate(), 400, batch=10)
     early, late = (np.mean([trial.measurement.median_ms for trial in part]) for part in (trials[:40], trials[-40:]))
     assert late < early - 2.0
     assert min(trial.measurement.median_ms for trial in trials) == pytest.approx(optimum_ms(of, separate()))
@@ -87,7 +87,7 @@ def test_the_policy_itself_learns(update):
 def test_the_paper_preset_learns_which_device_is_faster():
     of = problem(chain(("Add", "Sin") * 4))
     cost = SequentialCost(np.tile([3.0, 1.0], (8, 1)), submodel_ms=0.0)
-    trials = play(SEQ2SEQ.factory(of, SEQ2SEQ.config({"preset": "paper"})), of, cost, 300, batch=10)
+    trials = run_search(SEQ2SEQ.factory(of, SEQ2SEQ.config({"preset": "paper"})), of, cost, 300, batch=10)
     early, late = (np.mean([trial.measurement.median_ms for trial in part]) for part in (trials[:50], trials[-50:]))
     assert late < early - 4.0
 
@@ -101,7 +101,7 @@ def test_a_signal_of_the_wrong_sign_learns_the_worst(monkeypatch):
 
     monkeypatch.setattr(ReinforceProgress, "advantages", wrong)
     of = problem(chain(("Add", "Sin") * 4))
-    trials = play(built(of, **LEARNED_ALONE), of, separate(), 400, batch=10)
+    trials = run_search(built(of, **LEARNED_ALONE), of, separate(), 400, batch=10)
     assert np.mean([trial.measurement.median_ms for trial in trials[-40:]]) > 18.0
 
 
@@ -114,7 +114,7 @@ def test_failures_make_a_placement_less_likely(preset):
         asked = placer.ask(10)
         failing = [bool(placement.device_of[0] == 0) for placement in asked]
         tried += failing
-        placer.tell([measured(0, p, float("inf") if f else 1.0) for p, f in zip(asked, failing, strict=True)])
+        placer.tell([trial_of(0, p, float("inf") if f else 1.0) for p, f in zip(asked, failing, strict=True)])
     assert np.mean(tried[-60:]) < 0.3
 
 
@@ -123,7 +123,7 @@ def advance(placer, rounds, batch=1):
     for number in range(rounds):
         asked = placer.ask(batch)
         found += [placement.hash for placement in asked]
-        placer.tell([measured(number, placement, 1 + int(placement.hash[:4], 16) / 2**16) for placement in asked])
+        placer.tell([trial_of(number, placement, 1 + int(placement.hash[:4], 16) / 2**16) for placement in asked])
     return found
 
 

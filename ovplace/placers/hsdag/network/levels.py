@@ -9,7 +9,7 @@ import numpy as np
 
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.placers.hsdag.network.parsing import NONE, dominant, parse, renumbered, sample_pairs
+from ovplace.placers.hsdag.network.parsing import NONE, dominant, merge_best_pairs, renumbered, sample_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def parsed_level(n_nodes: int, pairs: IntArray, scores: FloatArray) -> Level:
         scores: score of each pair, `[Q]`.
     """
     best = dominant(n_nodes, pairs, scores)
-    labels = parse(pairs, best)
+    labels = merge_best_pairs(pairs, best)
     return Level(labels, np.unique(best[best != NONE]), int(labels.max(initial=-1)) + 1, pairs.shape[1])
 
 

@@ -36,7 +36,7 @@ def dominant(n_nodes: int, pairs: IntArray, scores: FloatArray) -> IntArray:
     return best
 
 
-def parse(pairs: IntArray, best: IntArray) -> IntArray:
+def merge_best_pairs(pairs: IntArray, best: IntArray) -> IntArray:
     """Return the groups defined by the best pairs, in O(N log N) by pointer doubling.
 
     Args:
