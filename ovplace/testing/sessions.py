@@ -84,7 +84,9 @@ def session(
     """
     of = problem(graph or layered(OPS, seed=3), seed=search.get("seed", 0))
     return Session(
-        config=RunConfig(search=SearchConfig(**{"backend": fake_backend.NAME, **search}), measure=spec, comparison=comparison),
+        config=RunConfig(
+            search=SearchConfig(**{"backend": fake_backend.NAME, **search}), measure=spec, comparison=comparison
+        ),
         folder=RunFolder(folder),
         graph=of.graph,
         selection=Selection(of.devices),
