@@ -128,6 +128,8 @@ def _best_finalist(
     """Measure the finalists again and return the best: the least of many noisy latencies is biased low."""
     spec = _spec(measurer.session, measurer.session.config.comparison, len(finalists) + 1)
     scored = []
+    if len(finalists) == 1 and measurer.time.is_limited:  # nothing to choose
+        return Candidate(f"trial {finalists[0].number}", finalists[0].placement)
     measurer.enter(Phase.FINALISTS)
     for i, trial in enumerate(finalists):
         listener(Progress("finalists", i, len(finalists), f"trial {trial.number}"))

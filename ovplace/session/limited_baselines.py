@@ -11,7 +11,7 @@ from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
 REPEATED_SHARE = 0.05
-"""Part of the limit that an automatic mode may take which comes to a single device: that device is measured already."""
+"""Part of the limit that each automatic mode may take which comes to a single device, measured already."""
 
 NOT_MEASURED = Measurement.failed(ErrorKind.TIMEOUT, "not measured within the time of the call")
 """Stands for a baseline that had no time. It is not stored: a later call may have more."""
@@ -63,7 +63,7 @@ def fitting_spec(
     if not all(m.ok for m in used):
         return None
     left_s = measurer.deadline.left_s
-    if candidate.placement is None and len(used) == 1:
+    if candidate.target.startswith("AUTO:") or (candidate.target and len(used) == 1):
         left_s = min(left_s, REPEATED_SHARE * measurer.time.limit_s)
     compiling_s = sum(m.compile_ms for m in used) / 1e3
     slowest = max(used, key=lambda m: m.median_ms)
