@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @options.model
 @options.measuring
 @options.searching
+@options.rigorous
 @click.option("-o", "--output", metavar="DIR", help="Run folder; runs/<model name> by default. One run is continued.")
 @options.configuring
 @click.option("--dry-run", is_flag=True, help="Say what would be measured, and roughly how long it takes.")
@@ -31,6 +32,7 @@ def command(
     /,
     model: str,
     output: str | None,
+    rigorous: bool,
     config_file: str | None,
     settings: tuple[str, ...],
     dry_run: bool,
@@ -43,7 +45,10 @@ def command(
     """
     from ovplace.cli.arguments.data_files import config_path
     from ovplace.cli.arguments.model_path import checked
+    from ovplace.config.schema import RIGOROUS_ROUNDS
 
+    if rigorous:
+        settings = (*settings, f"comparison.rounds={RIGOROUS_ROUNDS}")
     folder = Path(output or Path("runs") / Path(model).stem)
     path, options_given, file = checked(model), options.given(search), config_path(config_file)
     if dry_run:

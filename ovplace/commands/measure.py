@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,14 @@ from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, OutputError
 from ovplace.core.placement import Placement
-from ovplace.core.statistics import Interval, median_interval
+from ovplace.core.statistics import Interval, percentile_interval, samples_needed
 from ovplace.errors import DeviceError
-from ovplace.seeds import generator
 from ovplace.session.events import Listener, Progress
 from ovplace.session.session import Session, check_settings, open_session
 from ovplace.store.run_folder import RunFolder
+
+LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+"""The percentiles of a latency."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +29,19 @@ class Percentiles:
     """The latency of one candidate.
 
     Attributes:
-        median: in ms, with its 95 % interval.
-        p90: 90th percentile in ms.
-        p99: 99th percentile in ms.
+        median: in ms.
+        percentiles: p50, p90, p95 and p99 in ms with their 95 % intervals; None where there are too few samples.
         samples: number of samples.
     """
 
-    median: Interval
-    p90: float
-    p99: float
+    median: float
+    percentiles: Mapping[str, Interval | None]
     samples: int
+
+    def missing(self) -> tuple[str, int] | None:
+        """Return the highest percentile that could not be given, with the number of samples it needs; None if none."""
+        lacking = [name for name, found in self.percentiles.items() if found is None]
+        return (lacking[-1], samples_needed(LEVELS[lacking[-1]])) if lacking else None
 
 
 @dataclass(frozen=True)
@@ -108,18 +114,31 @@ class MeasureReport:
 
 
 def _row_to_json(row: MeasuredCandidate) -> dict[str, object]:
-    found = row.latency_ms
-    latency = found and asdict(found) | {"median": found.median.value, "ci95": [found.median.low, found.median.high]}
+    latency = row.latency_ms and _latency_to_json(row.latency_ms)
     return asdict(row) | {"latency_ms": latency, "submodels": list(row.submodels)}
 
 
-def measure(config: RunConfig, table: Mapping[str, str] | None, listener: Listener) -> MeasureReport:
+def _latency_to_json(found: Percentiles) -> dict[str, object]:
+    ends = {name: [p.low, p.high] if p else None for name, p in found.percentiles.items()}
+    upper = {
+        name: {"value": p.value, "ci95": ends[name]} if p else None
+        for name, p in found.percentiles.items()
+        if name != "p50"
+    }
+    needed = {f"{name}_needs": samples_needed(LEVELS[name]) for name, p in found.percentiles.items() if p is None}
+    return {"median": found.median, "ci95": ends["p50"], **upper, "samples": found.samples, **needed}
+
+
+def measure(
+    config: RunConfig, table: Mapping[str, str] | None, listener: Listener, processes: int = 1
+) -> MeasureReport:
     """Measure every device alone, HETERO's own choice where `-d HETERO:...` asks for it, and a placement, in turns.
 
     Args:
         config: names the model and the devices; `[comparison]` says how long each is timed.
         table: device of every operation of the prepared model; None for no placement.
         listener: is called with each step.
+        processes: fresh processes, hence compilations; several of them take enough samples for every percentile.
 
     Raises:
         OvplaceError: the model, a device or the placement is not usable.
@@ -129,10 +148,14 @@ def measure(config: RunConfig, table: Mapping[str, str] | None, listener: Listen
         session = open_session(config, RunFolder(Path(folder)), listener)
         try:
             candidates = _candidates(session, table)
-            listener(Progress("measure", 0, 1, f"{len(candidates)} in turns"))
-            measured = session.pool.measure(candidates, _spec(config, len(candidates)))
-            listener(Progress("measure", 1, 1))
-            return _report(session, candidates, measured)
+            spec, rounds = _spec(config, len(candidates), processes), []
+            for number in range(processes):
+                listener(Progress("measure", number, processes, f"{len(candidates)} in turns"))
+                if number:
+                    session.pool.recycle()
+                rounds.append(session.pool.measure(candidates, spec))
+            listener(Progress("measure", processes, processes))
+            return _report(session, candidates, [_together(of_one) for of_one in zip(*rounds, strict=True)])
         finally:
             session.pool.close()
 
@@ -159,12 +182,25 @@ def _placement(session: Session, table: Mapping[str, str]) -> Placement:
     return placement
 
 
-def _spec(config: RunConfig, candidates: int) -> MeasureSpec:
+def _together(measured: Sequence[Measurement]) -> Measurement:
+    """Return the measurements of one candidate in several processes as one; a failure in any is its failure."""
+    failed = next((m for m in measured if not m.ok), None)
+    return failed or replace(
+        measured[0],
+        samples_ms=tuple(sample for m in measured for sample in m.samples_ms),
+        blocks=tuple(block for m in measured for block in m.blocks),
+        compile_ms=float(np.median([m.compile_ms for m in measured])),
+        first_ms=float(np.median([m.first_ms for m in measured])),
+    )
+
+
+def _spec(config: RunConfig, candidates: int, processes: int) -> MeasureSpec:
     duel, one = config.comparison, config.measure
+    enough = ceil(max(map(samples_needed, LEVELS.values())) / (processes * duel.blocks)) if processes > 1 else 1
     return replace(
         one,
         blocks=duel.blocks,
-        repeats=duel.repeats,
+        repeats=max(duel.repeats, enough),
         min_time_ms=duel.min_time_ms,
         hopeless_ratio=1e9,  # asked for by name: everything is timed fully
         deadline_s=one.deadline_s * candidates,
@@ -186,7 +222,7 @@ def _report(session: Session, candidates: Sequence[Candidate], measured: Sequenc
 def _row(session: Session, candidate: Candidate, m: Measurement) -> MeasuredCandidate:
     return MeasuredCandidate(
         name=candidate.name,
-        latency_ms=_latency(session, candidate, m) if m.ok else None,
+        latency_ms=_latency(m) if m.ok else None,
         compile_ms=m.compile_ms,
         first_ms=m.first_ms,
         submodels=m.submodels,
@@ -197,8 +233,8 @@ def _row(session: Session, candidate: Candidate, m: Measurement) -> MeasuredCand
     )
 
 
-def _latency(session: Session, candidate: Candidate, m: Measurement) -> Percentiles:
+def _latency(m: Measurement) -> Percentiles:
     samples = np.array(m.samples_ms)
-    median = median_interval(samples, generator(session.config.search.seed, "latency", candidate.name))
-    p90, p99 = np.percentile(samples, (90, 99))
-    return Percentiles(median, float(p90), float(p99), len(samples))
+    enough = {name: len(samples) >= samples_needed(level) for name, level in LEVELS.items()}
+    found = {name: percentile_interval(samples, LEVELS[name]) if enough[name] else None for name in LEVELS}
+    return Percentiles(m.median_ms, found, len(samples))

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ovplace.config.resolve import ChosenPlugins
 
 
+RIGOROUS_ROUNDS = 20
+"""Fresh processes where `--rigorous` asks for them; pyperf takes as many."""
+
+
 @dataclass(frozen=True)
 class SearchConfig:
     """The `[search]` section: what to place, where, with how much effort.

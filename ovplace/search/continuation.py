@@ -11,7 +11,7 @@ from ovplace.session.model_fingerprint import fingerprint
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
-_MAY_CHANGE = ("budget", "time_s", "require_gain")
+_MAY_CHANGE = ("budget", "time_s", "require_gain", "rounds")
 
 
 def open_store(config: RunConfig, folder: RunFolder) -> RunStore:

@@ -93,11 +93,29 @@ def test_measure(ovplace, tmp_path, finished, quick):
     assert [row["name"] for row in found["measured"]] == ["CPU_A", "CPU", "the placement"]
     for row in found["measured"]:
         latency = row["latency_ms"]
-        assert 0 < latency["ci95"][0] <= latency["median"] <= latency["ci95"][1]
-        assert latency["median"] <= latency["p90"] <= latency["p99"]
+        assert latency["samples"] < latency["p99_needs"] == 662
+        assert latency["p99"] is None
         assert row["max_rel_error"] < 1e-3
     text = ovplace("measure", folder / "placed.xml", "-d", f"HETERO:{quick[1]}", *quick[6:]).out
     assert "HETERO:CPU_A,CPU (automatic)" in text
+
+
+SIMULATED = ("-q", "--machine", "i9-12900k+flex170", "--set", "comparison.min_time_ms=0")
+
+
+def test_a_percentile_of_too_few_samples_is_not_given_and_the_number_needed_is(ovplace, tiny):
+    text = ovplace("measure", tiny, *SIMULATED).out
+    assert "p99 of CPU needs 662 samples, there are 24: --rigorous" in text
+
+
+@pytest.mark.slow
+def test_a_rigorous_measurement_gives_every_percentile(ovplace, tiny):
+    for row in data(ovplace("measure", tiny, *SIMULATED, "--rigorous", "--json"))["measured"]:
+        latency = row["latency_ms"]
+        assert latency["samples"] == 20 * 8 * 5
+        assert 0 < latency["ci95"][0] <= latency["median"] <= latency["ci95"][1]
+        assert latency["median"] < latency["p90"]["value"] < latency["p95"]["value"] < latency["p99"]["value"]
+        assert all(p["ci95"][0] <= p["value"] <= p["ci95"][1] for p in (latency["p90"], latency["p95"], latency["p99"]))
 
 
 def test_a_failing_device_is_a_row_and_nothing_at_all_an_error(ovplace, tiny, quick, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovplace.core.statistics import median_interval, ratio_interval
+from ovplace.core.statistics import median_interval, percentile_interval, ratio_interval, samples_needed
 
 
 def comparison(ratio, rng, rounds=4, blocks=10, between=0.03, within=0.02):
@@ -73,3 +73,23 @@ def test_the_medians_interval_holds_the_median():
         found = median_interval(rng.lognormal(0, 0.1, 30), rng, resamples=300)
         held += found.low <= 1.0 <= found.high
     assert 0.9 < held / 300 <= 1.0
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_percentiles_interval_holds_it_as_often_as_it_says(level, times):
+    rng, truth = np.random.default_rng(5), -np.log(1 - level)
+    samples = rng.exponential(size=(1500, times * samples_needed(level)))
+    found = [percentile_interval(row, level) for row in samples]
+    assert np.mean([i.low > truth for i in found]) <= 0.025 + 0.012
+    assert np.mean([i.high < truth for i in found]) <= 0.025 + 0.012
+    assert all(i.low <= i.value <= i.high for i in found)
+
+
+@pytest.mark.parametrize(("level", "needed"), [(0.9, 64), (0.99, 662)])
+def test_a_percentile_of_too_few_samples_is_refused(level, needed):
+    assert samples_needed(level) == needed
+    samples = np.arange(float(needed))
+    assert percentile_interval(samples, level).high < samples[-1]  # one outlier is not the end
+    with pytest.raises(ValueError, match=f"needs {needed} samples, got {needed - 1}"):
+        percentile_interval(samples[1:], level)

@@ -111,6 +111,8 @@ coarsener = click.option(
     "--coarsener", metavar="NAME", shell_complete=completes("coarseners"), help="How operations are grouped."
 )
 
+rigorous = click.option("--rigorous", is_flag=True, help="Twenty fresh processes, for a smaller interval.")
+
 configuring = _all(
     click.option(
         "--config", "config_file", metavar="FILE", help="TOML file, or the name of one that comes with ovplace."
