@@ -20,7 +20,7 @@ _COLUMNS = (
     "variant",
     "model",
     "machine",
-    "fastest device alone",
+    "best baseline",
     f"asked in {SOON}",
     "first",
     "found",
@@ -52,8 +52,8 @@ def answers_table(suite: Suite, name: str, found: Sequence[SearchOutcome], where
 
 def _cells(group: Sequence[SearchOutcome]) -> Iterator[str]:
     answers = [answer for search in group for answer in search.answers]
-    yield spread([search.alone for search in group])
-    yield _share([search.excess(SOON) <= WITHIN for search in group])
+    yield spread([search.baseline for search in group])
+    yield _share([_first(search) <= SOON for search in group])
     yield middle([_first(search) for search in group], "{:.0f}")
     yield _share([answer.found <= WITHIN for answer in answers])
     yield _share([answer.missed <= WITHIN for answer in answers])
@@ -69,5 +69,5 @@ def _share(held: Sequence[bool]) -> str:
 
 
 def _first(search: SearchOutcome) -> float:
-    """Return the measurements until a placement was near the optimum: none where a single device is."""
-    return 0 if search.alone <= WITHIN else search.measurements(WITHIN)
+    """Return the measurements until a placement was near the optimum: none where a baseline is."""
+    return 0 if search.baseline <= WITHIN else search.measurements(WITHIN)

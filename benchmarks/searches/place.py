@@ -12,6 +12,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
+from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.ir.legal.groups import legal_groups
@@ -55,6 +56,11 @@ class Place:
     def true_ms(self, placements: Sequence[Placement]) -> FloatArray:
         """Return the latencies of placements without noise, `[P]`."""
         return latency_ms(self.table, self.legal.lower(np.stack([placement.device_of for placement in placements])))
+
+    def automatic_ms(self, placement: Placement) -> float:
+        """Return the latency of any placement without noise, also of HETERO's own, which may divide a group."""
+        partition, device_of = split_mixed_groups(self.legal, effective_devices(self.graph, placement.device_of))
+        return float(latency_ms(self.machine.table(self.graph, partition, own_name(self.path)), device_of[None])[0])
 
     def alone_ms(self) -> dict[str, float]:
         """Return the latency of the whole model on each device; infinite where it does not run there."""

@@ -75,6 +75,7 @@ class TimedPlacer(Placer):
     Attributes:
         inner: the placer.
         place: where its placements run.
+        costs: what it was given; None where it needs none.
         enough_ms: latency at which the search may end; 0 for never.
         seconds: own computing so far.
         counts: number of placements measured after each trial.
@@ -84,6 +85,7 @@ class TimedPlacer(Placer):
 
     inner: Placer
     place: Place
+    costs: CostTable | None = None
     enough_ms: float = 0.0
     seconds: float = 0.0
     counts: list[int] = field(default_factory=list)
@@ -163,13 +165,12 @@ class Simulated:
             The trials, and the placer with its times.
         """
         session = self.measurer.session
-        costs = None
-        placer = session.config.plugins.placer
+        placer, costs = session.config.plugins.placer, None
         if placer.factory.needs_costs(placer.settings):
             costs = believed(session.pool.ask("costs", session.problem.partition))
         start = time.perf_counter()
         loop = make_loop(self.measurer, self.baselines[0], silent, costs)
-        timed = TimedPlacer(loop.placer, self.place, enough_ms, time.perf_counter() - start)
+        timed = TimedPlacer(loop.placer, self.place, costs, enough_ms, time.perf_counter() - start)
         return replace(loop, placer=timed).run(), timed
 
 

@@ -32,10 +32,10 @@ class Answer:
 
     Attributes:
         excess: of the answer over the optimum.
-        found: of the placement compared, or of the fastest single device where that is faster, over the optimum.
+        found: of the placement compared, or of the best baseline where that is faster, over the optimum.
         missed: of the same over the fastest placement measured in the search.
         faster: whether the verdict is that the placement is faster.
-        wrong: whether it is so, and the placement is no faster than the fastest single device.
+        wrong: whether it is so, and the placement is no faster than the best baseline.
         measured: candidates measured after the search, those beside others included.
     """
 
@@ -79,24 +79,24 @@ class SearchOutcome:
     @property
     def answers(self) -> list[Answer]:
         """Those of the final comparisons."""
-        alone_ms = float(self.data["reference_ms"])
-        best_ms = min([alone_ms, *(ms for _, ms in self.data["asked"])])
+        simple_ms = float(self.data["baseline_ms"])
+        best_ms = min([simple_ms, *(ms for _, ms in self.data["asked"])])
         return [
             Answer(
                 excess=found["answer_ms"] / self.optimum_ms - 1,
-                found=min(found["found_ms"], alone_ms) / self.optimum_ms - 1,
-                missed=min(found["found_ms"], alone_ms) / best_ms - 1,
+                found=min(found["found_ms"], simple_ms) / self.optimum_ms - 1,
+                missed=min(found["found_ms"], simple_ms) / best_ms - 1,
                 faster=found["status"] == Status.FASTER,
-                wrong=found["status"] == Status.FASTER and found["answer_ms"] >= alone_ms,
+                wrong=found["status"] == Status.FASTER and found["answer_ms"] >= simple_ms,
                 measured=found["measured"],
             )
             for found in self.data["answers"]
         ]
 
     @property
-    def alone(self) -> float:
-        """The excess of the fastest single device."""
-        return float(self.data["reference_ms"] / self.optimum_ms - 1)
+    def baseline(self) -> float:
+        """The excess of the best baseline."""
+        return float(self.data["baseline_ms"] / self.optimum_ms - 1)
 
     @property
     def own_s(self) -> float:

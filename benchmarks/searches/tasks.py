@@ -20,6 +20,7 @@ from benchmarks.searches.simulated import NEAR_BOUND, Simulated, TimedPlacer, si
 from benchmarks.searches.wrong_costs import wrong_costs
 from ovplace.config import toml
 from ovplace.config.schema import RunConfig
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.graphs.op_graph import FloatArray
@@ -145,7 +146,8 @@ def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options
         "measured": len(new),
         "ended": placer.ended or ("budget" if len(new) >= run.measurer.session.config.search.budget else "idle"),
         "own_s": {name: round(value, 3) for name, value in at.items()} | {"all": round(placer.seconds, 3)},
-        "answers": _answers(run, trials, options),
+        "baseline_ms": min(run.place.automatic_ms(b.placement) for b in run.baselines if b.competes and b.placement),
+        "answers": _answers(run, trials, placer, options),
         "reference_ms": float(run.place.true_ms([reference])[0]),
         "asked": _steps(np.minimum.accumulate(latencies)),
         "picked": _steps(picked),
@@ -155,21 +157,20 @@ def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options
     }
 
 
-def _answers(run: Simulated, trials: Sequence[Trial], options: Options) -> list[Data]:
+def _answers(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options: Options) -> list[Data]:
     """Return what each final comparison comes to, latencies without noise."""
-    return [_answer(run, trials) for _ in range(options["comparisons"])]
+    return [_answer(run, trials, placer.costs) for _ in range(options["comparisons"])]
 
 
-def _answer(run: Simulated, trials: Sequence[Trial]) -> Data:
+def _answer(run: Simulated, trials: Sequence[Trial], costs: CostTable | None) -> Data:
     """Return the answer, and the placement that was compared, of a final comparison that nothing is stored of yet."""
     before = run.measured
     with closing(RunStore(Path(":memory:"))) as store:
-        compared = decide(replace(run.measurer, store=store), run.baselines, trials, silent)
-    latencies = run.place.true_ms([compared.placement, compared.found or compared.placement]).tolist()
+        compared = decide(replace(run.measurer, store=store), run.baselines, trials, silent, costs)
     return {
         "status": compared.verdict.status.value,
-        "answer_ms": latencies[0],
-        "found_ms": latencies[1],
+        "answer_ms": run.place.automatic_ms(compared.placement),
+        "found_ms": run.place.automatic_ms(compared.found or compared.placement),
         "measured": run.measured - before,
     }
 

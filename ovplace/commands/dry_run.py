@@ -32,7 +32,8 @@ class Estimate:
         note: what there is to know about the choice of devices.
         baselines: simple choices measured first.
         placements: measured in the search, at most.
-        finalists: placements measured again.
+        finalists: placements that take turns when one of those found is chosen.
+        race: measurements of that, at most.
         rounds: fresh processes of the final comparison.
         compared: candidates in each round, at most.
         seconds: rough wall time.
@@ -46,6 +47,7 @@ class Estimate:
     baselines: int
     placements: int
     finalists: int
+    race: int
     rounds: int
     compared: int
     seconds: float
@@ -77,6 +79,7 @@ def estimate(config: RunConfig) -> Estimate:
         "baselines": n + alone + (n + 1 if several else 0),
         "placements": config.search.budget if several else 0,
         "finalists": config.comparison.finalists if several else 0,
+        "race": config.comparison.race if several else 0,
         "rounds": config.comparison.rounds if several else 0,
         "compared": 2 + alone + int(config.comparison.null_control and seen is not None) if several else 0,
     }
@@ -114,8 +117,9 @@ def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> fl
     measure, duel = config.measure, config.comparison
     warming = (1 + measure.warmup) * inferring_s
     pair = compiling_s + 2 * (warming + turns(measure.blocks, measure.repeats, measure.min_time_ms))
+    short = compiling_s + warming + turns(measure.blocks, measure.repeats, measure.min_time_ms)
     long = compiling_s + warming + turns(duel.blocks, duel.repeats, duel.min_time_ms)
     searching = (counts["baselines"] + counts["placements"]) * pair
     if config.search.time_s:
         searching = min(searching, config.search.time_s + counts["baselines"] * pair)
-    return searching + (2 * counts["finalists"] + counts["rounds"] * counts["compared"]) * long
+    return searching + counts["race"] * short + counts["rounds"] * counts["compared"] * long

@@ -78,7 +78,8 @@ class ComparisonConfig:
     """The `[comparison]` section: the final comparison of the best placement with the best baseline.
 
     Attributes:
-        finalists: best placements of the search that are measured again before one is chosen.
+        finalists: placements that take turns when those that may be the best are measured again before one is chosen.
+        race: measurements of that, at most, each with a compilation of its own; it ends when one is surely the best.
         rounds: fresh processes, hence compilations, of the final comparison; three suffice where all are surely lost.
         blocks: blocks in each round.
         repeats: samples of each candidate in a block, at least.
@@ -87,6 +88,7 @@ class ComparisonConfig:
     """
 
     finalists: int = 3
+    race: int = 24
     rounds: int = 6
     blocks: int = 8
     repeats: int = 3
@@ -97,6 +99,8 @@ class ComparisonConfig:
         """Check that an interval can be formed."""
         if self.finalists < 1 or self.rounds < 2 or self.blocks < 3:
             raise ValueError("the final comparison needs at least 1 finalist, 2 rounds and 3 blocks")
+        if self.race < 0:
+            raise ValueError(f"race must not be negative, got {self.race}")
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ovplace.config.schema import ComparisonConfig
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, ratio_interval
 from ovplace.core.verdict import Status, Verdict
-from ovplace.session.baselines import ATTEMPTS, Baseline
+from ovplace.search.finalists import choose
+from ovplace.search.rounds import measured_afresh
+from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer, ratio
 from ovplace.session.session import Session
-from ovplace.store.run_db import StoredMeasurement
 
 PHASE = "final comparison"
 """Name of this phase in the progress of a run."""
@@ -72,7 +74,11 @@ class FinalComparison:
 
 
 def decide(
-    measurer: Measurer, baselines: Sequence[Baseline], trials: Sequence[Trial], listener: Listener
+    measurer: Measurer,
+    baselines: Sequence[Baseline],
+    trials: Sequence[Trial],
+    listener: Listener,
+    costs: CostTable | None = None,
 ) -> FinalComparison:
     """Choose the best placement and the best baselines, compare them, and say which is the answer.
 
@@ -81,6 +87,7 @@ def decide(
         baselines: all baselines of the run, measured.
         trials: all trials of the search.
         listener: is called with each step.
+        costs: of the model's groups; None where the search had none.
 
     Returns:
         The answer, with the verdict and the measurements behind it.
@@ -88,8 +95,7 @@ def decide(
     session = measurer.session
     contenders = _contenders(baselines)
     others = _distinct(trials, baselines)
-    finalists = [trial for trial in others if trial.measurement.ok][: session.config.comparison.finalists]
-    best = _best_finalist(measurer, finalists, contenders[0], listener)
+    best = choose(measurer, [trial for trial in others if np.isfinite(trial.ratio)], costs, listener)
     if best is None:
         return _baseline_answer(contenders[0], _why_none(session, others))
     return _compare(measurer, best, contenders, baselines, listener)
@@ -120,27 +126,6 @@ def _distinct(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Tr
         if trial.placement.hash not in known:
             distinct.setdefault(trial.placement.hash, trial)
     return list(distinct.values())
-
-
-def _best_finalist(
-    measurer: Measurer, finalists: Sequence[Trial], against: Baseline, listener: Listener
-) -> Candidate | None:
-    """Measure the finalists again and return the best: the least of many noisy latencies is biased low."""
-    spec = _spec(measurer.session, measurer.session.config.comparison, len(finalists) + 1)
-    scored = []
-    if len(finalists) == 1 and measurer.time.is_limited:  # nothing to choose
-        return Candidate(f"trial {finalists[0].number}", finalists[0].placement)
-    measurer.enter(Phase.FINALISTS)
-    for i, trial in enumerate(finalists):
-        listener(Progress("finalists", i, len(finalists), f"trial {trial.number}"))
-        candidate = Candidate(f"trial {trial.number}", trial.placement)
-        try:
-            scored.append((measurer.stored_pair(candidate, against.candidate, spec, ATTEMPTS).ratio, i, candidate))
-        except TimeIsUpError:  # what the search says of the first has to do
-            scored = scored or [(trial.ratio, i, candidate)]
-            break
-    best = min(scored, default=None)
-    return best[2] if best and np.isfinite(best[0]) else None
 
 
 def _compare(
@@ -207,7 +192,7 @@ def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Liste
         start = clock()
         listener(Progress(PHASE, number, config.rounds, f"{candidates[0].name} against {candidates[1].name}"))
         try:
-            measured = _round(measurer, candidates, spec, number)
+            measured = measured_afresh(measurer, candidates, spec, f"round {number}")
         except TimeIsUpError:
             return rounds, True
         if all(m.ok for m in measured[:2]):
@@ -225,19 +210,6 @@ def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Liste
 def _is_lost(rounds: Sequence[Round], name: str, other: str) -> bool:
     slower = [ratio(r.measured[name], r.measured[other]) > LOST_RATIO for r in rounds]
     return len(slower) >= _LOST_ROUNDS and all(slower)
-
-
-def _round(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec, number: int) -> list[Measurement]:
-    # The round is part of the key through a candidate-free marker: each round is a measurement of its own.
-    keys = [f"{measurer.key(candidate, candidates, spec)} round {number}" for candidate in candidates]
-    stored = [measurer.store.find(key) for key in keys]
-    if all(stored):
-        return [s.measurement for s in stored if s]
-    measurer.session.pool.recycle()
-    measured = measurer.measure(candidates, spec, ATTEMPTS)
-    for key, candidate, m in zip(keys, candidates, measured, strict=True):
-        measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, ratio(m, measured[1])))
-    return measured
 
 
 def _spec(session: Session, duel: ComparisonConfig, candidates: int) -> MeasureSpec:

@@ -119,7 +119,7 @@ def explore(measurer: Measurer, listener: Listener) -> Findings:
             trials = loop.run()
         certificate, info = loop.placer.certificate, loop.placer.info
     about, cut = costs.about if costs else None, measurer.deadline.left_s <= 0
-    comparison = decide(measurer, baselines, trials, listener)
+    comparison = decide(measurer, baselines, trials, listener, costs.table if costs else None)
     comparison = _with_notes(comparison, notes(measurer, trials, about, cut=cut))
     return Findings(
         session, baselines, trials, comparison, measurer.seconds, costs=about, certificate=certificate, info=info

@@ -27,7 +27,7 @@ from ovplace.testing.graphs import devices, layered, problem
 
 OPS = 12
 QUICK = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0.0, deadline_s=20.0)
-SHORT_COMPARISON = ComparisonConfig(rounds=2, blocks=3, repeats=1, min_time_ms=0.0)
+SHORT_COMPARISON = ComparisonConfig(race=6, rounds=2, blocks=3, repeats=1, min_time_ms=0.0)
 
 Measure = Callable[[Sequence[Candidate], MeasureSpec], list[Measurement]]
 

@@ -125,7 +125,7 @@ def test_a_comparison_that_is_surely_lost_ends_early():
 
 def test_each_round_has_a_process_of_its_own():
     world = World(0.9, 0)
-    found = compared(world)
+    found = compared(world, config=replace(COMPARISON, race=0))
     assert world.processes == 1 + COMPARISON.rounds
     assert set(map(id, found.best)).isdisjoint(map(id, found.against))
     assert len(found.best) == len(found.against) == COMPARISON.rounds

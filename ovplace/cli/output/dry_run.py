@@ -38,7 +38,7 @@ def show_estimate(console: Console, config: RunConfig, as_json: bool) -> None:
             ("devices", ", ".join(found.devices)),
             ("baselines", str(found.baselines)),
             ("placements", f"{found.placements} at most"),
-            ("finalists", str(found.finalists)),
+            ("finalists", f"{found.finalists} at a time, {found.race} measurements at most"),
             ("final comparison", f"{found.rounds} rounds of {found.compared}"),
             ("time", f"roughly {found.seconds:.0f} s: {found.basis}"),
         ]

@@ -1,0 +1,73 @@
+"""The choice among the placements of a search: a race, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Candidate, Trial
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.search.race import Field, Standing, race
+from ovplace.search.rounds import measured_afresh
+from ovplace.session.deadline import Phase, TimeIsUpError
+from ovplace.session.events import Listener, Progress
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+
+PHASE = "finalists"
+"""Name of this phase in the progress of a run."""
+
+LIMIT = 200
+"""Placements that are raced, those with the lowest ratios: what is believed takes time cubic in their number."""
+
+
+def choose(
+    measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None, listener: Listener
+) -> Candidate | None:
+    """Return the placement that is believed to be the fastest after a race; None if none works again.
+
+    Args:
+        measurer: measures and stores the heats.
+        trials: of different placements, none of them failed, the lowest ratio first.
+        costs: of the model's groups; None where the search had none.
+        listener: is called with each step.
+    """
+    trials = trials[:LIMIT]
+    if not trials:
+        return None
+    config = measurer.session.config.comparison
+    candidates = [Candidate(f"trial {trial.number}", trial.placement) for trial in trials]
+    field = _field(measurer.session, trials, costs)
+    spent, now = 0, Standing(np.zeros(0, dtype=np.int64), 0.0, 0)
+
+    def heat(which: IntArray, number: int) -> FloatArray:
+        nonlocal spent
+        spent += len(which)
+        return _heat(measurer, [candidates[i] for i in which], number)
+
+    measurer.enter(Phase.FINALISTS)
+    with suppress(TimeIsUpError):  # what is believed by then has to do
+        for now in race(field, heat, config.finalists, config.race):
+            first = candidates[now.order[0]].name if len(now.order) else "none works"
+            listener(Progress(PHASE, spent, config.race, f"{first}, sure to {now.sure:.0%}"))
+    return candidates[now.order[0]] if len(now.order) else None
+
+
+def _field(session: Session, trials: Sequence[Trial], costs: CostTable | None) -> Field:
+    ratios = np.array([trial.ratio for trial in trials])
+    if costs is None:
+        return Field(ratios, seed=session.config.search.seed)
+    device_of = np.stack([session.problem.lower(trial.placement) for trial in trials])
+    return Field(ratios, costs, device_of, session.config.search.seed)
+
+
+def _heat(measurer: Measurer, candidates: Sequence[Candidate], number: int) -> FloatArray:
+    """Return the latencies of candidates in ms, infinite for failures."""
+    measure = measurer.session.config.measure
+    spec = replace(measure, deadline_s=measure.deadline_s * len(candidates))
+    measured = map(measurer.check_outputs, measured_afresh(measurer, candidates, spec, f"heat {number}"))
+    return np.array([m.median_ms for m in measured])
