@@ -15,7 +15,7 @@ from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.agreement import Agreement, agreement
 from ovplace.cost.calibration.gaussian import given
 from ovplace.cost.calibration.prior import Prior
-from ovplace.cost.calibration.shrinkage import Shrinkage, shrinkage_of
+from ovplace.cost.calibration.shrinkage import shrinkage_of, usual_noise
 from ovplace.cost.evaluate.design_matrix import design_matrix, with_parameters
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
@@ -60,39 +60,6 @@ def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
     return Fit(with_parameters(table, vector), len(measured), held_back, before)
 
 
-def choose_shrinkage(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Shrinkage | None:
-    """Return the shrinkage that `fit` would choose for these trials, which is nearly all of its work.
-
-    Args:
-        table: the costs as profiled.
-        device_of: device of each group under each placement, `[B, G]`.
-        latency_ms: measured latencies, `[B]`; infinite for failures.
-
-    Returns:
-        The shrinkage; None where all trials failed.
-    """
-    used = usable(table, device_of, latency_ms)
-    return shrinkage_of(Prior.of(table), _rows(table, device_of[used], latency_ms[used])) if used.any() else None
-
-
-def refit(table: CostTable, device_of: IntArray, latency_ms: FloatArray, shrinkage: Shrinkage | None) -> CostTable:
-    """Return the table of `fit` with a given shrinkage.
-
-    Args:
-        table: the costs as profiled.
-        device_of: device of each group under each placement, `[B, G]`.
-        latency_ms: measured latencies, `[B]`; infinite for failures.
-        shrinkage: chosen for the same trials or the first of them; later ones get the usual noise. None keeps the
-            table.
-    """
-    used = usable(table, device_of, latency_ms)
-    if shrinkage is None:
-        return table
-    rows = _rows(table, device_of[used], latency_ms[used])
-    fitted = given(Prior.of(table), shrinkage.prior_scale, rows, shrinkage.for_trials(len(rows)))
-    return with_parameters(table, fitted.not_negative())
-
-
 def usable(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> BoolArray:
     """Return which trials neither failed nor have a group where the table says it cannot run, `[B]`.
 
@@ -118,10 +85,6 @@ def _held_back(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatA
 def _fitted(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatArray:
     """Return the corrected parameters, `[P]`."""
     rows = counts / measured[:, None]
-    shrinkage = shrinkage_of(prior, rows)
-    return given(prior, shrinkage.prior_scale, rows, shrinkage.noise).not_negative()
-
-
-def _rows(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> FloatArray:
-    """Return the terms of each trial over its latency: each now measures 1, since relative errors are what counts."""
-    return np.asarray(design_matrix(table, device_of) / np.asarray(latency_ms, dtype=np.float64)[:, None])
+    variances = usual_noise(len(rows))
+    shrinkage = shrinkage_of(prior, rows, variances)
+    return given(prior, shrinkage.prior_scale, rows, shrinkage.noise(variances)).not_negative()

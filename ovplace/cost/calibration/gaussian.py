@@ -189,6 +189,16 @@ class FromSums(Gaussian):
         return np.concatenate([self._own[:, None] * matrix, common]) if len(self._own) else common
 
 
+def many(count: int, n_parameters: int) -> bool:
+    """Return whether sums over rows are less work than the rows.
+
+    Args:
+        count: number of rows B.
+        n_parameters: number of parameters P.
+    """
+    return 2 * count > n_parameters
+
+
 def given(prior: Prior, scale: PriorScale, rows: FloatArray, noise: FloatArray) -> Gaussian:
     """Return the distribution of the parameters, given rows that measure 1.
 
@@ -198,6 +208,6 @@ def given(prior: Prior, scale: PriorScale, rows: FloatArray, noise: FloatArray) 
         rows: terms, `[B, P]`.
         noise: variance of each measurement, `[B]`.
     """
-    if len(rows) > rows.shape[1]:
+    if many(*rows.shape):
         return FromSums(prior, scale, Information.of(rows, noise))
     return FromRows(prior, scale, rows, noise)

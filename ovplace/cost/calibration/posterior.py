@@ -18,7 +18,7 @@ from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.fit import usable
 from ovplace.cost.calibration.gaussian import Gaussian, given
 from ovplace.cost.calibration.prior import Prior, PriorScale
-from ovplace.cost.calibration.shrinkage import NOISE, shrinkage_of
+from ovplace.cost.calibration.shrinkage import NOISE, shrinkage_of, usual_noise
 from ovplace.cost.evaluate.design_matrix import design_matrix, with_parameters
 from ovplace.cost.evaluate.latency import latency_ms as model_ms
 from ovplace.graphs.op_graph import FloatArray, IntArray
@@ -75,10 +75,11 @@ class Posterior:
         rows = design_matrix(table, device_of[used]) / measured[:, None]
         if not len(rows):
             return cls(table, given(prior, LEAST_SCALE, rows, np.zeros(0)), 1.0)
-        shrinkage = shrinkage_of(prior, rows)
-        mean = given(prior, shrinkage.prior_scale, rows, shrinkage.noise).not_negative()
-        gaussian = given(prior, _at_least(shrinkage.prior_scale), rows, shrinkage.noise)
-        return cls(with_parameters(table, mean), gaussian, _size(gaussian, rows, shrinkage.noise))
+        shrinkage = shrinkage_of(prior, rows, usual_noise(len(rows)))
+        noise = shrinkage.noise(usual_noise(len(rows)))
+        mean = given(prior, shrinkage.prior_scale, rows, noise).not_negative()
+        gaussian = given(prior, _at_least(shrinkage.prior_scale), rows, noise)
+        return cls(with_parameters(table, mean), gaussian, _size(gaussian, rows, noise))
 
     def predict(self, device_of: IntArray) -> Prediction:
         """Return the predicted latencies of placements.

@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from ovplace.cost.calibration.gaussian import FromSums, Information
+from ovplace.cost.calibration.gaussian import FromSums, Information, many
 from ovplace.cost.calibration.prior import Prior, PriorScale
-from ovplace.graphs.op_graph import FloatArray
+from ovplace.graphs.op_graph import FloatArray, IntArray
 
 NOISE = 0.03
 """Relative spread of a measurement about the model: what two compilations of one placement differ by."""
@@ -29,58 +29,74 @@ OUTLIER = 2.5
 """Trials off by more than this many typical errors count less, in proportion (Huber's weights)."""
 
 
+SAMPLE = 512
+"""Rows that choose among scales where there are more: the choice is of a few numbers, and each row takes O(P^2)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Shrinkage:
     """The pull of a fit towards the profile.
 
     Attributes:
         prior_scale: standard deviations of the parameters about the profile.
-        noise: variance of the relative error of each trial, `[B]`.
+        doubt: factor on the variance of each row, 1 for those that others predict, `[B]`.
     """
 
     prior_scale: PriorScale
-    noise: FloatArray
+    doubt: FloatArray
 
-    def for_trials(self, count: int) -> FloatArray:
-        """Return the variances of the first `count` trials, `[count]`; those it was not chosen for get the usual."""
-        later = np.full(max(0, count - len(self.noise)), NOISE**2)
-        return np.concatenate([self.noise[:count], later])
+    def noise(self, variances: FloatArray) -> FloatArray:
+        """Return the variances of rows with their doubt; there is none about rows added later, `[B]`.
+
+        Args:
+            variances: of the rows by themselves, `[B]`; those that the shrinkage was chosen for come first.
+        """
+        return np.asarray(variances * np.concatenate([self.doubt, np.ones(len(variances) - len(self.doubt))]))
 
 
-def shrinkage_of(prior: Prior, rows: FloatArray) -> Shrinkage:
-    """Return the prior scale that predicts left-out trials best, and the variance `[B]` that suits each trial.
+def usual_noise(count: int) -> FloatArray:
+    """Return the variance of the relative error of whole placements, `[count]`."""
+    return np.full(count, NOISE**2)
 
-    Chosen once with all trials alike, then once more with those that nothing predicts counting less.
+
+def shrinkage_of(prior: Prior, rows: FloatArray, variances: FloatArray) -> Shrinkage:
+    """Return the prior scale that predicts left-out rows best, and the doubt that suits each row.
+
+    Chosen once with all rows as they are, then once more with those that nothing predicts counting less.
 
     Args:
-        prior: the distribution of the parameters before any trial.
-        rows: terms of each trial that measure 1, `[B, P]`.
+        prior: the distribution of the parameters before any row.
+        rows: terms that measure 1, `[B, P]`.
+        variances: variance of each measurement, `[B]`.
 
-    Cost: O(B^3) for B trials and P parameters, or O(B P^2) where that is less, a few dozen times.
+    Cost: O(B^3) for B rows and P parameters, a few dozen times; O(P^3) and, twice, O(B P^2) where that is less.
     """
-    noise = np.full(len(rows), NOISE**2)
-    left_out_of = _by_sums(prior, rows) if len(rows) > rows.shape[1] else _by_rows(prior, rows)
+    left_out_of = _by_sums(prior, rows) if many(*rows.shape) else _by_rows(prior, rows)
+    typical, noise = np.sqrt(variances / NOISE**2), variances
     for _ in range(2):
-        left_out = np.abs(left_out_of(noise))
-        best = _simplest(left_out)
-        usual = max(float(np.median(left_out[best])), NOISE)
-        noise = NOISE**2 * np.maximum(1.0, left_out[best] / (OUTLIER * usual))
-    return Shrinkage(TRIED[best], noise)
+        best, left_out = left_out_of(noise, typical)
+        usual = max(float(np.median(left_out)), NOISE)
+        doubt = np.maximum(1.0, left_out / (OUTLIER * usual))
+        noise = variances * doubt
+    return Shrinkage(TRIED[best], doubt)
 
 
-_LeftOut = Callable[[FloatArray], FloatArray]
-"""The error at each trial of the fit to all others under each scale tried `[S, B]`, from the variances `[B]`."""
+_LeftOut = Callable[[FloatArray, FloatArray], tuple[int, FloatArray]]
+"""The best scale of `TRIED`, and the error at each row of the fit to all others, in units of what is typical of the row
+`[B]`, from the variances and what is typical, `[B]` each."""
 
 
 def _by_rows(prior: Prior, rows: FloatArray) -> _LeftOut:
-    """Return left-out errors from the covariance of the trials."""
+    """Return left-out errors from the covariance of the rows."""
     error = 1 - rows @ prior.mean
     together, kinds, own = (_gram(rows @ prior.mean[:, None]), _gram(rows @ prior.kinds), _gram(rows * prior.size))
     kernels = [s.overall**2 * together + s.common**2 * kinds + s.single**2 * own for s in TRIED]
 
-    def left_out(noise: FloatArray) -> FloatArray:
+    def left_out(noise: FloatArray, typical: FloatArray) -> tuple[int, FloatArray]:
         inverses = (np.linalg.inv(kernel + np.diag(noise)) for kernel in kernels)
-        return np.array([inverse @ error / np.diag(inverse) for inverse in inverses])
+        found = np.abs([inverse @ error / np.diag(inverse) for inverse in inverses]) / typical
+        best = _simplest(found)
+        return best, found[best]
 
     return left_out
 
@@ -90,12 +106,19 @@ def _gram(matrix: FloatArray) -> FloatArray:
 
 
 def _by_sums(prior: Prior, rows: FloatArray) -> _LeftOut:
-    """Return left-out errors from the covariance of the parameters."""
+    """Return left-out errors from the covariance of the parameters; a sample of the rows chooses the scale."""
+    sample = np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.int64)
 
-    def left_out(noise: FloatArray) -> FloatArray:
+    def left_out(noise: FloatArray, typical: FloatArray) -> tuple[int, FloatArray]:
         sums = Information.of(rows, noise)
-        fits = (FromSums(prior, scale, sums) for scale in TRIED)
-        return np.array([(1 - rows @ fit.mean) / (1 - fit.variances(rows) / noise) for fit in fits])
+
+        def errors(scale: PriorScale, of: IntArray) -> FloatArray:
+            fit = FromSums(prior, scale, sums)
+            held = 1 - fit.variances(rows[of]) / noise[of]
+            return np.asarray(np.abs((1 - rows[of] @ fit.mean) / held) / typical[of])
+
+        best = _simplest(np.array([errors(scale, sample) for scale in TRIED]))
+        return best, errors(TRIED[best], np.arange(len(rows)))
 
     return left_out
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from ovplace.cost.solvers.local_descent import moves
 from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.placers._base.cost_model import CostModelPlacer
-from ovplace.placers.min_cut.refitted_model import Observation, RefittedModel
+from ovplace.placers.min_cut.observation import History, Observation
+from ovplace.placers.min_cut.refitted_model import RefittedModel
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
@@ -80,6 +81,8 @@ class Placer(CostModelPlacer):
         self._queue: list[list[int]] = []
         self._asked: list[list[int]] = []
         self._seen: set[str] = set()  # hashes of the observed placements
+        self._told: set[bytes] = set()  # observed choices, which take less to look up
+        self._exhausted: set[int] = set()  # observations without new neighbours
         self._certificate: Certificate | None = None
 
     @property
@@ -99,22 +102,23 @@ class Placer(CostModelPlacer):
 
     def tell(self, trials: Sequence[Trial]) -> None:
         """Record the measurements."""
-        self._model.observations += [
-            Observation.of(choice, trial) for choice, trial in zip(self._asked, trials, strict=True)
-        ]
+        self._model.observe(Observation.of(choice, trial) for choice, trial in zip(self._asked, trials, strict=True))
         self._seen.update(trial.placement.hash for trial in trials)
+        self._told.update(_bytes(choice) for choice in self._asked)
 
     def state(self) -> State:
         """Return the observations, the placements that wait, and the number of solved weights."""
-        told = list(self._model.observations)
-        return {"solved": self._solved, "queue": self._queue, "asked": self._asked, "told": told}
+        told = self._model.observations.state()
+        return {"solved": self._solved, "queue": self._queue, "asked": self._asked, **told}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
         self._solved, self._queue, self._asked = data["solved"], data["queue"], data["asked"]
-        self._model.observations = [Observation(*told) for told in data["told"]]
-        self._seen = {self._problem.lift(observation.choice).hash for observation in self._model.observations}
+        self._model.observe(History.read(state))
+        choices = [observation.choice for observation in self._model.observations]
+        self._seen = {self._problem.lift(choice).hash for choice in choices}
+        self._told = {_bytes(choice) for choice in choices}
 
     def _solve(self) -> list[list[int]]:
         """Return new choices `[G]`: optima of the refitted model, else of a perturbed one, else a neighbour."""
@@ -128,13 +132,21 @@ class Placer(CostModelPlacer):
         for _ in range(self._config.draws):
             if new := self._new(candidates(_perturbed(table, self._config.cost_noise, rng))):
                 return new[:1]
-        return next((new for near in self._neighbours(table) if (new := self._new(near)[:1])), [])
+        return self._neighbour(table)
 
-    def _neighbours(self, table: CostTable) -> Iterator[Iterable[IntArray]]:
-        """Yield the neighbours of each measured placement, the best placement first, in the order of the model."""
-        by_ratio = sorted(self._model.observations, key=lambda o: np.inf if o.ratio is None else o.ratio)
-        for observation in by_ratio:
-            yield ranked(table, moves(table, np.array(observation.choice, dtype=np.int64)))
+    def _neighbour(self, table: CostTable) -> list[list[int]]:
+        """Return the new neighbour of the best placement that has any, the fastest under the model, or none."""
+        observations = self._model.observations
+        by_ratio = sorted(range(len(observations)), key=lambda i: _or_inf(observations[i].ratio))
+        for i in by_ratio:
+            if i in self._exhausted:
+                continue
+            near = ranked(table, moves(table, np.array(observations[i].choice, dtype=np.int64)))
+            for choice in near:
+                if self._is_new(choice):
+                    return [choice.tolist()]
+            self._exhausted.add(i)
+        return []
 
     def _new(self, choices: Iterable[IntArray]) -> list[list[int]]:
         """Return the choices whose placements were not measured yet, each placement once."""
@@ -142,6 +154,18 @@ class Placer(CostModelPlacer):
         for choice in choices:
             by_hash.setdefault(self._problem.lift(choice).hash, choice.tolist())
         return [choice for key, choice in by_hash.items() if key not in self._seen]
+
+    def _is_new(self, choice: IntArray) -> bool:
+        """Return whether the placement was not measured yet; most neighbours late in a search were, as they are."""
+        return choice.tobytes() not in self._told and self._problem.lift(choice).hash not in self._seen
+
+
+def _bytes(choice: list[int]) -> bytes:
+    return np.array(choice, dtype=np.int64).tobytes()
+
+
+def _or_inf(ratio: float | None) -> float:
+    return np.inf if ratio is None else ratio
 
 
 def _perturbed(table: CostTable, cost_noise: float, rng: np.random.Generator) -> CostTable:

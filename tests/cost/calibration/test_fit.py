@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.agreement import Agreement, agreement
-from ovplace.cost.calibration.fit import choose_shrinkage, fit, refit
+from ovplace.cost.calibration.fit import fit
 from ovplace.cost.evaluate.design_matrix import design_matrix, parameters, with_parameters
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.seeds import generator
@@ -186,29 +186,3 @@ def test_agreement_of_ranks_and_sizes() -> None:
     assert agreement(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0])).spearman == pytest.approx(-1)
     tied = agreement(np.array([1.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]))
     assert tied.spearman == pytest.approx(np.sqrt(3) / 2)
-
-
-def test_a_trust_of_the_same_trials_makes_the_same_fit() -> None:
-    truth = true_table(seed=2)
-    profile, seen = profiled(truth, 2), placements(truth, 30, seed=2)
-    latency = measured_ms(truth, seen)
-    latency[[3, 17]] = np.inf
-    found = refit(profile, seen, latency, choose_shrinkage(profile, seen, latency))
-    np.testing.assert_allclose(parameters(found), parameters(fit(profile, seen, latency).table), rtol=1e-12)
-
-
-def test_trials_after_those_of_the_trust_count() -> None:
-    truth = true_table(seed=3)
-    profile, seen = profiled(truth, 3), placements(truth, 60, seed=3)
-    latency = measured_ms(truth, seen, seed=3)
-    given = choose_shrinkage(profile, seen[:40], latency[:40])
-    fewer = refit(profile, seen[:40], latency[:40], given)
-    more = refit(profile, seen, latency, given)
-    assert judged(more, truth).mape < judged(fewer, truth).mape < 0.2 * judged(profile, truth).mape
-
-
-def test_failures_alone_correct_nothing() -> None:
-    table = true_table()
-    seen, failed = placements(table, 4, seed=0), np.full(4, np.inf)
-    assert choose_shrinkage(table, seen, failed) is None
-    assert refit(table, seen, failed, None) is table

@@ -43,15 +43,18 @@ def test_parameters_that_no_trial_counts_do_not_change_the_shrinkage() -> None:
     truth = true_table(12)
     profile = profiled(truth)
     prior, rows = Prior.of(profile), rows_of(truth, profile, 90)
-    (count, n), extra = rows.shape, 60
+    (count, n), extra = rows.shape, 200
     longer = Prior(
         *(np.concatenate([of, np.zeros((extra, *of.shape[1:]))]) for of in (prior.mean, prior.size, prior.kinds))
     )
     wider = np.concatenate([rows, np.zeros((count, extra))], axis=1)
-    assert n < count < n + extra  # sums on one side, rows on the other
-    by_sums, by_rows = shrinkage.shrinkage_of(prior, rows), shrinkage.shrinkage_of(longer, wider)
+    assert n < 2 * count < n + extra  # sums on one side, rows on the other
+    by_sums, by_rows = (
+        shrinkage.shrinkage_of(prior, rows, shrinkage.usual_noise(count)),
+        shrinkage.shrinkage_of(longer, wider, shrinkage.usual_noise(count)),
+    )
     assert by_sums.prior_scale == by_rows.prior_scale
-    np.testing.assert_allclose(by_sums.noise, by_rows.noise, rtol=1e-7)
+    np.testing.assert_allclose(by_sums.doubt, by_rows.doubt, rtol=1e-7)
 
 
 def test_left_out_errors_are_those_of_fits_without_the_trial() -> None:
@@ -59,11 +62,11 @@ def test_left_out_errors_are_those_of_fits_without_the_trial() -> None:
     profile = profiled(truth)
     prior, rows = Prior.of(profile), rows_of(truth, profile, 60)
     assert len(rows) > len(prior.mean)
-    found = shrinkage.shrinkage_of(prior, rows)
+    scale, noise = PriorScale(1.0, 0.3, 0.1), np.linspace(NOISE, 4 * NOISE, len(rows))
     kept = np.arange(len(rows)) != 7
-    without = given(prior, found.prior_scale, rows[kept], found.noise[kept])
-    all_ = given(prior, found.prior_scale, rows, found.noise)
-    leverage = all_.variances(rows[7:8])[0] / found.noise[7]
+    without = given(prior, scale, rows[kept], noise[kept])
+    all_ = given(prior, scale, rows, noise)
+    leverage = all_.variances(rows[7:8])[0] / noise[7]
     np.testing.assert_allclose(1 - rows[7] @ without.mean, (1 - rows[7] @ all_.mean) / (1 - leverage), rtol=1e-8)
 
 

@@ -1,0 +1,117 @@
+"""Equations about the costs of a model, each measured once or several times."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable
+from ovplace.cost.calibration.shrinkage import usual_noise
+from ovplace.cost.evaluate.design_matrix import design_matrix
+from ovplace.graphs.op_graph import FloatArray, IntArray
+
+REPEATS = 4
+"""The same row measured more often counts no more than this: the rest of its error comes back every time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """What a measured placement says of the costs: some terms that took some time.
+
+    Attributes:
+        counts: how often each parameter counts in each row, `[R, P]`.
+        relative: time of each row, relative to the reference measured at the same time, `[R]`.
+        variances: of the relative error of each time, `[R]`.
+        reference_ms: latency of the reference in ms.
+    """
+
+    counts: FloatArray
+    relative: FloatArray
+    variances: FloatArray
+    reference_ms: float
+
+    @classmethod
+    def of_whole(cls, table: CostTable, device_of: IntArray, relative: float, reference_ms: float) -> Equations:
+        """Return the one equation of a latency.
+
+        Args:
+            table: the costs as profiled.
+            device_of: device of each group, `[G]`; each where it can run.
+            relative: latency relative to the reference.
+            reference_ms: latency of the reference in ms.
+        """
+        return cls(design_matrix(table, device_of[None]), np.array([relative]), usual_noise(1), reference_ms)
+
+
+class Rows:
+    """Distinct rows of equations, each with the mean of the times measured for it."""
+
+    def __init__(self, equations: Sequence[Equations]) -> None:
+        """Start with the rows of some equations."""
+        self._counts = np.empty((0, 0))
+        self._relative, self._variances, self._repeats = np.empty((3, 0))
+        self._at: dict[bytes, int] = {}
+        for one in equations:
+            self.add(one)
+
+    def __len__(self) -> int:
+        """Return the number of distinct rows."""
+        return len(self._at)
+
+    def known(self, equations: Equations) -> IntArray:
+        """Return the indices of those rows of `equations` that are there, `[K]`."""
+        found = (self._at.get(_key(row)) for row in equations.counts)
+        return np.array([i for i in found if i is not None], dtype=np.int64)
+
+    def add(self, equations: Equations) -> IntArray:
+        """Add rows, or further times of rows that are there.
+
+        Args:
+            equations: of one placement.
+
+        Returns:
+            Index of each of them, `[R]`.
+        """
+        found = [self._at.setdefault(_key(row), len(self._at)) for row in equations.counts]
+        self._reserve(len(self._at), equations.counts.shape[1])
+        for i, row, relative, variance in zip(
+            found, equations.counts, equations.relative, equations.variances, strict=True
+        ):
+            self._counts[i] = row
+            self._repeats[i] += 1
+            self._relative[i] += (relative - self._relative[i]) / self._repeats[i]
+            self._variances[i] += (variance - self._variances[i]) / self._repeats[i]
+        return np.array(found, dtype=np.int64)
+
+    def over(self, reference_ms: float, chosen: slice | IntArray = slice(None)) -> FloatArray:
+        """Return rows whose terms, in ms, measure 1, `[R, P]`.
+
+        Args:
+            reference_ms: latency of the reference in ms.
+            chosen: which rows.
+        """
+        n = len(self)
+        return np.asarray(self._counts[:n][chosen] / (reference_ms * self._relative[:n][chosen])[:, None])
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of the relative error of each row, `[R]`."""
+        n = len(self)
+        return np.asarray(self._variances[:n] / np.minimum(self._repeats[:n], REPEATS))
+
+    def _reserve(self, count: int, width: int) -> None:
+        have = len(self._relative)
+        if count <= have:
+            return
+        more = max(count, 2 * have) - have
+        self._counts = np.concatenate([self._counts.reshape(have, width), np.zeros((more, width))])
+        self._relative, self._variances, self._repeats = (
+            np.concatenate([values, np.zeros(more)]) for values in (self._relative, self._variances, self._repeats)
+        )
+
+
+def _key(row: FloatArray) -> bytes:
+    return hashlib.blake2b(row.tobytes(), digest_size=16).digest()

@@ -1,0 +1,98 @@
+"""A fit that goes on is the fit to all that was measured so far, whenever it is asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ovplace.core.cost_table import CostTable
+from ovplace.cost.calibration.agreement import Agreement, agreement
+from ovplace.cost.calibration.equations import REPEATS, Equations, Rows
+from ovplace.cost.calibration.fit import fit
+from ovplace.cost.calibration.refit import Refit
+from ovplace.cost.evaluate.design_matrix import parameters
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.testing.measurements import measured_ms, placements, profiled, true_table
+
+REFERENCE_MS = 7.0
+
+
+def equations(profile: CostTable, truth: CostTable, count: int, seed: int = 0) -> list[Equations]:
+    seen = placements(truth, count, seed)
+    relative = measured_ms(truth, seen, seed=seed) / REFERENCE_MS
+    return [
+        Equations.of_whole(profile, device_of, ratio, REFERENCE_MS)
+        for device_of, ratio in zip(seen, relative.tolist(), strict=True)
+    ]
+
+
+def refitted(profile: CostTable, told: list[Equations], ask_at: set[int] | None = None) -> CostTable:
+    refit = Refit(profile)
+    for number, one in enumerate(told):
+        refit.add(one)
+        if ask_at is None or number in ask_at:
+            refit.table()
+    return refit.table()
+
+
+def judged(table: CostTable, truth: CostTable) -> Agreement:
+    apart = placements(truth, 200, seed=99)
+    return agreement(latency_ms(table, apart), latency_ms(truth, apart))
+
+
+@pytest.mark.parametrize("count", [1, 8, 29, 150])  # the shrinkage is chosen for all of them
+def test_it_is_the_fit_to_all(count: int) -> None:
+    truth = true_table(16, seed=2)
+    profile, seen = profiled(truth, 2), placements(truth, count, seed=0)
+    found = refitted(profile, equations(profile, truth, count))
+    wanted = fit(profile, seen, measured_ms(truth, seen)).table
+    np.testing.assert_allclose(latency_ms(found, seen), latency_ms(wanted, seen), rtol=0.02)
+    assert abs(judged(found, truth).mape - judged(wanted, truth).mape) < 0.01
+
+
+@pytest.mark.parametrize("count", [20, 60, 140])
+def test_it_does_not_matter_when_it_was_asked(count: int) -> None:
+    truth = true_table(10, seed=3)
+    profile = profiled(truth, 3)
+    told = equations(profile, truth, count) + equations(profile, truth, 15)
+    always, now = refitted(profile, told), refitted(profile, told, set())
+    at_times = refitted(profile, told, {3, 17, 18, count - 2})
+    np.testing.assert_array_equal(parameters(always), parameters(now))
+    np.testing.assert_array_equal(parameters(always), parameters(at_times))
+
+
+def test_later_placements_count() -> None:
+    truth = true_table(seed=3)
+    profile = profiled(truth, 3)
+    told = equations(profile, truth, 60)
+    fewer, more = refitted(profile, told[:40]), refitted(profile, told)
+    assert judged(more, truth).mape < judged(fewer, truth).mape < 0.2 * judged(profile, truth).mape
+
+
+def test_without_placements_the_profile_stays() -> None:
+    table = true_table()
+    assert Refit(table).table() is table
+
+
+def test_a_placement_measured_again_is_one_row_of_bounded_weight() -> None:
+    truth = true_table(8)
+    first = equations(truth, truth, 5)
+    rows = Rows(first)
+    assert len(rows) == len({one.counts.tobytes() for one in first})
+    before = rows.variances[0]
+    for _ in range(3 * REPEATS):
+        rows.add(Equations(first[0].counts, 2 * first[0].relative, first[0].variances, REFERENCE_MS))
+    assert rows.variances[0] == pytest.approx(before / REPEATS)
+    mean = (1 + 3 * REPEATS * 2) / (1 + 3 * REPEATS) * first[0].relative
+    np.testing.assert_allclose(rows.over(1.0, np.array([0])), first[0].counts / mean, rtol=1e-12)
+
+
+def test_only_the_mean_of_a_placement_measured_again_counts() -> None:
+    truth = true_table(8)
+    profile = profiled(truth)
+    told = equations(profile, truth, 100)  # more than parameters, so that there are sums
+    factors = (1.3, 0.8, 1.1, 0.9)
+    again = [Equations(told[4].counts, f * told[4].relative, told[4].variances, REFERENCE_MS) for f in factors]
+    vectors = [parameters(refitted(profile, told + some)) for some in (again, again[::-1], again[:1])]
+    np.testing.assert_allclose(vectors[0], vectors[1], rtol=1e-7, atol=1e-12)
+    assert np.abs(vectors[0] - vectors[2]).max() > 1e-4
