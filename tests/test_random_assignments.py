@@ -1,4 +1,4 @@
-"""Every assignment of devices to legal groups compiles, runs and computes what the whole model computes."""
+"""Every assignment of devices to legal groups computes what the whole model computes, by HETERO and in stages."""
 
 import json
 import subprocess
@@ -86,21 +86,22 @@ def failures(
     )
     found = []
     for number, placement in enumerate(placements):
-        [m] = backend.measure([Candidate("random", placement)], ONCE)
-        if not m.ok or m.max_error > limit:
-            found.append(f"{name} {number}: {m.error} {m.error_text} {m.max_error:.1e}")
+        candidates = [Candidate(way, placement, staged=way == "staged") for way in ("by HETERO", "staged")]
+        for candidate, m in zip(candidates, backend.measure(candidates, ONCE), strict=True):
+            if not m.ok or m.max_error > limit:
+                found.append(f"{name} {number} {candidate.name}: {m.error} {m.error_text} {m.max_error:.1e}")
     return found
 
 
 @pytest.mark.parametrize("name", ["demo", "attention", "lstm"])
-def test_three_random_assignments_between_two_cpus(name, tmp_path):
-    assert failures(name, TWO_CPUS, 3, CPU_LIMIT, tmp_path, coarse=False) == []
+def test_two_random_assignments_between_two_cpus(name, tmp_path):
+    assert failures(name, TWO_CPUS, 2, CPU_LIMIT, tmp_path, coarse=False) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS, ids=lambda name: Path(name).stem)
-def test_twenty_random_assignments_between_two_cpus(name, tmp_path):
-    assert failures(name, TWO_CPUS, 20, CPU_LIMIT, tmp_path, coarse=False) == []
+def test_six_random_assignments_between_two_cpus(name, tmp_path):
+    assert failures(name, TWO_CPUS, 6, CPU_LIMIT, tmp_path, coarse=False) == []
 
 
 def test_there_are_nine_light_models():
