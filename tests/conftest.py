@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 # No test asserts a time: the first example also pays for imports, 0.3 s on a slow machine where the rest take 2 ms.
@@ -20,3 +21,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What runs leave for later ones stays out of the user's own cache; the processes that tests start inherit it.
 os.environ["OVPLACE_CACHE"] = tempfile.mkdtemp(prefix="ovplace-cache-")
 atexit.register(shutil.rmtree, os.environ["OVPLACE_CACHE"], ignore_errors=True)
+
+
+@pytest.fixture
+def reversed_advantages(monkeypatch):
+    """Let REINFORCE learn from advantages of the wrong sign."""
+    from ovplace.learning.reinforce import ReinforceProgress
+
+    right = ReinforceProgress.advantages
+
+    def wrong(*arguments):
+        advantage, counts = right(*arguments)
+        return -advantage, counts
+
+    monkeypatch.setattr(ReinforceProgress, "advantages", wrong)

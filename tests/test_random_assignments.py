@@ -21,7 +21,7 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.seeds import generator
-from ovplace.testing.assignments import random_assignments, segmented
+from ovplace.testing.placements import random_assignments, segmented
 from ovplace.testing.slow import slow_except
 
 # The emulated GPU must come before openvino, which the imports of this file bring.

@@ -105,11 +105,12 @@ class Placer(NonRepeatingPlacer):
         if ratio < self._best_ratio:
             self._best, self._best_ratio = choice, ratio
         self._cooling_steps += annealing
-        if self._temperature < self._config.final_temperature:
+        if self.temperature < self._config.final_temperature:
             self._current, self._current_ratio, self._cooling_steps = self._best, self._best_ratio, 0
 
     @property
-    def _temperature(self) -> float:
+    def temperature(self) -> float:
+        """Temperature of the next step, in units of the log latency ratio."""
         config = self._config
         return config.initial_temperature * config.cooling_factor ** (
             self._cooling_steps // config.steps_per_temperature
@@ -117,7 +118,7 @@ class Placer(NonRepeatingPlacer):
 
     def _step(self, choice: IntArray, ratio: float, rng: np.random.Generator) -> None:
         """Move to the choice if the Metropolis rule accepts it."""
-        if accepts(ratio, self._current_ratio, self._temperature, rng):
+        if accepts(ratio, self._current_ratio, self.temperature, rng):
             self._current, self._current_ratio = choice, ratio
 
     def _neighbour(self, n_groups: int, rng: np.random.Generator) -> IntArray:

@@ -56,6 +56,9 @@ class Placer(GenerationalPlacer):
     Computing in Applied Probability 1, 1999; smoothing: de Boer et al., "A tutorial on the cross-entropy method",
     Annals of Operations Research 134, 2005; for placements: Gao, Chen and Li, "Post: device placement with
     cross-entropy minimization and proximal policy optimization", NeurIPS 2018, without its policy gradient.
+
+    Attributes:
+        probabilities: probability of each device for each group, before mixing, `[G, D]`.
     """
 
     NAME = "cross_entropy"
@@ -65,7 +68,7 @@ class Placer(GenerationalPlacer):
         super().__init__(problem)
         self._config = config
         self._even: FloatArray = problem.allowed / problem.allowed.sum(axis=1, keepdims=True)
-        self._probabilities = self._even
+        self.probabilities = self._even
         self._elites = np.empty((0, problem.n_groups), dtype=np.int64)
         self._elite_ratios = np.empty(0)
 
@@ -90,14 +93,14 @@ class Placer(GenerationalPlacer):
         self._elites, self._elite_ratios = choices[best], ratios[best]
         if len(best):
             frequency = (self._elites[:, :, None] == np.arange(len(self._problem.devices))).mean(axis=0)
-            self._probabilities = (1 - config.smoothing) * self._probabilities + config.smoothing * frequency
+            self.probabilities = (1 - config.smoothing) * self.probabilities + config.smoothing * frequency
 
     def _draw(self, mixing: float, rng: np.random.Generator) -> IntArray:
         """Return a random device for each group, `[G]`.
 
         Of independent exponential variables, each is the smallest with a probability proportional to its rate.
         """
-        rate = (1 - mixing) * self._probabilities + mixing * self._even
+        rate = (1 - mixing) * self.probabilities + mixing * self._even
         clock = rng.standard_exponential(rate.shape) / np.maximum(rate, 1e-300)
         first: IntArray = np.where(self._problem.allowed, clock, np.inf).argmin(axis=1)
         return first

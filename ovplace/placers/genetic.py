@@ -65,6 +65,11 @@ class Placer(GenerationalPlacer):
 
     Source: Goncalves and Resende, "Biased random-key genetic algorithms for combinatorial optimization", Journal of
     Heuristics 17, 2011; keys for placements: Paliwal et al., "REGAL", arXiv 1905.02494.
+
+    Attributes:
+        keys: keys of the population, best first, `[P, G, D]`.
+        ratios: latency ratio of each individual of the population, `[P]`.
+        offspring: keys of the generation that is being measured, in the order of the asks; longer than it, `[P, G, D]`.
     """
 
     NAME = "genetic"
@@ -73,40 +78,40 @@ class Placer(GenerationalPlacer):
         """Start with an empty population; the first generation is drawn when it is asked for."""
         super().__init__(problem)
         self._config = config
-        self._keys = np.empty((0, *problem.allowed.shape))
-        self._ratios = np.empty(0)
-        self._offspring = np.empty((config.population, *problem.allowed.shape))
+        self.keys = np.empty((0, *problem.allowed.shape))
+        self.ratios = np.empty(0)
+        self.offspring = np.empty((config.population, *problem.allowed.shape))
 
     def _generation_size(self) -> int:
-        return self._config.population - (self._config.n_elites if len(self._keys) else 0)
+        return self._config.population - (self._config.n_elites if len(self.keys) else 0)
 
     def _candidates(self, number: int) -> Iterator[IntArray]:
         """Yield the choice of the next individual; it is drawn again while its placement is not new."""
         rng, place = self._rng("keys", number), number - self._begun
         if self._config.uniform and number < len(self._problem.devices):
-            self._offspring[place] = rng.random(self._problem.allowed.shape)
+            self.offspring[place] = rng.random(self._problem.allowed.shape)
             yield from self._uniform(number)
         for attempt in range(MAX_DRAWS):
-            self._offspring[place] = self._individual(place, attempt / MAX_DRAWS, rng)
-            yield self._decode(self._offspring[place])
+            self.offspring[place] = self._individual(place, attempt / MAX_DRAWS, rng)
+            yield self._decode(self.offspring[place])
 
     def _individual(self, place: int, random_fraction: float, rng: np.random.Generator) -> FloatArray:
         """Return the keys of a mutant, or of a child with a fraction of them replaced by random ones, `[G, D]`."""
         config, keys = self._config, rng.random(self._problem.allowed.shape)
-        if not len(self._keys) or place >= self._generation_size() - config.n_mutants:
+        if not len(self.keys) or place >= self._generation_size() - config.n_mutants:
             return keys
-        elite = self._keys[rng.integers(config.n_elites)]
-        other = self._keys[rng.integers(config.n_elites, config.population)]
+        elite = self.keys[rng.integers(config.n_elites)]
+        other = self.keys[rng.integers(config.n_elites, config.population)]
         child = np.where(rng.random(keys.shape) < config.bias, elite, other)
         return np.where(rng.random(keys.shape) < random_fraction, keys, child)
 
     def _finish_generation(self, choices: IntArray, ratios: FloatArray) -> None:
         """Replace all but the elites by the offspring, and sort the population by ratio."""
-        offspring = [self._encode(choice, keys) for choice, keys in zip(choices, self._offspring, strict=False)]
+        offspring = [self._encode(choice, keys) for choice, keys in zip(choices, self.offspring, strict=False)]
         elites = self._config.n_elites
-        ratios = np.append(self._ratios[:elites], ratios)
+        ratios = np.append(self.ratios[:elites], ratios)
         order = np.argsort(ratios, kind="stable")
-        self._keys, self._ratios = np.concatenate([self._keys[:elites], offspring])[order], ratios[order]
+        self.keys, self.ratios = np.concatenate([self.keys[:elites], offspring])[order], ratios[order]
 
     def _decode(self, keys: FloatArray) -> IntArray:
         """Return the device of the highest key of each group, `[G]`."""

@@ -168,6 +168,19 @@ class SequentialCost:
         """
         return cls(np.array([table[kind] for kind in of.types], dtype=np.float64), **rest)
 
+    @classmethod
+    def alternating(cls, n: int, ms_per_byte: float = 0.0) -> SequentialCost:
+        """Return the cost in which even operations take 1 ms on the first of two devices, odd ones on the second.
+
+        On the other device they take 3 ms; submodels cost nothing.
+
+        Args:
+            n: number of operations.
+            ms_per_byte: time to move one byte to another device.
+        """
+        times = np.where((np.arange(n)[:, None] + np.arange(2)) % 2, 3.0, 1.0)
+        return cls(times, ms_per_byte=ms_per_byte, submodel_ms=0.0)
+
     def latency_ms(self, of: OpGraph, placement: Placement) -> float:
         """Return the latency of one inference in ms.
 

@@ -28,7 +28,7 @@ from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.testing import fake_backend
 from ovplace.testing.graphs import costs, layered, problem
-from ovplace.testing.optimum import optimum
+from ovplace.testing.placements import optimum
 from ovplace.testing.sessions import OPS, DirectPool, session
 
 GROUPS = Partition(np.arange(OPS) // 2)

@@ -17,7 +17,7 @@ from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.seeds import generator
-from ovplace.testing.assignments import random_assignments
+from ovplace.testing.placements import random_assignments
 
 DATA = Path(__file__).parent / "data"
 FORMATS = {"small.tflite": "", "small.pb": "", "small.pdmodel": "[1,3,32,32]"}

@@ -136,14 +136,8 @@ def test_fast_becomes_likely_and_slow_unlikely(more):
     assert policy.p[0] > 0.4 > 0.2 > policy.p[2]
 
 
-def test_the_wrong_sign_would_be_seen(monkeypatch):
-    right = ReinforceProgress.advantages
-
-    def wrong(*arguments):
-        advantage, counts = right(*arguments)
-        return -advantage, counts
-
-    monkeypatch.setattr(ReinforceProgress, "advantages", wrong)
+@pytest.mark.usefixtures("reversed_advantages")
+def test_the_wrong_sign_would_be_seen():
     policy = Table()
     learner = Reinforce(policy, settings(learning_rate=0.05, baseline="first"))
     for _ in range(30):

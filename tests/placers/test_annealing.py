@@ -89,10 +89,10 @@ def test_it_cools_by_plateaus_and_restarts_from_the_best_when_frozen():
     )
     told(placer, 1.0, batch=2)
     (best,) = told(placer, 0.5)
-    seen = [placer._temperature]
+    seen = [placer.temperature]
     for _ in range(6):
         told(placer, 0.51)
-        seen.append(placer._temperature)
+        seen.append(placer.temperature)
     assert seen == pytest.approx([0.08, 0.04, 0.04, 0.02, 0.02, 0.08, 0.08])
     frozen = built(twelve(), initial_temperature=0.08, cooling_factor=0.5, final_temperature=0.08)
     told(frozen, 1.0, batch=2)

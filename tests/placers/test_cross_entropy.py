@@ -44,7 +44,7 @@ def test_probabilities_move_to_the_elite(smoothing):
         choices, _ = generation(placer, weighed)
         assert len(choices) == 40
         odds = (1 - smoothing) * odds + smoothing * frequency(choices[:4], 3)
-        np.testing.assert_allclose(placer._probabilities, odds)
+        np.testing.assert_allclose(placer.probabilities, odds)
     assert weighed(odds.argmax(axis=1)) < 1 + 30 * 31 / 2, "lower devices are better, and so are the probable ones"
 
 
@@ -52,15 +52,15 @@ def test_the_elite_of_earlier_generations_competes_where_it_is_kept():
     placer = built(thirty(), samples=10, elites=0.2, smoothing=1.0)
     first, _ = generation(placer, lambda choice: weighed(choice) / 1000)
     generation(placer, weighed)
-    np.testing.assert_allclose(placer._probabilities, frequency(first[:2], 3))
+    np.testing.assert_allclose(placer.probabilities, frequency(first[:2], 3))
 
 
 def test_failures_are_not_elite():
     placer = built(thirty(), samples=10, elites=1.0, smoothing=1.0)
     generation(placer, lambda choice: inf)
-    np.testing.assert_allclose(placer._probabilities, 1 / 3)
+    np.testing.assert_allclose(placer.probabilities, 1 / 3)
     generation(placer, lambda choice: inf if choice[0] else weighed(choice))
-    assert placer._probabilities[0].tolist() == [1.0, 0.0, 0.0]
+    assert placer.probabilities[0].tolist() == [1.0, 0.0, 0.0]
     assert generation(placer, weighed)[0].shape == (10, 30), "the search goes on"
 
 
@@ -69,7 +69,7 @@ def test_draws_follow_the_probabilities_and_the_mixing(mixing):
     supported = np.ones((30, 3), dtype=bool)
     supported[:10, 2] = False
     placer = built(problem(layered(30, seed=2), 3, supported=supported), samples=3000, mixing=mixing, uniform=False)
-    placer._probabilities = np.tile([0.7, 0.3, 0.0], (30, 1))
+    placer.probabilities = np.tile([0.7, 0.3, 0.0], (30, 1))
     drawn = frequency(np.array([placement.device_of for placement in placer.ask(3000)]), 3)
     even = supported / supported.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(drawn, (1 - mixing) * np.array([0.7, 0.3, 0.0]) + mixing * even, atol=0.05)

@@ -11,7 +11,7 @@ from ovplace.placers.etf.greedy import GreedyPass, PartialPlacement
 from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import KINDS, chain, layered, problem
-from ovplace.testing.optimum import optimum
+from ovplace.testing.placements import optimum
 
 ETF = registry.load("placers", "etf")
 

@@ -39,7 +39,7 @@ def test_the_best_live_on():
     placer, all_ratios = built(forty(), population=12, elites=0.25), np.empty(0)
     for _ in range(4):
         all_ratios = np.append(all_ratios, generation(placer, weighed)[1])
-        assert placer._ratios[:3].tolist() == np.sort(all_ratios)[:3].tolist()
+        assert placer.ratios[:3].tolist() == np.sort(all_ratios)[:3].tolist()
 
 
 def test_keys_say_what_was_measured():
@@ -52,7 +52,7 @@ def test_keys_say_what_was_measured():
     for _ in range(6):
         choices, ratios = generation(placer, weighed)
         answers |= {ratio: tuple(choice) for choice, ratio in zip(choices.tolist(), ratios, strict=True)}
-        for keys, ratio in zip(placer._keys, placer._ratios, strict=True):
+        for keys, ratio in zip(placer.keys, placer.ratios, strict=True):
             said = np.where(of.allowed, keys, -1.0).argmax(axis=1)
             assert weighed(said) == ratio
 
@@ -61,9 +61,9 @@ def test_keys_say_what_was_measured():
 def test_children_have_their_parents_keys_by_the_bias_and_mutants_have_none(bias):
     placer = built(forty(), population=20, elites=0.25, mutants=0.2, bias=bias)
     generation(placer, weighed)
-    elites, others = placer._keys[:5].copy(), placer._keys[5:].copy()
+    elites, others = placer.keys[:5].copy(), placer.keys[5:].copy()
     placer.ask(1000)
-    young = placer._offspring[:15]
+    young = placer.offspring[:15]
     from_elites = (young[:, None] == elites).any(axis=1).mean(axis=(1, 2))
     from_others = (young[:, None] == others).any(axis=1).mean(axis=(1, 2))
     np.testing.assert_allclose(from_elites[:11] + from_others[:11], 1.0)
@@ -75,7 +75,7 @@ def test_equal_parents_do_not_end_the_search():
     """All parents alike breed the same child: its keys are drawn anew until it is new."""
     placer = built(problem(chain(["Add"] * 12)), population=8, elites=0.25, mutants=0.0)
     generation(placer, weighed)
-    placer._keys[:] = placer._keys[0]
+    placer.keys[:] = placer.keys[0]
     choices, _ = generation(placer, weighed)
     assert len(np.unique(choices, axis=0)) == len(choices) == 6
     assert (choices != choices[0]).mean() < 0.4, "only as many keys are drawn anew as are needed"

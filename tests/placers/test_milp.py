@@ -9,7 +9,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import PlacementError
 from ovplace.placers import milp as placer
 from ovplace.testing.graphs import diamond, layered, problem
-from ovplace.testing.optimum import optimum
+from ovplace.testing.placements import optimum
 
 
 def test_the_placer_asks_the_optimum_first():

@@ -26,7 +26,7 @@ from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, layered, problem
-from ovplace.testing.optimum import every_choice, optimum
+from ovplace.testing.placements import every_choice, optimum
 
 
 def none() -> FloatArray:

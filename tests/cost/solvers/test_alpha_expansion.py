@@ -14,7 +14,7 @@ from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.min_cut import solve_min_cut
 from ovplace.seeds import generator
 from ovplace.testing.graphs import costs, layered, problem
-from ovplace.testing.optimum import optimum
+from ovplace.testing.placements import optimum
 
 SEEDS = range(60)
 

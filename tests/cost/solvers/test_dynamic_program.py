@@ -16,7 +16,7 @@ from ovplace.errors import PlacementError
 from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import KINDS, chain, costs, diamond, graph, layered, problem
-from ovplace.testing.optimum import every_choice, optimum
+from ovplace.testing.placements import every_choice, optimum
 
 SIZES = {2: 9, 3: 7, 4: 5}
 

@@ -16,7 +16,7 @@ from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.errors import PlacementError
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, costs, diamond, graph, layered, problem
-from ovplace.testing.optimum import optimum
+from ovplace.testing.placements import optimum
 from ovplace.testing.slow import slow_except
 
 VALUES = {PAIRWISE: pairwise_ms, FULL: latency_ms}

@@ -15,7 +15,7 @@ from ovplace.cost.solvers import min_cut
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut, sweep
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, costs, graph, layered, problem
-from ovplace.testing.optimum import every_choice, optimum
+from ovplace.testing.placements import every_choice, optimum
 
 INSTANCES = 300
 

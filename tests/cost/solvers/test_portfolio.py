@@ -12,7 +12,7 @@ from ovplace.cost.solvers.portfolio import best_certified, best_known, best_of_w
 from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
 from ovplace.testing.graphs import costs, layered, problem
-from ovplace.testing.optimum import every_choice, optimum
+from ovplace.testing.placements import every_choice, optimum
 
 
 def value(table, choice):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
-from ovplace.session.configure import effective
 from ovplace.testing.graphs import SequentialCost, chain, layered, problem, run_search, trial_of
 
 FC_GROUPER = registry.load("placers", "fc_grouper")
@@ -24,16 +21,6 @@ def built(of, **settings):
     return FC_GROUPER.factory(of, FC_GROUPER.config(settings))
 
 
-def test_the_values_of_the_file_are_those_of_the_preset():
-    written = tomllib.loads(Path("configs/placers/fc_grouper.toml").read_text())["placer"]
-    paper = FC_GROUPER.config({"preset": "paper"})
-    assert {name: getattr(paper, name) for name in written} == written
-    run = effective("configs/placers/fc_grouper.toml", (), {})
-    assert run.search.placer == "fc_grouper"
-    assert FC_GROUPER.config(dict(run.placer)) == paper
-    assert FC_GROUPER.config({}) == FC_GROUPER.Config()
-
-
 @pytest.mark.parametrize(
     "settings", [{"preset": "best"}, {"groups": -1}, {"hidden": 0}, {"tanh_constant": -1.0}, {"samples": 0}]
 )
@@ -42,22 +29,16 @@ def test_bad_settings_are_refused(settings):
         FC_GROUPER.config(settings)
 
 
-def by_type(n):
-    """One type of operation is three times as fast on one device, the other on the other; borders are free."""
-    times = np.where((np.arange(n)[:, None] + np.arange(2)) % 2, 3.0, 1.0)
-    return SequentialCost(times, ms_per_byte=0.0, submodel_ms=0.0)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_types_of_twenty_operations_are_told_apart(seed):
     of = problem(chain(("Add", "Sin") * 10), seed=seed)
-    trials = run_search(built(of), of, by_type(20), BUDGET)
+    trials = run_search(built(of), of, SequentialCost.alternating(20), BUDGET)
     assert min(trial.measurement.median_ms for trial in trials) == 20.0
 
 
 @pytest.mark.parametrize("better", [True, False], ids=["latency", "its inverse"])
 def test_the_policy_itself_moves_towards_what_takes_less(better):
-    of, cost = problem(chain(("Add", "Sin") * 4), seed=1), by_type(8)
+    of, cost = problem(chain(("Add", "Sin") * 4), seed=1), SequentialCost.alternating(8)
     placer, found = built(of, **LEARNED_ALONE, groups=4, sharpness=3.0), []
     for number in range(250):
         (asked,) = placer.ask(1)
@@ -71,14 +52,15 @@ def test_devices_are_chosen_by_the_features_that_the_user_names():
     """All operations are of one type and shape; only the named feature says which is which."""
     bare = problem(chain(("Add",) * 12))
     of = replace(bare, features=(np.arange(12) % 2).reshape(-1, 1).astype(float))
-    best = [min(t.measurement.median_ms for t in run_search(built(p), p, by_type(12), BUDGET)) for p in (of, bare)]
+    cost = SequentialCost.alternating(12)
+    best = [min(t.measurement.median_ms for t in run_search(built(p), p, cost, BUDGET)) for p in (of, bare)]
     assert best[0] == 12.0
     assert best[0] < best[1]
 
 
 @pytest.mark.slow
 def test_the_published_preset_runs_and_learns():
-    of, cost = problem(chain(("Add", "Sin") * 4)), by_type(8)
+    of, cost = problem(chain(("Add", "Sin") * 4)), SequentialCost.alternating(8)
     trials = run_search(built(of, preset="paper", groups=2), of, cost, 600)
     found = [trial.measurement.median_ms for trial in trials]
     assert np.mean(found[-50:]) < np.mean(found[:50])

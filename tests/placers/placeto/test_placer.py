@@ -16,7 +16,6 @@ from ovplace.learning.policy_file import PolicyFile
 from ovplace.placers.placeto import returns, rollout
 from ovplace.plugins import registry
 from ovplace.seeds import generator
-from ovplace.session.configure import effective
 from ovplace.testing.graphs import (
     SequentialCost,
     chain,
@@ -196,9 +195,6 @@ def test_the_paper_preset_is_what_was_published():
         "sweeps": 1, "coherent": False, "normalise": False,
     }  # fmt: skip
     assert {name: getattr(paper, name) for name in published} == published
-    run = effective("configs/placers/placeto.toml", (), {})
-    assert PLACETO.config(dict(run.placer)) == paper
-    assert PLACETO.config({}) == PLACETO.Config()
 
 
 @pytest.mark.parametrize(
