@@ -18,10 +18,12 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
+from ovplace.cost.evaluate.design_matrix import parameters, stage_matrix
 from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.restrict import restrict
-from ovplace.graphs.op_graph import BoolArray, IntArray
+from ovplace.cost.evaluate.stages import Stages, reader_shares
+from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import own_name, read_graph
 from ovplace.plugins import protocols
@@ -63,8 +65,12 @@ class _Run:
     failure: Measurement | None = None
     latency_ms: float = 0.0
     submodels: tuple[str, ...] = ()
+    stage_shares: FloatArray = field(default_factory=lambda: np.zeros(0))  # of the latency, where it is staged
     execution: str = ""
     blocks: list[list[float]] = field(default_factory=list)
+
+
+_Answer = tuple[float, tuple[str, ...], FloatArray]
 
 
 class _RefusedError(Exception):
@@ -89,13 +95,14 @@ class Backend(protocols.Backend):
         self._config = Config(**job.options)  # type: ignore[arg-type]
         self._machine = load_machine(self._config.machine).having(job.devices)
         self._names = tuple(device.name for device in job.devices)
+        self._reader_shares = reader_shares(job.devices)
         self._path, self._seed = Path(job.model_path), job.seed
         self._model = own_name(self._path)
         self._graph = read_graph(self._path)
         self._legal = legal_groups(self._graph)
         self._log = self._path.with_suffix(".requests")
         self._asked = _read(self._log)
-        self._answers: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._answers: dict[str, _Answer] = {}
 
     @classmethod
     def available(cls) -> str:
@@ -163,8 +170,10 @@ class Backend(protocols.Backend):
     def _measurement(self, run: _Run) -> Measurement:
         if run.failure is not None:
             return run.failure
+        samples = tuple(sample for block in run.blocks for sample in block)
         return Measurement(
-            samples_ms=tuple(sample for block in run.blocks for sample in block),
+            samples_ms=samples,
+            stages_ms=tuple((float(np.median(samples)) * run.stage_shares).tolist()),
             blocks=tuple(len(block) for block in run.blocks),
             first_ms=run.blocks[0][0],
             submodels=run.submodels,
@@ -177,18 +186,19 @@ class Backend(protocols.Backend):
             placement = self._placement(candidate)
             if crashes:
                 raise _RefusedError(ErrorKind.CRASH, "the simulated process crashed")
-            latency_ms, chain = self._answer(candidate, placement)
+            latency_ms, chain, stage_shares = self._answer(candidate, placement)
         except _RefusedError as error:
             return _Run(Measurement.failed(*error.args, facts={"simulated": self._machine.name}))
         automatic = candidate.target.startswith("AUTO")
-        return _Run(None, latency_ms, () if automatic else chain, ",".join(placement.used))
+        return _Run(None, latency_ms, () if automatic else chain, stage_shares, ",".join(placement.used))
 
-    def _answer(self, candidate: Candidate, placement: Placement) -> tuple[float, tuple[str, ...]]:
-        """Return latency and submodels, worked out once: the reference is asked for beside every placement."""
+    def _answer(self, candidate: Candidate, placement: Placement) -> _Answer:
+        """Return latency, submodels and the stages' shares, worked out once: the reference is asked for every time."""
         if candidate.hash not in self._answers:
             latency_ms = self._latency_ms(placement, candidate.part)
             chain = placement.used if placement.is_uniform else tuple(placement.submodels(self._graph))
-            self._answers[candidate.hash] = latency_ms, chain
+            shares = self._stage_shares(placement) if candidate.staged and len(chain) > 1 else np.zeros(0)
+            self._answers[candidate.hash] = latency_ms, chain, shares
         return self._answers[candidate.hash]
 
     def _placement(self, candidate: Candidate) -> Placement:
@@ -249,14 +259,27 @@ class Backend(protocols.Backend):
         return Placement(order[able.argmax(axis=1)], self._names)
 
     def _latency_ms(self, placement: Placement, part: Sequence[int]) -> float:
-        partition, device_of = split_mixed_groups(self._legal, effective_devices(self._graph, placement.device_of))
-        # HETERO's own choice may split a legal group; what a search proposes never does.
-        table = self._legal_table if partition.n_groups == self._legal.n_groups else self.costs(partition)
+        partition, table, device_of = self._grouped(placement)
         if part:
             groups = np.unique(partition.group_of[list(part)])
             table, device_of = restrict(table, groups), device_of[groups]
         self._check_memory(table, device_of)
         return float(latency_ms(table, device_of[None])[0])
+
+    def _grouped(self, placement: Placement) -> tuple[Partition, CostTable, IntArray]:
+        """Return the groups of a placement with their costs, and the device of each, `[G]`."""
+        partition, device_of = split_mixed_groups(self._legal, effective_devices(self._graph, placement.device_of))
+        # HETERO's own choice may split a legal group; what a search proposes never does.
+        table = self._legal_table if partition.n_groups == self._legal.n_groups else self.costs(partition)
+        return partition, table, device_of
+
+    def _stage_shares(self, placement: Placement) -> FloatArray:
+        """Return the part that each submodel has in the latency, `[M]`; submodels that share a group, equal parts."""
+        partition, table, device_of = self._grouped(placement)
+        stages = Stages.of(self._graph, partition, placement.device_of, self._reader_shares)
+        stage_ms = (stage_matrix(table, device_of, stages) @ parameters(table)) / stages.n_submodels
+        each_ms = stage_ms[stages.stage_of_submodel]
+        return np.asarray(each_ms / each_ms.sum())
 
     @cached_property
     def _legal_table(self) -> CostTable:

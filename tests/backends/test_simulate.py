@@ -198,6 +198,19 @@ def test_constants_are_where_their_reader_is(simulated, graph):
     assert away.median_ms == home.median_ms
 
 
+def test_staged_placements_are_timed_by_stage(simulated, graph):
+    backend, legal = simulated(MACHINE.replace('["Softmax"]', "[]"), noise=1.0), legal_groups(graph)
+    choice = generator(3, "test").integers(2, size=legal.n_groups)
+    placement = legal.lift(choice, ("GPU", "CPU"))
+    usual, staged = (Candidate("trial", placement, staged=staged) for staged in (False, True))
+    alone = Candidate("alone", legal.lift(0 * choice, ("GPU", "CPU")), staged=True)
+    of_usual, of_staged, of_alone = backend.measure([usual, staged, alone], SPEC)
+    assert of_usual.stages_ms == of_alone.stages_ms == ()
+    assert len(of_staged.stages_ms) == len(of_staged.submodels) > 3
+    assert min(of_staged.stages_ms) > 0
+    assert sum(of_staged.stages_ms) == pytest.approx(of_staged.median_ms)
+
+
 def test_parts_are_timed_alone(simulated, graph):
     backend, legal = simulated(), legal_groups(graph)
     placement = Placement.uniform(len(graph), "CPU")

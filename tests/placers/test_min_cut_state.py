@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.placers.min_cut.observation import History, Observation
 from ovplace.plugins import registry
 from ovplace.plugins.protocols import Placer
-from ovplace.testing.graphs import layered, measured, problem
+from ovplace.testing.graphs import layered, problem, trial_of
 
 OF = problem(layered(12, 1), 2, 1)
 LONG = 10_000
@@ -32,7 +33,10 @@ def go_on(search: Placer, first: int, count: int) -> list[str]:
         asked = search.ask(1)[0]
         hashes.append(asked.hash)
         latency = float(latency_ms(OF.costs, asked.device_of[None])[0]) * (1 + 0.1 * np.sin(number))
-        search.tell([measured(number, asked, latency, 1.0)])
+        trial = trial_of(number, asked, latency, 1.0)
+        count = len(asked.submodels(OF.graph))  # the first half is run stage by stage, with stages of equal length
+        stages_ms = (latency / count,) * count if number < 20 else ()
+        search.tell([replace(trial, measurement=replace(trial.measurement, stages_ms=stages_ms))])
     return hashes
 
 
@@ -45,7 +49,9 @@ def test_a_restored_search_goes_on_the_same() -> None:
 
 
 def observations(count: int) -> list[Observation]:
-    return [Observation([i % 2] * 70, None if i % 9 == 0 else 1 / (i + 1), i / 3) for i in range(count)]
+    return [
+        Observation([i % 2] * 70, None if i % 9 == 0 else 1 / (i + 1), i / 3, [i / 7] * (i % 4)) for i in range(count)
+    ]
 
 
 def test_observations_come_back() -> None:
@@ -67,3 +73,15 @@ def test_what_is_stored_anew_does_not_grow() -> None:
     assert sum(map(len, had)) > 200_000
     assert max(sizes) < 30_000
     assert np.mean(sizes[500:]) < 1.2 * np.mean(sizes[:500])
+
+
+def test_stages_change_what_is_believed() -> None:
+    wholes, stages = placer(), placer()
+    for search in (wholes, stages):
+        for number in range(6):
+            asked = search.ask(1)[0]
+            trial = trial_of(number, asked, 5.0, 1.0)
+            count = len(asked.submodels(OF.graph))
+            stages_ms = tuple(range(1, count + 1)) if search is stages else ()
+            search.tell([replace(trial, measurement=replace(trial.measurement, stages_ms=stages_ms))])
+    assert go_on(wholes, 20, 4) != go_on(stages, 20, 4)

@@ -10,11 +10,15 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.shrinkage import usual_noise
-from ovplace.cost.evaluate.design_matrix import design_matrix
+from ovplace.cost.evaluate.design_matrix import design_matrix, stage_matrix
+from ovplace.cost.evaluate.stages import Stages
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 REPEATS = 4
 """The same row measured more often counts no more than this: the rest of its error comes back every time."""
+
+CLOCK_MS = 0.01
+"""Standard deviation of the time of a stage however short it is: the start of an inference, and the clock."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,30 @@ class Equations:
             reference_ms: latency of the reference in ms.
         """
         return cls(design_matrix(table, device_of[None]), np.array([relative]), usual_noise(1), reference_ms)
+
+    @classmethod
+    def of_stages(
+        cls, table: CostTable, device_of: IntArray, stages: Stages, stages_ms: FloatArray, whole: tuple[float, float]
+    ) -> Equations:
+        """Return an equation for each stage.
+
+        What the chain takes besides its stages is shared by all of them alike, since each hands over once; noise that
+        makes them longer than the whole is taken off in proportion. So the equations add up to that of the whole,
+        which would be no further evidence.
+
+        Args:
+            table: the costs as profiled.
+            device_of: device of each group, `[G]`; each where it can run.
+            stages: of the placement.
+            stages_ms: time of each stage in ms, `[S]`; positive.
+            whole: latency of the whole relative to the reference's, and in ms.
+        """
+        ratio, latency_ms = whole
+        besides_ms = (latency_ms - stages_ms.sum()) / len(stages_ms)
+        found_ms = stages_ms + besides_ms if besides_ms > 0 else stages_ms * (latency_ms / stages_ms.sum())
+        variances = usual_noise(len(found_ms)) + ((CLOCK_MS + abs(besides_ms)) / found_ms) ** 2
+        reference_ms = latency_ms / ratio
+        return cls(stage_matrix(table, device_of, stages), found_ms / reference_ms, variances, reference_ms)
 
 
 class Rows:

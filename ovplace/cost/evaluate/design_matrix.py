@@ -6,7 +6,7 @@ is the form in which measurements can correct them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate import terms
+from ovplace.cost.evaluate.stages import Stages
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 
@@ -24,7 +25,25 @@ def design_matrix(table: CostTable, device_of: IntArray) -> FloatArray:
         table: the costs of G groups on D devices; its numbers do not matter, except which groups can run where.
         device_of: device of each group under each placement, `[B, G]`; each group where it can run.
     """
-    counts = {name: found for term in terms.TERMS for name, found in term.counts(table, device_of).items()}
+    return _columns(table, (term.counts(table, device_of) for term in terms.TERMS))
+
+
+def stage_matrix(table: CostTable, device_of: IntArray, stages: Stages) -> FloatArray:
+    """Return how often each parameter counts in each stage of a placement, `[S, P]`: over all, as in `design_matrix`.
+
+    Only submodels are counted by operations here, where a measurement told them; the whole counts them by groups.
+
+    Args:
+        table: as for `design_matrix`.
+        device_of: device of each group, `[G]`; each group where it can run.
+        stages: of the placement.
+    """
+    return _columns(table, (term.stage_counts(table, device_of, stages) for term in terms.TERMS))
+
+
+def _columns(table: CostTable, found: Iterable[Mapping[str, terms.Counts]]) -> FloatArray:
+    """Return the counts of parameters side by side, `[B, P]`, from those of each term's arrays."""
+    counts = {name: of for each in found for name, of in each.items()}
     columns = [counts[name][:, kept] for name, kept in fitted_entries(table).items()]
     return np.concatenate(columns, axis=1).astype(np.float64)
 

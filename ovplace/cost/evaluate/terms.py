@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ovplace.core.cost_table import CostTable
+from ovplace.cost.evaluate.stages import Stages
 from ovplace.cost.evaluate.submodel_counts import submodel_counts
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
-Counts = NDArray[np.generic]
+Counts = NDArray[Any]
 
 
 class CostTerm(ABC):
@@ -48,6 +49,22 @@ class CostTerm(ABC):
         Returns:
             Counts by name of the array, `[B, *shape of the array]` each.
         """
+
+    def stage_counts(self, table: CostTable, device_of: IntArray, stages: Stages) -> Mapping[str, Counts]:
+        """Return how often each entry of each array counts in each stage of a placement: over all, as in `counts`.
+
+        Here all stages have the same part of it, for terms that do not know better.
+
+        Args:
+            table: the costs of G groups on D devices.
+            device_of: device of each group, `[G]`.
+            stages: of the placement.
+
+        Returns:
+            Counts by name of the array, `[S, *shape of the array]` each.
+        """
+        n = len(stages.n_submodels)
+        return {name: np.repeat(of / n, n, axis=0) for name, of in self.counts(table, device_of[None]).items()}
 
     def latency_ms(self, table: CostTable, device_of: IntArray) -> FloatArray:
         """Return the cost of the term in placements, ms `[B]`; faster code than the counts may replace it.
@@ -90,6 +107,12 @@ class GroupTimes(CostTerm):
         """Return 1 for each group on its device, `[B, G, D]`."""
         return {"group_ms": device_of[:, :, None] == np.arange(table.n_devices)}
 
+    def stage_counts(self, table: CostTable, device_of: IntArray, stages: Stages) -> Mapping[str, Counts]:
+        """Return 1 for each group on its device in its stage, `[S, G, D]`."""
+        counts = np.zeros((len(stages.n_submodels), table.n_groups, table.n_devices))
+        counts[stages.stage_of, np.arange(table.n_groups), device_of] = 1.0
+        return {"group_ms": counts}
+
     def latency_ms(self, table: CostTable, device_of: IntArray) -> FloatArray:
         """Return the time of all groups, ms `[B]`."""
         return np.asarray(table.group_ms[np.arange(table.n_groups), device_of].sum(axis=1))
@@ -114,6 +137,26 @@ class Transfers(CostTerm):
                     crossing = wanted & (home == source)
                     count[:, source, target] = crossing.sum(axis=1)
                     n_bytes[:, source, target] = crossing @ traffic.n_bytes
+        return {"latency_ms": count, "ms_per_byte": n_bytes}
+
+    def stage_counts(self, table: CostTable, device_of: IntArray, stages: Stages) -> Mapping[str, Counts]:
+        """Return the tensors, and the bytes, whose transfer a stage pays, `[S, D, D]` each.
+
+        Of several stages that read a tensor on one device, the first pays.
+        """
+        traffic, d = table.traffic, table.n_devices
+        count, n_bytes = np.zeros((2, len(stages.n_submodels), d, d))
+        tensor, target = traffic.tensor_of, device_of[traffic.readers]
+        order = np.lexsort((stages.stage_of[traffic.readers], target, tensor))
+        _, first = np.unique(tensor[order] * d + target[order], return_index=True)
+        for at in order[first].tolist():
+            source, reader = traffic.source[tensor[at]], traffic.readers[at]
+            pair = device_of[source], device_of[reader]
+            if pair[0] != pair[1]:
+                share = stages.reader_share[pair]
+                for group, part in ((reader, share), (source, 1 - share)):
+                    count[stages.stage_of[group], *pair] += part
+                    n_bytes[stages.stage_of[group], *pair] += part * traffic.n_bytes[tensor[at]]
         return {"latency_ms": count, "ms_per_byte": n_bytes}
 
     def latency_ms(self, table: CostTable, device_of: IntArray) -> FloatArray:
@@ -148,6 +191,14 @@ class Savings(CostTerm):
         source, target = device_of[:, table.edges[0], None], device_of[:, table.edges[1], None]
         return {"saving_ms": -1.0 * ((source == devices) & (target == devices))}
 
+    def stage_counts(self, table: CostTable, device_of: IntArray, stages: Stages) -> Mapping[str, Counts]:
+        """Return -1 for each edge with both ends on the device, in the later one's stage, `[S, Q, D]`."""
+        counts = np.zeros((len(stages.n_submodels), table.edges.shape[1], table.n_devices))
+        joined = np.flatnonzero(device_of[table.edges[0]] == device_of[table.edges[1]])
+        later = stages.stage_of[table.edges[:, joined]].max(axis=0)
+        counts[later, joined, device_of[table.edges[0, joined]]] = -1.0
+        return {"saving_ms": counts}
+
     def latency_ms(self, table: CostTable, device_of: IntArray) -> FloatArray:
         """Return the time saved, as a negative time, ms `[B]`."""
         source, target = device_of[:, table.edges[0]], device_of[:, table.edges[1]]
@@ -171,6 +222,12 @@ class SubmodelOverhead(CostTerm):
     def counts(self, table: CostTable, device_of: IntArray) -> Mapping[str, Counts]:
         """Return the number of submodels on each device, `[B, D]`."""
         return {"submodel_ms": submodel_counts(table.n_groups, table.edges, device_of, table.n_devices)}
+
+    def stage_counts(self, table: CostTable, device_of: IntArray, stages: Stages) -> Mapping[str, Counts]:
+        """Return the number of submodels of each stage on its device, `[S, D]`."""
+        counts = np.zeros((len(stages.n_submodels), table.n_devices))
+        counts[stages.stage_of, device_of] = stages.n_submodels[stages.stage_of]
+        return {"submodel_ms": counts}
 
     def latency_ms(self, table: CostTable, device_of: IntArray) -> FloatArray:
         """Return the overhead of all submodels, ms `[B]`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, takewhile
 from typing import Any, NamedTuple
 
@@ -22,11 +22,13 @@ class Observation(NamedTuple):
         choice: device of each group, `[G]`.
         ratio: latency over that of the reference measured at the same time; None for a failure.
         latency_ms: median latency in ms; None for a failure.
+        stages_ms: median latency of each submodel in running order, where they were run one by one; else empty.
     """
 
     choice: list[int]
     ratio: float | None
     latency_ms: float | None
+    stages_ms: Sequence[float] = ()
 
     @classmethod
     def of(cls, choice: list[int], trial: Trial) -> Observation:
@@ -37,8 +39,8 @@ class Observation(NamedTuple):
             trial: its measurement.
         """
         if not np.isfinite(trial.ratio):
-            return cls(choice, None, None)
-        return cls(choice, trial.ratio, trial.measurement.median_ms)
+            return cls(choice, None, None, [])
+        return cls(choice, trial.ratio, trial.measurement.median_ms, list(trial.measurement.stages_ms))
 
 
 class History:

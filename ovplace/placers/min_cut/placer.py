@@ -76,7 +76,7 @@ class Placer(CostModelPlacer):
         """
         super().__init__(problem)
         self._config = config
-        self._model = RefittedModel(self._table)
+        self._model = RefittedModel(problem, self._table)
         self._solved = 0
         self._queue: list[list[int]] = []
         self._asked: list[list[int]] = []

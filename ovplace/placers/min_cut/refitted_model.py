@@ -7,36 +7,56 @@ from collections.abc import Iterable
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
+from ovplace.core.problem import Problem
 from ovplace.cost.calibration.equations import Equations
 from ovplace.cost.calibration.failure_model import failure_probabilities
 from ovplace.cost.calibration.refit import Refit
 from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.evaluate.stages import Stages, reader_shares
 from ovplace.cost.solvers.penalise_failures import penalise_failures
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers.min_cut.observation import History, Observation
 
 
 class RefittedModel:
-    """Measured costs of the parts of a model, corrected by the latency of whole placements.
+    """Measured costs of the parts of a model, corrected by the latency of placements, or of their stages.
 
     Attributes:
         observations: the placements measured so far, in order.
     """
 
-    def __init__(self, table: CostTable) -> None:
-        """Start from the costs of the parts, without observations."""
+    def __init__(self, problem: Problem, table: CostTable) -> None:
+        """Start from the costs of the parts, without observations.
+
+        Args:
+            problem: the model and its groups.
+            table: their costs.
+        """
         self.observations = History()
-        self._table = table
+        self._problem, self._table = problem, table
+        self._reader_share = reader_shares(problem.devices)
         self._refit = Refit(table)
 
     def observe(self, observations: Iterable[Observation]) -> None:
         """Learn from measured placements."""
         for observation in observations:
             self.observations.add(observation)
-            choice = np.array(observation.choice, dtype=np.int64)
-            if observation.ratio and observation.latency_ms and self._runs(choice):
-                reference_ms = observation.latency_ms / observation.ratio
-                self._refit.add(Equations.of_whole(self._table, choice, observation.ratio, reference_ms))
+            if equations := self._equations(observation):
+                self._refit.add(equations)
+
+    def _equations(self, observation: Observation) -> Equations | None:
+        """Return what a placement says of the costs: of each stage if it was run stage by stage; None for nothing."""
+        choice = np.array(observation.choice, dtype=np.int64)
+        if not (observation.ratio and observation.latency_ms and self._runs(choice)):
+            return None
+        if observation.stages_ms:
+            placed = self._problem.lift(choice)
+            stages = Stages.of(self._problem.graph, self._problem.partition, placed.device_of, self._reader_share)
+            if len(observation.stages_ms) == len(stages.stage_of_submodel) and min(observation.stages_ms) > 0:
+                stages_ms = stages.summed(np.array(observation.stages_ms))
+                whole = observation.ratio, observation.latency_ms
+                return Equations.of_stages(self._table, choice, stages, stages_ms, whole)
+        return Equations.of_whole(self._table, choice, observation.ratio, observation.latency_ms / observation.ratio)
 
     def costs(self) -> CostTable:
         """Return the costs fitted to all observations, with a penalty on assignments that may cause failures."""
