@@ -45,10 +45,12 @@ def list_names() -> None:
 def run(
     name: str, short: bool, settings: tuple[str, ...], only: str, jobs: int, cells: Path | None, output: Path | None
 ) -> None:
-    """Run the suite or script NAME and print its tables; a suite that was stopped goes on."""
+    """Run the suite or script NAME, or the suite in a TOML file, and print its tables; one that was stopped goes on."""
     from benchmarks.report import publish
 
     suites, scripts = suite_file.suite_files(), script.script_files()
+    if name.endswith(".toml") and Path(name).is_file():
+        suites, name = {Path(name).stem: Path(name)}, Path(name).stem
     if name not in suites and name not in scripts:
         raise click.UsageError(f"there is no benchmark '{name}'; there are {', '.join([*suites, *scripts])}")
     try:

@@ -58,6 +58,7 @@ def test_the_walk_has_one_of_each(walk):
     written = {path.name for path in (walk.folder / "mine").iterdir()}
     assert written >= {
         "rank.py", "pairs.py", "shuffle.py", "count.py", "table.py", "test_mine.py", "laptop.toml", "placers.toml",
+        "soon.toml",
     }  # fmt: skip
 
 
@@ -79,6 +80,14 @@ def test_a_search_runs_with_it(walk):
 def test_the_comparison_runs(walk):
     walk("-c", "from ovplace.cli import main; main()", "ablate", "mine/placers.toml", "-o", "compared")
     assert "| cut |" in (walk.folder / "compared" / "ablation.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_suite_runs(walk):
+    said = walk("-m", "benchmarks", "run", "mine/soon.toml", "--short", "--jobs", "1", "-o", "published")
+    assert "How soon a random search finds anything" in said
+    assert "shuffle" in said
+    assert list((walk.folder / "published").glob("*.json"))
 
 
 @pytest.mark.slow
