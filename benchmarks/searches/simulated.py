@@ -23,7 +23,7 @@ from ovplace.plugins.protocols import Placer, State
 from ovplace.search.run import make_loop
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import silent
-from ovplace.session.measurer import Measurer, ratio
+from ovplace.session.measurer import Measurer, latency_ratio
 from ovplace.session.problem import make_problem
 from ovplace.session.session import Session
 from ovplace.store.run_db import StoredMeasurement
@@ -65,7 +65,7 @@ class ReferenceFirst(Measurer):
     ) -> StoredMeasurement:
         """Return `candidate` measured in turns with `reference`, now."""
         first, own = self.request([reference, candidate], spec)
-        return StoredMeasurement(own, ratio(own, first))
+        return StoredMeasurement(own, latency_ratio(own, first))
 
 
 @dataclass

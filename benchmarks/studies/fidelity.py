@@ -31,7 +31,7 @@ from ovplace.profiling.obtain import profile_costs
 from ovplace.seeds import generator
 from ovplace.session.baselines import Baseline
 from ovplace.session.events import silent
-from ovplace.session.measurer import ratio
+from ovplace.session.measurer import latency_ratio
 from ovplace.session.session import Session
 
 SPEC = MeasureSpec(warmup=1, blocks=3, repeats=2, min_time_ms=6.0, hopeless_ratio=4.0)
@@ -143,7 +143,7 @@ def _trial(session: Session, reference: Candidate, placement: Placement) -> Data
     own = rest[0] if rest else beside
     blocks = own.block_medians_ms if own.ok else np.ones(1)
     return {
-        "ratio": ratio(own, beside),
+        "ratio": latency_ratio(own, beside),
         "reference_ms": beside.median_ms,
         "spread": float(blocks.max() / blocks.min()),
         "submodels": len(own.submodels),

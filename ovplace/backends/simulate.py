@@ -296,8 +296,8 @@ class Backend(protocols.Backend):
     def _noise_of(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> np.random.Generator:
         """Return the generator of a request: another one each time the same is asked, in whatever process.
 
-        The measuring process is replaced between the rounds of a duel, and rounds must not repeat each other; so what
-        was asked is noted beside the model.
+        The measuring process is replaced between the rounds of a final comparison, and rounds must not repeat each
+        other; so what was asked is noted beside the model.
         """
         texts = (*(candidate.hash for candidate in candidates), spec.key(), str((self._seed, self._config.seed)))
         key = hashlib.blake2b("\n".join(texts).encode(), digest_size=12).hexdigest()

@@ -114,11 +114,11 @@ def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> fl
     def turns(blocks: int, repeats: int, min_time_ms: float) -> float:
         return blocks * (inferring_s + max(min_time_ms / 1e3, repeats * inferring_s))
 
-    measure, duel = config.measure, config.comparison
+    measure, comparison = config.measure, config.comparison
     warming = (1 + measure.warmup) * inferring_s
     pair = compiling_s + 2 * (warming + turns(measure.blocks, measure.repeats, measure.min_time_ms))
     short = compiling_s + warming + turns(measure.blocks, measure.repeats, measure.min_time_ms)
-    long = compiling_s + warming + turns(duel.blocks, duel.repeats, duel.min_time_ms)
+    long = compiling_s + warming + turns(comparison.blocks, comparison.repeats, comparison.min_time_ms)
     searching = (counts["baselines"] + counts["placements"]) * pair
     if config.search.time_s:
         searching = min(searching, config.search.time_s + counts["baselines"] * pair)

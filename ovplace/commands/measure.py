@@ -195,13 +195,13 @@ def _together(measured: Sequence[Measurement]) -> Measurement:
 
 
 def _spec(config: RunConfig, candidates: int, processes: int) -> MeasureSpec:
-    duel, one = config.comparison, config.measure
-    enough = ceil(max(map(samples_needed, LEVELS.values())) / (processes * duel.blocks)) if processes > 1 else 1
+    comparison, one = config.comparison, config.measure
+    enough = ceil(max(map(samples_needed, LEVELS.values())) / (processes * comparison.blocks)) if processes > 1 else 1
     return replace(
         one,
-        blocks=duel.blocks,
-        repeats=max(duel.repeats, enough),
-        min_time_ms=duel.min_time_ms,
+        blocks=comparison.blocks,
+        repeats=max(comparison.repeats, enough),
+        min_time_ms=comparison.min_time_ms,
         hopeless_ratio=1e9,  # asked for by name: everything is timed fully
         deadline_s=one.deadline_s * candidates,
     )

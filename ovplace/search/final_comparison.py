@@ -18,7 +18,7 @@ from ovplace.search.rounds import measured_afresh
 from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
-from ovplace.session.measurer import Measurer, ratio
+from ovplace.session.measurer import Measurer, latency_ratio
 from ovplace.session.session import Session
 
 PHASE = "final comparison"
@@ -208,16 +208,16 @@ def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Liste
 
 
 def _is_lost(rounds: Sequence[Round], name: str, other: str) -> bool:
-    slower = [ratio(r.measured[name], r.measured[other]) > LOST_RATIO for r in rounds]
+    slower = [latency_ratio(r.measured[name], r.measured[other]) > LOST_RATIO for r in rounds]
     return len(slower) >= _LOST_ROUNDS and all(slower)
 
 
-def _spec(session: Session, duel: ComparisonConfig, candidates: int) -> MeasureSpec:
+def _spec(session: Session, comparison: ComparisonConfig, candidates: int) -> MeasureSpec:
     return replace(
         session.config.measure,
-        blocks=duel.blocks,
-        repeats=duel.repeats,
-        min_time_ms=duel.min_time_ms,
+        blocks=comparison.blocks,
+        repeats=comparison.repeats,
+        min_time_ms=comparison.min_time_ms,
         deadline_s=session.config.measure.deadline_s * candidates,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
 from ovplace.session.baselines import ATTEMPTS
-from ovplace.session.measurer import Measurer, ratio
+from ovplace.session.measurer import Measurer, latency_ratio
 from ovplace.store.run_db import StoredMeasurement
 
 
@@ -28,5 +28,5 @@ def measured_afresh(
     measurer.session.pool.recycle()
     measured = measurer.measure(candidates, spec, ATTEMPTS)
     for key, candidate, m in zip(keys, candidates, measured, strict=True):
-        measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, ratio(m, measured[1])))
+        measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, latency_ratio(m, measured[1])))
     return measured

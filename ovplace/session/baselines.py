@@ -15,7 +15,7 @@ from ovplace.graphs.op_kinds import RANDOM
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.limited_baselines import NOT_MEASURED, fitting_spec, measure_alone
-from ovplace.session.measurer import Measurer, ratio
+from ovplace.session.measurer import Measurer, latency_ratio
 from ovplace.session.session import Session
 from ovplace.store.run_db import StoredMeasurement
 
@@ -86,7 +86,8 @@ def _singles(measurer: Measurer, spec: MeasureSpec) -> list[Baseline]:
     best = min(measured, key=lambda m: m.median_ms)
     if not best.ok:
         raise BackendError(_nothing_works(measurer.session.graph, candidates, measured))
-    found = [Baseline(c, m, ratio(m, best), True, c.placement) for c, m in zip(candidates, measured, strict=True)]
+    pairs = zip(candidates, measured, strict=True)
+    found = [Baseline(c, m, latency_ratio(m, best), True, c.placement) for c, m in pairs]
     return sorted(found, key=lambda baseline: baseline.measurement.median_ms)
 
 

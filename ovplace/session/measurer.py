@@ -166,7 +166,7 @@ class Measurer:
         else:
             both = self.measure([candidate, reference], spec, attempts)
         measured = self.check_outputs(both[0]) if check else both[0]
-        return StoredMeasurement(measured, ratio(measured, both[1]))
+        return StoredMeasurement(measured, latency_ratio(measured, both[1]))
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec, attempts: int) -> list[Measurement]:
         """Measure the candidates in turns, again where a timeout or a crash lost one.
@@ -195,7 +195,7 @@ class Measurer:
         return replace(measurement, samples_ms=(), blocks=(), error=ErrorKind.OUTPUT_MISMATCH, error_text=text)
 
 
-def ratio(measured: Measurement, reference: Measurement) -> float:
+def latency_ratio(measured: Measurement, reference: Measurement) -> float:
     """Return the latency ratio of two measurements that took turns.
 
     Args:
