@@ -22,7 +22,7 @@ The keys of each part are its attributes, but for two: a latency is `{"median", 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,6 +43,8 @@ from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
 
 SCHEMA = 1
+
+_LATENCIES = ("latency_ms", "final_latency_ms")
 
 Part = TypeVar("Part")
 
@@ -111,8 +113,8 @@ class RunResult:
             "model": asdict(self.model),
             "devices": [asdict(device) for device in self.devices],
             "note": self.note,
-            "baselines": [_with_latency(baseline) for baseline in self.baselines],
-            "best": _with_latency(self.best),
+            "baselines": [_with_latencies(baseline) for baseline in self.baselines],
+            "best": _with_latencies(self.best),
             "verdict": self.verdict.to_json(),
             "accuracy": {"reference": self.accuracy.reference, "outputs": [asdict(o) for o in self.accuracy.outputs]},
             "search": _search_to_json(self.search),
@@ -153,17 +155,28 @@ class RunResult:
 
 
 def _part(cls: type[Part], data: Mapping[str, Any]) -> Part:
-    """Build a part whose keys are its fields; lists become tuples, a latency an interval."""
-    values = {f.name: data[f.name] for f in fields(cls)}  # type: ignore[arg-type]
-    if found := values.get("latency_ms"):
-        values["latency_ms"] = Interval(found["median"], *found["ci95"])
+    """Build a part whose keys are its fields; lists become tuples, a latency an interval.
+
+    A field with a default may be missing: earlier versions did not write it.
+    """
+    known = [f for f in fields(cls) if f.name in data or f.default is MISSING]  # type: ignore[arg-type]
+    values = {f.name: data[f.name] for f in known}
+    for name in _LATENCIES:
+        if found := values.get(name):
+            values[name] = Interval(found["median"], *found["ci95"])
     return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-def _with_latency(part: BaselineSummary | BestPlacement) -> dict[str, Any]:
-    found = part.latency_ms
-    latency = {"median": found.value, "ci95": [found.low, found.high]} if found else None
-    return asdict(part) | {"latency_ms": latency, "submodels": list(part.submodels)}
+def _with_latencies(part: BaselineSummary | BestPlacement) -> dict[str, Any]:
+    data = asdict(part)
+    intervals = {name: getattr(part, name) for name in _LATENCIES if name in data}
+    data.pop("final_latency_ms", None)
+    latencies = {
+        name: {"median": found.value, "ci95": [found.low, found.high]} if found else None
+        for name, found in intervals.items()
+        if found or name != "final_latency_ms"  # left out where there is none, as in files of earlier versions
+    }
+    return data | latencies | {"submodels": list(part.submodels)}
 
 
 def _search_to_json(search: SearchSummary) -> dict[str, Any]:

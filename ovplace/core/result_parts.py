@@ -57,13 +57,14 @@ class BaselineSummary:
 
     Attributes:
         name: its name in tables.
-        latency_ms: median latency in ms with its interval; None where it failed.
+        latency_ms: median latency in ms with its interval, measured before the search; None where it failed.
         ratio: latency over the best single device's, measured in turns; None where it failed.
         competes: whether it may be the answer.
         submodels: device of each submodel, in running order.
         runs_on: the execution devices that OpenVINO names.
         max_rel_error: largest relative output error; None where outputs were not checked.
         error: kind and text of its failure; None where it ran.
+        final_latency_ms: the same in the final comparison, in turns with the answer; None where it was not in that.
     """
 
     name: str
@@ -74,6 +75,7 @@ class BaselineSummary:
     runs_on: str
     max_rel_error: float | None
     error: str | None
+    final_latency_ms: Interval | None = None
 
 
 @dataclass(frozen=True)

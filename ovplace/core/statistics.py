@@ -44,7 +44,9 @@ def median_interval(samples: Samples, rng: np.random.Generator, resamples: int =
     return Interval(float(np.median(samples)), float(low), float(high))
 
 
-def ratio_interval(numerator: Sequence[Samples], denominator: Sequence[Samples]) -> Interval:
+def ratio_interval(
+    numerator: Sequence[Samples], denominator: Sequence[Samples], spread_of: int | None = None
+) -> Interval:
     """Return the ratio of two candidates that took turns, with Student's interval over compilations.
 
     The same model differs by several percent from one compilation to the next, and blocks within one compilation say
@@ -57,12 +59,14 @@ def ratio_interval(numerator: Sequence[Samples], denominator: Sequence[Samples])
     Args:
         numerator: block medians in ms of each compilation, `[R][B]`, R at least 2.
         denominator: the same for the candidate measured in turns with it.
+        spread_of: number of first compilations whose spread is that of all; all by default. For measurements that were
+            continued because the first ones differ much.
 
     Returns:
         The ratio, numerator over denominator.
 
     Raises:
-        ValueError: fewer than two compilations, or the sides do not pair up.
+        ValueError: fewer than two compilations that the spread is of, or the sides do not pair up.
 
     Example:
         >>> found = ratio_interval([np.array([4.0]), np.array([4.4])], [np.array([5.0]), np.array([5.0])])
@@ -74,12 +78,13 @@ def ratio_interval(numerator: Sequence[Samples], denominator: Sequence[Samples])
     """
     from scipy.special import stdtrit  # Student's quantiles; 0.2 s that most commands do not need
 
-    if len(numerator) < 2:
-        raise ValueError(f"an interval needs at least 2 compilations, got {len(numerator)}")
+    first = len(numerator) if spread_of is None else min(spread_of, len(numerator))
+    if first < 2:
+        raise ValueError(f"an interval needs at least 2 compilations, got {first}")
     logs = np.array([np.log(np.asarray(a) / np.asarray(b)).mean() for a, b in zip(numerator, denominator, strict=True)])
     # Equal rounds differ in the last bits: without rounding, the same latencies could seem to differ for certain.
     mean = round(float(logs.mean()), 12)
-    half = float(stdtrit(len(logs) - 1, 0.975) * logs.std(ddof=1) / np.sqrt(len(logs)))
+    half = float(stdtrit(first - 1, 0.975) * logs[:first].std(ddof=1) / np.sqrt(len(logs)))
     return Interval(float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)))
 
 

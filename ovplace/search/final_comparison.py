@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,20 +11,17 @@ from ovplace.config.schema import ComparisonConfig
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
 from ovplace.core.placement import Placement
-from ovplace.core.statistics import Interval, ratio_interval
 from ovplace.core.verdict import Status, Verdict
 from ovplace.search.finalists import choose
-from ovplace.search.rounds import measured_afresh
+from ovplace.search.rounds import MIN_ROUNDS, Rounds, measured_afresh
 from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
-from ovplace.session.measurer import Measurer, latency_ratio
+from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
 PHASE = "final comparison"
 """Name of this phase in the progress of a run."""
-
-_MIN_ROUNDS = 2
 
 _TOO_SHORT = "had no time for two rounds; give more with --time"
 _TOO_FAULTY = "failed too often to be judged"
@@ -42,17 +39,6 @@ both."""
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round of the final comparison, which has a process of its own.
-
-    Attributes:
-        measured: each candidate's measurement, by its name.
-    """
-
-    measured: Mapping[str, Measurement]
-
-
-@dataclass(frozen=True)
 class FinalComparison:
     """The outcome of the final comparison.
 
@@ -61,7 +47,7 @@ class FinalComparison:
         placement: the answer: the best placement where it is faster, else the best baseline's.
         origin: the answer's placer, or the baseline's name.
         best: the best placement's measurements, one a round; empty where nothing was compared.
-        against: the baseline's measurements, one a round.
+        measured: the measurements of each baseline that was compared, one a round, by its name.
         found: the best placement; None where nothing was compared.
     """
 
@@ -69,7 +55,7 @@ class FinalComparison:
     placement: Placement
     origin: str
     best: tuple[Measurement, ...] = ()
-    against: tuple[Measurement, ...] = ()
+    measured: Mapping[str, tuple[Measurement, ...]] = field(default_factory=dict)
     found: Placement | None = None
 
 
@@ -139,22 +125,31 @@ def _compare(
     null = _null_candidate(session, best, contenders[0])
     defaults = [b.candidate for b in baselines if not b.competes and b.candidate.placement and b.measurement.ok]
     candidates = [best, *(baseline.candidate for baseline in contenders), *([null] if null else []), *defaults]
-    rounds, cut = _rounds(measurer, candidates, listener)
-    if len(rounds) < _MIN_ROUNDS:
+    close = [baseline.name for baseline in contenders]
+    rounds, cut = _rounds(measurer, candidates, close, listener)
+    if rounds.interval(best.name, close[0]) is None:
         return _baseline_answer(contenders[0], f"the final comparison {_TOO_SHORT if cut else _TOO_FAULTY}")
-    ratios = {c.name: interval for c in candidates if (interval := _interval(rounds, best.name, c.name))}
+    ratios = {c.name: interval for c in candidates if (interval := rounds.interval(best.name, c.name))}
     # Faster means faster than each of them: the baseline that is hardest to beat stands for all.
     against = max((b for b in contenders if b.name in ratios), key=lambda b: ratios[b.name].high)
     verdict = Verdict(
         status=Status.of(ratios[against.name]),
         against=against.name,
         ratio=ratios[against.name],
-        null_control=_interval(rounds, null.name, contenders[0].name) if null else None,
+        null_control=rounds.interval(null.name, close[0]) if null else None,
         defaults={c.name: ratios[c.name] for c in defaults if c.name in ratios},
-        notes=(f"the time sufficed for {len(rounds)} rounds of the final comparison",) if cut else (),
+        notes=tuple(_notes(rounds, best.name, close, cut=cut)),
     )
-    sides = [tuple(r.measured[name] for r in rounds) for name in (best.name, against.name)]
-    return _answer(session, _with_null_note(verdict), best, against, *sides)
+    measured = {name: rounds.of(name) for name in (*close, *(c.name for c in defaults))}
+    return _answer(session, _with_null_note(verdict), best, against, rounds.of(best.name), measured)
+
+
+def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> Iterator[str]:
+    if cut:
+        yield f"the time sufficed for {len(rounds)} rounds of the final comparison"
+    if len(rounds) > rounds.planned and rounds.is_unstable(name, others, rounds.planned):
+        worst, low, high = rounds.most_unstable([name, *others])
+        yield f"{worst} is unstable: {low:.3g} to {high:.3g} ms in {len(rounds)} processes"
 
 
 def _answer(
@@ -163,13 +158,13 @@ def _answer(
     best: Candidate,
     against: Baseline,
     best_measured: tuple[Measurement, ...],
-    against_measured: tuple[Measurement, ...],
+    measured: Mapping[str, tuple[Measurement, ...]],
 ) -> FinalComparison:
     faster = verdict.status == Status.FASTER
     placement = best.placement if faster else against.placement
     assert placement is not None
     origin = session.config.search.placer if faster else against.name
-    return FinalComparison(verdict, placement, origin, best_measured, against_measured, best.placement)
+    return FinalComparison(verdict, placement, origin, best_measured, measured, best.placement)
 
 
 def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:
@@ -177,39 +172,51 @@ def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:
     return FinalComparison(Verdict(Status.BASELINE, baseline.name, notes=(note,)), baseline.placement, baseline.name)
 
 
-def _rounds(measurer: Measurer, candidates: Sequence[Candidate], listener: Listener) -> tuple[list[Round], bool]:
+def _rounds(
+    measurer: Measurer, candidates: Sequence[Candidate], close: Sequence[str], listener: Listener
+) -> tuple[Rounds, bool]:
     """Measure all candidates in turns, in one fresh process a round, through the store.
+
+    Args:
+        measurer: measures and stores.
+        candidates: the placement first, then the best baseline.
+        close: names of the baselines that the placement is to beat.
+        listener: is called with each step.
 
     Returns:
         The rounds in which the first two candidates worked; whether the time of the call cut them short.
     """
     config = measurer.session.config.comparison
     spec = _spec(measurer.session, config, len(candidates))
-    rounds: list[Round] = []
+    rounds, number, most = Rounds(), 0, config.rounds
     clock = measurer.time.clock
     measurer.enter(Phase.COMPARISON)
-    for number in range(config.rounds):
+    while number < most:
         start = clock()
-        listener(Progress(PHASE, number, config.rounds, f"{candidates[0].name} against {candidates[1].name}"))
+        listener(Progress(PHASE, number, most, f"{candidates[0].name} against {candidates[1].name}"))
         try:
             measured = measured_afresh(measurer, candidates, spec, f"round {number}")
         except TimeIsUpError:
             return rounds, True
+        number += 1
         if all(m.ok for m in measured[:2]):
-            rounds.append(Round({c.name: m for c, m in zip(candidates, measured, strict=True)}))
+            round_ = {c.name: m for c, m in zip(candidates, measured, strict=True)}
+            rounds = Rounds((*rounds.measured, round_), rounds.planned + (number <= config.rounds))
         if _is_lost(rounds, candidates[0].name, candidates[1].name):
             break
+        if number == config.rounds and rounds.is_unstable(candidates[0].name, close):
+            most = 2 * config.rounds
         # The second round may end late: without it there is no verdict. A further one has to fit.
         measurer.deadline = measurer.deadline.with_grace(clock() - start)
-        if len(rounds) >= _MIN_ROUNDS and number + 1 < config.rounds and measurer.deadline.left_s < clock() - start:
+        if len(rounds) >= MIN_ROUNDS and number < most and measurer.deadline.left_s < clock() - start:
             return rounds, True
-    listener(Progress(PHASE, config.rounds, config.rounds, "done"))
+    listener(Progress(PHASE, most, most, "done"))
     return rounds, False
 
 
-def _is_lost(rounds: Sequence[Round], name: str, other: str) -> bool:
-    slower = [latency_ratio(r.measured[name], r.measured[other]) > LOST_RATIO for r in rounds]
-    return len(slower) >= _LOST_ROUNDS and all(slower)
+def _is_lost(rounds: Rounds, name: str, other: str) -> bool:
+    ratios = rounds.ratios(name, other)
+    return len(ratios) >= _LOST_ROUNDS and bool((ratios > LOST_RATIO).all())
 
 
 def _spec(session: Session, comparison: ComparisonConfig, candidates: int) -> MeasureSpec:
@@ -236,16 +243,6 @@ def _null_candidate(session: Session, best: Candidate, against: Baseline) -> Can
     home = placement.devices.index(base) if base in placement.used else int(placement.device_of[0])
     moved = (placement.device_of != home).astype(np.int64)
     return Candidate("null control", Placement(moved, (base, session.nulls[base].name)))
-
-
-def _interval(rounds: Sequence[Round], name: str, other: str) -> Interval | None:
-    pairs = [(r.measured[name], r.measured[other]) for r in rounds if r.measured[name].ok and r.measured[other].ok]
-    if len(pairs) < _MIN_ROUNDS:
-        return None
-    shared = [min(len(a.blocks), len(b.blocks)) for a, b in pairs]
-    numerator = [a.block_medians_ms[:n] for (a, _), n in zip(pairs, shared, strict=True)]
-    denominator = [b.block_medians_ms[:n] for (_, b), n in zip(pairs, shared, strict=True)]
-    return ratio_interval(numerator, denominator)
 
 
 def _with_null_note(verdict: Verdict) -> Verdict:

@@ -69,7 +69,7 @@ def build_result(findings: Findings) -> RunResult:
         model=_model(session),
         devices=tuple(_device(device) for device in session.devices),
         note=session.selection.note,
-        baselines=tuple(_baseline(session, baseline) for baseline in findings.baselines),
+        baselines=tuple(_baseline(findings, baseline) for baseline in findings.baselines),
         best=_best(findings),
         verdict=findings.comparison.verdict,
         accuracy=_accuracy(findings),
@@ -104,8 +104,9 @@ def _latency(session: Session, measured: Sequence[Measurement], name: str) -> In
     return median_interval(np.array(samples), generator(session.config.search.seed, "latency", name))
 
 
-def _baseline(session: Session, baseline: Baseline) -> BaselineSummary:
-    m = baseline.measurement
+def _baseline(findings: Findings, baseline: Baseline) -> BaselineSummary:
+    session, m = findings.session, baseline.measurement
+    finally_measured = findings.comparison.measured.get(baseline.name, ())
     return BaselineSummary(
         name=baseline.name,
         latency_ms=_latency(session, [m], baseline.name),
@@ -115,6 +116,7 @@ def _baseline(session: Session, baseline: Baseline) -> BaselineSummary:
         runs_on=m.facts.get("execution_devices", ""),
         max_rel_error=finite(m.max_error) if m.outputs else None,
         error=f"{m.error}: {m.error_text}" if m.error else None,
+        final_latency_ms=_latency(session, finally_measured, f"final {baseline.name}"),
     )
 
 
@@ -123,7 +125,7 @@ def _answer_measurements(findings: Findings) -> Sequence[Measurement]:
     comparison = findings.comparison
     if comparison.best:
         faster = comparison.verdict.status == Status.FASTER
-        return comparison.best if faster else comparison.against
+        return comparison.best if faster else comparison.measured[comparison.verdict.against]
     return [next(b for b in findings.baselines if b.name == comparison.verdict.against).measurement]
 
 

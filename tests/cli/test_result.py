@@ -78,6 +78,15 @@ def test_the_table(capsys, tmp_path):
     assert rows["CPU"].split() == ["CPU", "5.000", "[4.900,", "5.100]", "1.000", "0"]
 
 
+def test_only_lines_of_the_final_comparison_have_milliseconds_beside_the_answer(capsys):
+    disturbed = baseline_summary("CPU", latency_ms=Interval(29.4, 22.7, 65.7), final_latency_ms=Interval(8.2, 8.1, 8.3))
+    baselines, verdict = (disturbed, baseline_summary("GPU", ratio=3.0)), replace(VERDICT, defaults={})
+    show_result(replace(RESULT, baselines=baselines, verdict=verdict))
+    rows = {line.split("  ")[0]: line.split() for line in capsys.readouterr().out.splitlines()}
+    assert rows["CPU"] == ["CPU", "8.200", "[8.100,", "8.300]", "1.000", "0"]
+    assert rows["GPU (emulated)"] == ["GPU", "(emulated)", "-", "-", "3.000", "0"]
+
+
 def test_a_cell_is_one_line_of_limited_length(capsys):
     show_table(("name", "text"), [("a", "long " * 50), ("b", "two\nlines")])
     lines = capsys.readouterr().out.splitlines()

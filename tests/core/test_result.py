@@ -61,6 +61,7 @@ RESULT = st.builds(
             ratio=MAYBE,
             max_rel_error=MAYBE,
             submodels=SUBMODELS,
+            final_latency_ms=st.none() | INTERVAL,
         ),
         max_size=2,
     ).map(tuple),

@@ -93,3 +93,12 @@ def test_a_percentile_of_too_few_samples_is_refused(level, needed):
     assert percentile_interval(samples, level).high < samples[-1]  # one outlier is not the end
     with pytest.raises(ValueError, match=f"needs {needed} samples, got {needed - 1}"):
         percentile_interval(samples[1:], level)
+
+
+def test_compilations_that_were_added_narrow_the_interval_by_their_number_alone():
+    ones, first, added = [np.ones(1)] * 4, [np.array([x]) for x in (0.8, 1.25)], [np.array([1.0])] * 2
+    short = ratio_interval(first, ones[:2])
+    long = ratio_interval([*first, *added], ones, spread_of=2)
+    assert np.log(long.high) == pytest.approx(np.log(short.high) / np.sqrt(2))
+    with pytest.raises(ValueError, match="at least 2"):
+        ratio_interval(first, ones[:2], spread_of=1)

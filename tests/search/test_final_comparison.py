@@ -127,9 +127,29 @@ def test_each_round_has_a_process_of_its_own():
     world = World(0.9, 0)
     found = compared(world, config=replace(COMPARISON, race=0))
     assert world.processes == 1 + COMPARISON.rounds
-    assert set(map(id, found.best)).isdisjoint(map(id, found.against))
-    assert len(found.best) == len(found.against) == COMPARISON.rounds
+    against = found.measured[found.verdict.against]
+    assert set(map(id, found.best)).isdisjoint(map(id, against))
+    assert len(found.best) == len(against) == COMPARISON.rounds
     assert all(len(m.blocks) == COMPARISON.blocks for m in found.best)
+
+
+def test_what_differs_much_between_processes_is_measured_again_and_called_unstable():
+    unstable, steady = (compared(World(0.6, 0, between=between)) for between in (0.4, 0.02))
+    assert len(unstable.best) == 2 * COMPARISON.rounds
+    assert any("is unstable" in note for note in unstable.verdict.notes)
+    assert len(steady.best) == COMPARISON.rounds
+    assert not any("unstable" in note for note in steady.verdict.notes)
+
+
+def test_each_baseline_that_was_compared_has_its_rounds():
+    found = compared(World(0.8, 0))
+    assert found.measured.keys() == set(BEST)
+    assert all(len(measured) == COMPARISON.rounds for measured in found.measured.values())
+
+
+@pytest.mark.slow
+def test_unstable_machines_do_not_make_it_rash():
+    assert statuses(1.0, 200, between=0.14)["faster"] <= 0.05 * 200
 
 
 def test_a_lost_round_is_tried_again():
