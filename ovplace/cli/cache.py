@@ -19,7 +19,7 @@ def command(clear: bool, as_json: bool) -> None:
     It is in $OVPLACE_CACHE, else in ovplace in $XDG_CACHE_HOME, else in ~/.cache/ovplace. The setting
     backend.blobs_mib limits the size of the compiled models.
     """
-    from ovplace.cli.output.tables import show, show_json, size
+    from ovplace.cli.output.tables import show_json, show_table, size
     from ovplace.store.cache import cache_content, cache_folder, empty_cache
 
     content = empty_cache() if clear else cache_content()
@@ -27,4 +27,4 @@ def command(clear: bool, as_json: bool) -> None:
         show_json({"folder": str(cache_folder()), "content": [dataclasses.asdict(entry) for entry in content]})
         return
     click.echo(f"{'deleted from' if clear else 'cache in'} {cache_folder()}:")
-    show(["kind", "files", "size"], [[c.kind, str(c.files), size(c.n_bytes)] for c in content], right=(1, 2))
+    show_table(["kind", "files", "size"], [[c.kind, str(c.files), size(c.n_bytes)] for c in content], right=(1, 2))

@@ -185,6 +185,7 @@ def _search_to_json(search: SearchSummary) -> dict[str, Any]:
         "placer_info": dict(search.placer_info) or None,
         "costs": search.costs,
         "certificate": search.certificate.to_json() if search.certificate else None,
+        "stages_over_hetero": search.stages_over_hetero,
     }
     required = {name: value for name, value in asdict(search).items() if name not in optional}
     return required | {name: value for name, value in optional.items() if value is not None}
@@ -198,5 +199,6 @@ def _search_from_json(data: Mapping[str, Any]) -> SearchSummary:
         "placer_info": data.get("placer_info", {}),
         "costs": data.get("costs"),
         "certificate": Certificate.from_json(certificate) if certificate else None,
+        "stages_over_hetero": data.get("stages_over_hetero"),
     }
     return _part(SearchSummary, {**data, **built})

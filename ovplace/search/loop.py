@@ -14,6 +14,7 @@ from typing import TypeVar
 from ovplace.core.measurement import Candidate, MeasureSpec, Trial
 from ovplace.core.placement import Placement
 from ovplace.plugins.protocols import Placer
+from ovplace.search.staging import Staging
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
@@ -50,7 +51,7 @@ class Loop:
         budget: when to stop.
         origin: name of the placer.
         listener: is called with each step.
-        staged: whether placements run submodel by submodel.
+        staging: how placements are measured.
     """
 
     placer: Placer
@@ -60,7 +61,7 @@ class Loop:
     budget: Budget
     origin: str
     listener: Listener
-    staged: bool = False
+    staging: Staging
 
     def run(self) -> list[Trial]:
         """Search until the budget or the measurer's time is spent.
@@ -107,7 +108,7 @@ class Loop:
         return True
 
     def _trial(self, number: int, placement: Placement) -> Trial:
-        candidate = Candidate(f"trial {number}", placement, staged=self.staged)
+        candidate = self.staging.candidate(f"trial {number}", placement)
         key = self.measurer.key(candidate, [self.reference], self.spec)
         stored = self.measurer.store.find(key)
         cached = stored is not None

@@ -48,6 +48,7 @@ class Findings:
         costs: origin of the cost table; None where the placer needs none.
         certificate: of the placer's solver; None where it has none.
         info: numbers that the placer reports of itself, by name.
+        stages_over_hetero: latency of a placement in stages over its latency by HETERO; None where none ran so.
     """
 
     session: Session
@@ -60,6 +61,7 @@ class Findings:
     costs: Mapping[str, Any] | None = None
     certificate: Certificate | None = None
     info: Mapping[str, float] = field(default_factory=dict)
+    stages_over_hetero: float | None = None
 
 
 def build_result(findings: Findings) -> RunResult:
@@ -165,6 +167,7 @@ def _search(findings: Findings) -> SearchSummary:
         placer_info=dict(findings.info),
         costs=dict(findings.costs) if findings.costs is not None else None,
         certificate=findings.certificate,
+        stages_over_hetero=findings.stages_over_hetero,
     )
 
 

@@ -21,6 +21,7 @@ from ovplace.search.continuation import check_fingerprints, open_store
 from ovplace.search.final_comparison import FinalComparison, decide
 from ovplace.search.loop import Budget, Loop
 from ovplace.search.result import Findings, build_result
+from ovplace.search.staging import Staging, stages_over_hetero
 from ovplace.search.time_limit import expected_s, notes
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase, TimeBudget
@@ -122,7 +123,15 @@ def explore(measurer: Measurer, listener: Listener) -> Findings:
     comparison = decide(measurer, baselines, trials, listener, costs.table if costs else None)
     comparison = _with_notes(comparison, notes(measurer, trials, about, cut=cut))
     return Findings(
-        session, baselines, trials, comparison, measurer.seconds, costs=about, certificate=certificate, info=info
+        session,
+        baselines,
+        trials,
+        comparison,
+        measurer.seconds,
+        costs=about,
+        certificate=certificate,
+        info=info,
+        stages_over_hetero=stages_over_hetero(measurer.store),
     )
 
 
@@ -186,7 +195,7 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
         costs: cost table for placers that work with one.
     """
     search, problem = measurer.session.config.search, measurer.session.problem
-    placer = measurer.session.config.plugins.placer
+    placer, backend = measurer.session.config.plugins.placer, measurer.session.config.plugins.backend
     return Loop(
         placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,
@@ -195,5 +204,5 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
         budget=Budget(search.budget, search.batch),
         origin=search.placer,
         listener=listener,
-        staged=search.stages and measurer.session.config.plugins.backend.factory.runs_stages,
+        staging=Staging(measurer, measurer.session.config.measure, search.stages and backend.factory.runs_stages),
     )
