@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ovplace.config.schema import RunConfig
 from ovplace.devices.select import references
 from ovplace.measure.isolated_call import isolated_call
+from ovplace.profiling.parts import PART_S
 from ovplace.session.devices import choose_devices
 from ovplace.session.prepare import prepare_model
 from ovplace.session.problem import form_groups
@@ -36,7 +37,7 @@ class Estimate:
         race: measurements of that, at most.
         rounds: fresh processes of the final comparison.
         compared: candidates in each round, at most.
-        seconds: rough wall time.
+        seconds: rough wall time, at most the limit of the call.
         basis: how that was estimated.
     """
 
@@ -72,7 +73,9 @@ def estimate(config: RunConfig) -> Estimate:
         partition = form_groups(config, graph)
         prepared, seen = folder.prepared_model, None
         if not selection.simulated:
+            start = time.monotonic()
             seen = isolated_call("running the model on the CPU", time_once, prepared, config.search.seed)
+            starting_s = max(0.0, time.monotonic() - start - seen.compiling_s - 2 * seen.inferring_s)
     n, alone = len(selection.devices), len(references(selection.devices))
     several = n > 1
     counts = {
@@ -83,12 +86,16 @@ def estimate(config: RunConfig) -> Estimate:
         "rounds": config.comparison.rounds if several else 0,
         "compared": 2 + alone + int(config.comparison.null_control and seen is not None) if several else 0,
     }
+    seconds = preparing_s * (2 + counts["rounds"])
+    if seen:
+        profiling_s = _profiling_s(config, partition.n_groups * n) if several else 0.0
+        seconds = preparing_s + starting_s * (1 + counts["rounds"]) + profiling_s + _seconds(config, counts, seen)
     return Estimate(
         operations=len(graph),
         groups=partition.n_groups,
         devices=tuple(device.name for device in selection.devices),
         note=selection.note,
-        seconds=_seconds(config, counts, seen) if seen else preparing_s * (2 + counts["rounds"]),
+        seconds=min(seconds, config.search.time_s or float("inf")),
         basis=_basis(seen) if seen else _SIMULATED,
         **counts,
     )
@@ -107,6 +114,12 @@ def _basis(seen: FirstTiming) -> str:
     )
 
 
+def _profiling_s(config: RunConfig, parts: int) -> float:
+    """Return the time of measuring each group on each device, and as many pairs; 0 where the placer needs no costs."""
+    placer = config.plugins.placer
+    return min(config.profiling.budget_s, 2 * parts * PART_S) if placer.factory.needs_costs(placer.settings) else 0.0
+
+
 def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> float:
     """Return the time of all compilations and inferences; each placement is timed in turns with the reference."""
     compiling_s, inferring_s = seen.compiling_s, seen.inferring_s
@@ -120,6 +133,4 @@ def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> fl
     short = compiling_s + warming + turns(measure.blocks, measure.repeats, measure.min_time_ms)
     long = compiling_s + warming + turns(comparison.blocks, comparison.repeats, comparison.min_time_ms)
     searching = (counts["baselines"] + counts["placements"]) * pair
-    if config.search.time_s:
-        searching = min(searching, config.search.time_s + counts["baselines"] * pair)
     return searching + counts["race"] * short + counts["rounds"] * counts["compared"] * long

@@ -142,7 +142,7 @@ class Profiler:
         return self._budget_s - (self._clock() - self._start)
 
     def _tell(self, text: str) -> None:
-        self._listener(Progress("profile", len(self._times.ms), self._wanted, text))
+        self._listener(Progress("profile", len(self._times.ms), self._wanted, text, phase_s=self._left_s()))
 
     def _measure_links(self, open_links: OpenLinks) -> None:
         spec = MeasureSpec(1, blocks=3, repeats=3, min_time_ms=2.0, hopeless_ratio=1e9)

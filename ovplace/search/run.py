@@ -22,7 +22,7 @@ from ovplace.search.final_comparison import FinalComparison, decide
 from ovplace.search.loop import Budget, Loop
 from ovplace.search.result import Findings, build_result
 from ovplace.search.staging import Staging, stages_over_hetero
-from ovplace.search.time_limit import expected_s, notes
+from ovplace.search.time_limit import expected_s, notes, with_time_left
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase, TimeBudget
 from ovplace.session.events import Listener, silent
@@ -102,12 +102,12 @@ def explore(measurer: Measurer, listener: Listener) -> Findings:
     Raises:
         OvplaceError: no single device runs the model, or the measuring process cannot be started.
     """
-    session = measurer.session
+    session, listener = measurer.session, with_time_left(listener, measurer)
     measurer.limit = _asked_limit(session)
     measurer.enter(Phase.BASELINES)
     baselines = measure_baselines(measurer, session.config.measure, listener)
     measurer.limit = error_limit(session, baselines)
-    measurer.time = measurer.time.expecting(expected_s(session, baselines))
+    measurer.time = measurer.time.expecting(*expected_s(session, baselines))
     trials: Sequence[Trial] = ()
     costs, certificate = None, None
     info: Mapping[str, float] = {}

@@ -8,26 +8,44 @@ from typing import Any
 
 from ovplace.core.measurement import Trial
 from ovplace.session.baselines import Baseline
+from ovplace.session.events import Listener, Progress
 from ovplace.session.fitting import measuring_s, one_sample
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
 
-def expected_s(session: Session, baselines: Sequence[Baseline]) -> float:
-    """Return about how many seconds the final comparison takes.
+def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, float]:
+    """Return about how many seconds the search and the final comparison take.
 
     Args:
         session: the run.
         baselines: measured. A round compiles a placement for about the devices that they compile for together.
     """
-    config = session.config.comparison
+    config, search = session.config.comparison, session.config.search
     spec = replace(session.config.measure, blocks=config.blocks, repeats=config.repeats, min_time_ms=config.min_time_ms)
     working = [b.measurement for b in baselines if b.measurement.ok and b.candidate.placement]
     fastest = working[0]
     slow_ms = spec.hopeless_ratio * fastest.median_ms
     specs = [one_sample(spec) if m.median_ms > slow_ms else spec for m in working]
     round_s = measuring_s(fastest, spec) + sum(measuring_s(m, s) for m, s in zip(working, specs, strict=True))
-    return config.finalists * round_s + config.rounds * (session.starting_s + round_s)
+    comparing_s = config.finalists * round_s + config.rounds * (session.starting_s + round_s)
+    return search.budget * sum(measuring_s(m, session.config.measure) for m in working[:2]), comparing_s
+
+
+def with_time_left(listener: Listener, measurer: Measurer) -> Listener:
+    """Return a listener that is told, too, how long the call may still take.
+
+    Args:
+        listener: is called with each step.
+        measurer: of the run.
+    """
+
+    def listen(event: Progress) -> None:
+        time = measurer.time
+        phase_s = min(event.phase_s, measurer.deadline.left_s)
+        listener(replace(event, phase_s=phase_s, later_s=time.later_s(measurer.phase), call_s=time.left_s))
+
+    return listen
 
 
 def notes(

@@ -80,12 +80,14 @@ class TimeBudget:
     Attributes:
         start_s: when the model was prepared and measuring began, on the clock.
         limit_s: seconds from then to the end of the call; infinite for no limit.
-        comparison_s: what the final comparison is expected to take, in seconds.
+        search_s: what the search is expected to take without a limit, in seconds.
+        comparison_s: what the final comparison is expected to take without a limit, in seconds.
         clock: seconds, monotonic.
     """
 
     start_s: float = field(default_factory=time.monotonic)
     limit_s: float = float("inf")
+    search_s: float = float("inf")
     comparison_s: float = 0.0
     clock: Clock = time.monotonic
 
@@ -98,11 +100,35 @@ class TimeBudget:
     def reserved_s(self) -> float:
         """Seconds kept for the final comparison."""
         least, most = (share * self.limit_s for share in RESERVED_SHARES)
+        if not self.is_limited:
+            return self.comparison_s
         return min(max(self.comparison_s, least), most)
 
-    def expecting(self, comparison_s: float) -> TimeBudget:
-        """Return the budget with another expectation of the final comparison's seconds."""
-        return replace(self, comparison_s=comparison_s)
+    @property
+    def left_s(self) -> float:
+        """Seconds until the end of the call; infinite for no limit."""
+        return self.start_s + self.limit_s - self.clock()
+
+    def expecting(self, search_s: float, comparison_s: float) -> TimeBudget:
+        """Return the budget with other expectations.
+
+        Args:
+            search_s: seconds of the search without a limit.
+            comparison_s: seconds of the final comparison without a limit.
+        """
+        return replace(self, search_s=search_s, comparison_s=comparison_s)
+
+    def later_s(self, phase: Phase) -> float:
+        """Return the seconds expected of the phases after the present one; infinite where unknown."""
+        comparing_s = min(self.comparison_s, self.reserved_s)
+        searching_s = min(self.search_s, (1 - PROFILE_SHARE) * max(0.0, self.left_s - self.reserved_s))
+        return {
+            Phase.BASELINES: float("inf"),
+            Phase.PROFILE: searching_s + comparing_s,
+            Phase.SEARCH: comparing_s,
+            Phase.FINALISTS: (1 - FINALISTS_SHARE) * comparing_s,
+            Phase.COMPARISON: 0.0,
+        }[phase]
 
     def deadline(self, phase: Phase) -> Deadline:
         """Return until when a phase that begins now may measure."""

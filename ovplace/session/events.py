@@ -16,6 +16,9 @@ class Progress:
         total: steps of the phase; 0 where unknown.
         text: what has just happened.
         best_ratio: best latency so far over the best single device's; infinite before there is one.
+        phase_s: seconds that the phase may take from now on; infinite for no limit.
+        later_s: seconds expected of the phases after it; infinite where unknown.
+        call_s: seconds left of the call's limit; infinite for none.
     """
 
     phase: str
@@ -23,6 +26,9 @@ class Progress:
     total: int = 0
     text: str = ""
     best_ratio: float = float("inf")
+    phase_s: float = float("inf")
+    later_s: float = 0.0
+    call_s: float = float("inf")
 
 
 Listener = Callable[[Progress], None]

@@ -62,6 +62,7 @@ class Measurer:
         limit: largest relative output error a placement may have.
         seconds: time spent so far.
         time: of the call; unlimited by default.
+        phase: the present one.
         deadline: of the present phase.
     """
 
@@ -70,11 +71,12 @@ class Measurer:
     limit: float = float("inf")
     seconds: Seconds = field(default_factory=Seconds)
     time: TimeBudget = field(default_factory=TimeBudget)
+    phase: Phase = Phase.BASELINES
     deadline: Deadline = field(default_factory=Deadline)
 
     def enter(self, phase: Phase) -> None:
         """Begin a phase: what is measured from now on has to keep to its time."""
-        self.deadline = self.time.deadline(phase)
+        self.phase, self.deadline = phase, self.time.deadline(phase)
 
     def key(self, candidate: Candidate, others: Sequence[Candidate], spec: MeasureSpec) -> str:
         """Return the cache key of a measurement.

@@ -66,3 +66,22 @@ def test_time_left():
     assert eta(Progress("search", 1, 11)) == 0
     assert eta(Progress("search", 3, 11)) == pytest.approx(40)
     assert "about 1 min 30 s left" in progress.describe(Progress("search", 1, 2), 90)
+
+
+@pytest.mark.parametrize(
+    ("limits", "left_s"),
+    [
+        ({}, 40.0),
+        ({"later_s": 25.0}, 65.0),
+        ({"phase_s": 12.0, "later_s": 25.0}, 37.0),
+        ({"later_s": 25.0, "call_s": 50.0}, 50.0),
+        ({"later_s": float("inf")}, 0.0),
+        ({"later_s": float("inf"), "call_s": 50.0}, 50.0),
+        ({"call_s": -3.0}, 0.0),
+    ],
+)
+def test_time_left_counts_later_phases_and_never_exceeds_the_limit(limits, left_s):
+    ticks = iter([0.0, 10.0])
+    eta = progress._Eta(lambda: next(ticks))
+    eta(Progress("search", 1, 11))
+    assert eta(Progress("search", 3, 11, **limits)) == pytest.approx(left_s)

@@ -108,6 +108,16 @@ def test_a_shortened_call_says_so(store):
     assert f"the time sufficed for {rounds} rounds of the final comparison" in found.comparison.verdict.notes
 
 
+@pytest.mark.parametrize("slow", SLOW)
+def test_the_time_left_never_exceeds_the_limit(store, slow):
+    world, events = World(SLOW[slow], split=0.5), []
+    explore(measurer(world, store), lambda event: events.append((event, LIMIT_S + 1000.0 - world.now)))
+    assert {event.phase for event, _ in events} >= {"baselines"}
+    assert all(event.call_s == left_s for event, left_s in events)
+    later_s = [event.later_s for event, _ in events if event.phase != "baselines"]
+    assert all(0 <= seconds < LIMIT_S for seconds in later_s)
+
+
 def test_a_search_that_was_cut_short_says_so(store):
     found = explore(measurer(World(SLOW["search"], split=0.5), store), silent)
     assert f"the search was cut short after {len(found.trials)} of 50 placements" in found.comparison.verdict.notes

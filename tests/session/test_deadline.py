@@ -41,7 +41,7 @@ def test_a_request_is_cut_to_what_is_left_and_none_begins_later(clock):
 
 @pytest.mark.parametrize(("expected_s", "reserved_s"), [(0.0, 25.0), (35.0, 35.0), (500.0, 40.0)])
 def test_the_final_comparison_keeps_a_share(clock, expected_s, reserved_s):
-    budget = TimeBudget(clock(), 100.0, clock=clock).expecting(expected_s)
+    budget = TimeBudget(clock(), 100.0, clock=clock).expecting(20.0, expected_s)
     assert budget.deadline(Phase.SEARCH).left_s == 100.0 - reserved_s
     assert budget.deadline(Phase.COMPARISON).left_s == 100.0
 

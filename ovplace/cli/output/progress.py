@@ -43,7 +43,7 @@ def describe(event: Progress, left_s: float) -> str:
 
     Args:
         event: the step.
-        left_s: estimated seconds until the end of the phase; 0 where unknown.
+        left_s: estimated seconds until the end of the call; 0 where unknown.
     """
     count = f"{event.done}/{event.total}" if event.total else str(event.done)
     text = f"last {event.text}" if event.phase == "search" else event.text
@@ -53,7 +53,7 @@ def describe(event: Progress, left_s: float) -> str:
 
 
 class _Eta:
-    """Seconds left of a phase, from its own pace."""
+    """Seconds left of a call, from the pace of its phase and what it expects of later ones; 0 where unknown."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._phase, self._start, self._first = clock, "", 0.0, 0
@@ -62,7 +62,9 @@ class _Eta:
         if event.phase != self._phase:
             self._phase, self._start, self._first = event.phase, self._clock(), event.done
         done = event.done - self._first
-        return (self._clock() - self._start) / done * (event.total - event.done) if done > 0 else 0.0
+        pace_s = (self._clock() - self._start) / done * (event.total - event.done) if done > 0 else math.inf
+        left_s = max(0.0, min(min(pace_s, event.phase_s) + event.later_s, event.call_s))
+        return left_s if math.isfinite(left_s) else 0.0
 
 
 def _lines(console: Console, first: str, clock: Callable[[], float]) -> Listener:
