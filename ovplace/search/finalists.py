@@ -15,6 +15,7 @@ from ovplace.search.race import Field, Standing, race
 from ovplace.search.rounds import measured_afresh
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
+from ovplace.session.fitting import measuring_s
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
@@ -46,6 +47,7 @@ def choose(
 
     def heat(which: IntArray, number: int) -> FloatArray:
         nonlocal spent
+        _check_time(measurer, [trials[i] for i in which])
         spent += len(which)
         return _heat(measurer, [candidates[i] for i in which], number)
 
@@ -55,6 +57,14 @@ def choose(
             first = candidates[now.order[0]].name if len(now.order) else "none works"
             listener(Progress(PHASE, spent, config.race, f"{first}, sure to {now.sure:.0%}"))
     return candidates[now.order[0]] if len(now.order) else None
+
+
+def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:
+    """Raise `TimeIsUpError` where a heat would not end in time: it would be measured in vain."""
+    session = measurer.session
+    measuring = sum(measuring_s(trial.measurement, session.config.measure) for trial in trials)
+    if measurer.deadline.left_s < session.starting_s + measuring:
+        raise TimeIsUpError
 
 
 def _field(session: Session, trials: Sequence[Trial], costs: CostTable | None) -> Field:
