@@ -21,7 +21,7 @@ def built(of, **settings):
 
 
 def in_state(placer, state):
-    return [trial for trial in placer._study.trials if trial.state == state]
+    return [trial for trial in placer.study.trials if trial.state == state]
 
 
 def weighed(choice):
@@ -59,7 +59,7 @@ def test_groups_without_a_choice_are_no_parameters():
     placer = built(problem(chain(["Add"] * 6), 3, supported=supported))
     for _ in range(20):
         told(placer)
-    trial = placer._study.trials[-1]
+    trial = placer.study.trials[-1]
     assert sorted(trial.distributions) == ["1", "2", "3", "4", "5"]
     assert trial.distributions["1"].choices == (1, 2)
 

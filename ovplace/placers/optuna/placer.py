@@ -52,7 +52,11 @@ class Config:
 
 
 class Placer(protocols.Placer):
-    """Asks for Optuna's suggestions, or for a new placement near one that was measured before."""
+    """Asks for Optuna's suggestions, or for a new placement near one that was measured before.
+
+    Attributes:
+        study: what was asked and answered.
+    """
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Start with an empty study.
@@ -62,7 +66,7 @@ class Placer(protocols.Placer):
         """
         self._problem, self._config = problem, config
         self._unseen = UnseenPlacements(problem)
-        self._study = TpeStudy(
+        self.study = TpeStudy(
             problem.allowed,
             config.multivariate,
             n_startup_trials=config.n_startup_trials,
@@ -106,7 +110,7 @@ class Placer(protocols.Placer):
         if self._config.uniform and number < len(self._problem.devices):
             yield self._problem.uniform(number)
         rng = generator(self._problem.seed, "placer", "optuna", number)
-        suggested = self._study.suggest(int(rng.integers(2**31)))
+        suggested = self.study.suggest(int(rng.integers(2**31)))
         yield suggested
         for n_groups in range(1, 1 + MAX_DISTANCE):
             moved, moving = suggested.copy(), rng.integers(len(suggested), size=n_groups)
@@ -114,9 +118,9 @@ class Placer(protocols.Placer):
             yield moved
 
     def _start(self, choice: IntArray) -> None:
-        self._study.start(choice)
+        self.study.start(choice)
         self._choices.append(choice)
 
     def _finish(self, ratio: float) -> None:
-        self._study.finish(ratio)
+        self.study.finish(ratio)
         self._ratios.append(ratio)

@@ -14,6 +14,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import ConfigError, UsageError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.placers.placeto import returns, rollout
+from ovplace.placers.placeto.environment import PlacetoEnvironment
 from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import (
@@ -183,7 +184,8 @@ def test_a_lack_of_memory_is_punished():
     half = of.costs.group_bytes.sum() / 2
     tight = replace(of, costs=replace(of.costs, memory_bytes=np.array([half, np.inf])))
     uniform = np.stack([np.zeros(10, dtype=np.int64), np.ones(10, dtype=np.int64)])
-    found = built(tight, memory_penalty=2.0)._environment.latency_ms(uniform) / latency_ms(of.costs, uniform)
+    world = PlacetoEnvironment(tight, PLACETO.config({"memory_penalty": 2.0}))
+    found = world.latency_ms(uniform) / latency_ms(of.costs, uniform)
     np.testing.assert_allclose(found, [3.0, 1.0])  # half of the memory needed is missing: the limit, once more
 
 
@@ -210,10 +212,13 @@ def test_bad_settings_are_refused(settings):
 # Transfer
 
 
+def training_config(**settings):
+    return PLACETO.config({"learning_rate": 1e-2, "hidden": 16, "rounds": 2, "imitation": 1000} | settings)
+
+
 def trained(updates=40, **settings):
     """Return a trainer after some updates on random problems, and those problems."""
-    given = {"learning_rate": 1e-2, "hidden": 16, "rounds": 2, "imitation": 1000} | settings
-    trainer = PLACETO.trainer(PLACETO.config(given), 0, 0)
+    trainer = PLACETO.trainer(training_config(**settings), 0, 0)
     problems = [problem(layered(10, seed), 2 + seed % 2, seed) for seed in range(6)]
     regrets = [trainer.update(problems[number % 3 :: 3], number) for number in range(updates)]
     return trainer, problems, regrets
@@ -228,8 +233,8 @@ def test_training_gets_better_on_graphs_that_it_never_saw():
     def ends(network):
         found = []
         for of in held_out:
-            world = trainer._environment(of)
-            swept = rollout.run_episodes(network, world.graph, world.best_uniform[None], trainer._config)
+            world = PlacetoEnvironment(of, training_config())
+            swept = rollout.run_episodes(network, world.graph, world.best_uniform[None], training_config())
             found.append(np.log(world.latency_ms(swept.visited[-1])[0] / world.latency_ms(world.best_known)))
         return np.mean(found)
 
@@ -246,7 +251,7 @@ def test_a_zero_shot_placement_is_never_worse_than_the_best_single_device():
 @pytest.mark.parametrize("imitation", [0, 100])
 def test_training_goes_on_as_if_uninterrupted(imitation):
     trainer, problems, _ = trained(4, imitation=imitation)
-    other = PLACETO.trainer(trainer._config, 0, 0)
+    other = PLACETO.trainer(training_config(imitation=imitation), 0, 0)
     other.restore(trainer.dump())
     assert trainer.update(problems, 4) == other.update(problems, 4)
     assert trainer.dump() == other.dump()
