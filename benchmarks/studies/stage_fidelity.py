@@ -39,7 +39,7 @@ from ovplace.plugins import registry
 from ovplace.profiling.obtain import profile_costs
 from ovplace.seeds import generator
 from ovplace.session.events import silent
-from ovplace.session.measurer import ratio
+from ovplace.session.measurer import latency_ratio
 
 SPEC = MeasureSpec(warmup=1, blocks=3, repeats=2, min_time_ms=6.0, hopeless_ratio=4.0)
 WRONG = 0.4
@@ -149,7 +149,7 @@ def _told(case: Case, count: int) -> Iterator[Told]:
         beside, own = case.measure([case.reference, candidate], SPEC)
         if not (own.ok and beside.ok):
             continue
-        relative, choice = ratio(own, beside), case.problem.lower(placement)
+        relative, choice = latency_ratio(own, beside), case.problem.lower(placement)
         whole = Equations.of_whole(case.profile, choice, relative, own.median_ms / relative)
         stages = whole
         if own.stages_ms:

@@ -1,0 +1,101 @@
+"""Default searches that measure whole placements against searches that measure in stages.
+
+Each model is searched both ways, one after the other, with the same limit of time for the whole call, with an empty
+cache and then once more with the cache that the first run left. `a minute` is placements measured in a minute of
+search; `compiling` and `outside` are shares of the whole call. The answer is the latency ratio to the best baseline in
+the final comparison, by HETERO.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.report import Row
+from benchmarks.script import UnavailableError
+from benchmarks.sessions import EMULATED_GPU
+from ovplace import zoo
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.result import RunResult
+from ovplace.devices import emulated_gpu
+from ovplace.search.run import run
+from ovplace.store.cache import VARIABLE
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options.
+
+    Attributes:
+        models: recipes, or model files.
+        time_s: limit of each call.
+        budget: placements, at most.
+    """
+
+    models: tuple[str, ...] = ("demo", "siren", "hyperbolic", "unet", "detector-head")
+    time_s: float = 120.0
+    budget: int = 1000
+
+
+SHORT = Options(models=("siren",), time_s=20.0)
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """Yield a row for each model, each way, with an empty cache and with what it holds then."""
+    if reason := emulated_gpu.why_unavailable():
+        raise UnavailableError(reason)
+    for model in options.models:
+        for stages in (False, True):
+            with _cache() as folder:
+                for cache in ("empty", "filled"):
+                    result = _searched(model, folder / cache, options, stages=stages)
+                    way = {"way": "stages" if stages else "whole", "cache": cache}
+                    yield {"model": Path(model).stem, **way, **_row(result)}
+
+
+@contextmanager
+def _cache() -> Iterator[Path]:
+    """Yield a folder, which is the user's cache folder for the while."""
+    before = os.environ.get(VARIABLE)
+    with tempfile.TemporaryDirectory() as text:
+        os.environ[VARIABLE] = f"{text}/cache"
+        try:
+            yield Path(text)
+        finally:
+            os.environ.pop(VARIABLE)
+            if before is not None:
+                os.environ[VARIABLE] = before
+
+
+def _searched(model: str, folder: Path, options: Options, *, stages: bool) -> RunResult:
+    path = Path(model)
+    if model in zoo.names():
+        path = folder.with_suffix(".xml")
+        zoo.save_recipe(model, zoo.recipe(model).Config(), path)
+    search = SearchConfig(
+        model=str(path),
+        device=EMULATED_GPU,
+        emulate_gpu=True,
+        budget=options.budget,
+        time_s=options.time_s,
+        stages=stages,
+    )
+    return run(RunConfig(search=search), folder)
+
+
+def _row(result: RunResult) -> Row:
+    seconds, search = result.search.seconds, result.search
+    ratio = result.verdict.ratio
+    return {
+        "placements": search.measured,
+        "a minute": f"{60 * search.measured / seconds.search:.1f}" if seconds.search else "-",
+        "call s": f"{seconds.total:.0f}",
+        "compiling": f"{seconds.compiling / seconds.total:.0%}",
+        "outside": f"{search.outside_fraction.run:.0%}",
+        "verdict": result.verdict.status,
+        "answer": f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]" if ratio else "-",
+    }
