@@ -18,6 +18,9 @@ from ovplace.graphs.op_graph import BoolArray, IntArray
 _CHUNK_WORDS = 4_000_000
 """Size of the largest arrays at a time, so that large batches need no more memory than small ones."""
 
+_FEW = 1000
+"""Placements in a batch that is remembered; larger ones are random draws, which do not come again."""
+
 _CHUNK_BITS = 8 * _CHUNK_WORDS
 
 _Labels = NDArray[np.int32]
@@ -32,8 +35,21 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
         device_of: device of each group under each placement, `[B, G]`.
 
     Cost: O(B (G + Q C / 64)) for each round of cuts, where at most C submodels need each other; there are as many
-    rounds as a region is left and entered again.
+    rounds as a region is left and entered again. Few placements at a time are remembered: searches solve models whose
+    costs differ, and look at the same placements and their neighbours nine times of ten.
     """
+    if len(device_of) > _FEW:
+        return _submodels(n_groups, edges, device_of)
+    known = _memory(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
+    if len(known) * n_groups > _CHUNK_WORDS // 2:
+        known.clear()
+    keys = [row.tobytes() for row in np.ascontiguousarray(device_of, dtype=np.int16)]
+    if new := {key: i for i, key in enumerate(keys) if key not in known}:
+        known.update(zip(new, _submodels(n_groups, edges, device_of[list(new.values())]), strict=True))
+    return np.array([known[key] for key in keys], dtype=np.int64).reshape(-1, n_groups)
+
+
+def _submodels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
     order = _order(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
     size = max(1, _CHUNK_WORDS // max(1, n_groups))
     parts = [
@@ -41,6 +57,12 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
         for start in range(0, len(device_of), size)
     ]
     return np.concatenate(parts).astype(np.int64) if parts else np.empty((0, n_groups), dtype=np.int64)
+
+
+@lru_cache(maxsize=4)
+def _memory(n_groups: int, edges: bytes) -> dict[bytes, IntArray]:
+    """Return the submodels of placements looked at before, in a model of its own for each set of edges."""
+    return {}
 
 
 def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devices: int) -> IntArray:

@@ -1,0 +1,35 @@
+"""Submodels are the same whether a placement was looked at before or not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
+from ovplace.seeds import generator
+from ovplace.testing.graphs import layered, problem
+
+
+def test_batches_that_overlap() -> None:
+    device_of = generator(0, "test").integers(2, size=(60, 25))
+    for seed in range(3):  # each graph has edges of its own
+        costs = problem(layered(25, seed), 2, seed).costs
+        assert costs is not None
+        edges = costs.edges
+        first = submodels_of_groups(25, edges, device_of[:40])
+        overlapping = submodels_of_groups(25, edges, device_of[20:])
+        one_by_one = np.concatenate([submodels_of_groups(25, edges, row[None]) for row in device_of])
+        many = submodels_of_groups(25, edges, np.tile(device_of, (20, 1)))  # too many to be remembered
+        np.testing.assert_array_equal(one_by_one, many[:60])
+        np.testing.assert_array_equal(first, many[:40])
+        np.testing.assert_array_equal(overlapping, many[20:60])
+
+
+def test_what_is_returned_may_be_changed() -> None:
+    costs = problem(layered(9, 0), 2, 0).costs
+    assert costs is not None
+    device_of = generator(1, "test").integers(2, size=(5, 9))
+    found = submodels_of_groups(9, costs.edges, device_of)
+    kept = found.copy()
+    found[:] = -1
+    np.testing.assert_array_equal(submodels_of_groups(9, costs.edges, device_of), kept)
+    assert submodels_of_groups(9, costs.edges, device_of[:0]).shape == (0, 9)
