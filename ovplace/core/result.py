@@ -48,6 +48,9 @@ _LATENCIES = ("latency_ms", "final_latency_ms")
 
 Part = TypeVar("Part")
 
+_LATER_SECONDS = ("preparing", "starting", "baselines", "comparison")
+"""Keys of `TimeSpent` that files of earlier versions lack."""
+
 
 @dataclass(frozen=True)
 class RunResult:
@@ -187,14 +190,15 @@ def _search_to_json(search: SearchSummary) -> dict[str, Any]:
         "certificate": search.certificate.to_json() if search.certificate else None,
         "stages_over_hetero": search.stages_over_hetero,
     }
+    seconds = {name: value for name, value in asdict(search.seconds).items() if value is not None}
     required = {name: value for name, value in asdict(search).items() if name not in optional}
-    return required | {name: value for name, value in optional.items() if value is not None}
+    return required | {"seconds": seconds} | {name: value for name, value in optional.items() if value is not None}
 
 
 def _search_from_json(data: Mapping[str, Any]) -> SearchSummary:
     certificate = data.get("certificate")
     built = {
-        "seconds": _part(TimeSpent, data["seconds"]),
+        "seconds": _part(TimeSpent, dict.fromkeys(_LATER_SECONDS) | data["seconds"]),
         "outside_fraction": _part(OutsideFraction, data["outside_fraction"]),
         "placer_info": data.get("placer_info", {}),
         "costs": data.get("costs"),

@@ -129,6 +129,10 @@ class TimeSpent:
         placer: the placer's `ask` and `tell`.
         profiling: finding the costs of the model's parts.
         search: the ask/tell loop as a whole.
+        preparing: model, devices and the first measuring process; None in results of earlier versions.
+        starting: later starts of measuring processes, with the reference's compilation and inference; likewise.
+        baselines: the baselines as a whole; likewise.
+        comparison: choosing the best placement and comparing it, as a whole; likewise.
     """
 
     total: float
@@ -138,6 +142,10 @@ class TimeSpent:
     placer: float
     profiling: float
     search: float
+    preparing: float | None = None
+    starting: float | None = None
+    baselines: float | None = None
+    comparison: float | None = None
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,17 @@ def _started(worker: WorkerSpec, attempts: int = START_ATTEMPTS) -> _Worker:
     return seat
 
 
+def start(worker: WorkerSpec) -> None:
+    """Start the child, if there is none.
+
+    Raises:
+        OvplaceError: the backend cannot work at all, or its process does not come up.
+    """
+    with _lock:
+        if worker.key not in _workers:
+            _started(worker)
+
+
 def recycle(worker: WorkerSpec) -> None:
     """End the child, if there is one; the next request starts another."""
     with _lock:
@@ -196,6 +207,15 @@ class ProcessPool:
             text = f"the backend '{self._worker.backend}' did not return one measurement for each candidate"
             return [Measurement.failed(ErrorKind.CRASH, text)] * len(candidates)
         return list(measured)
+
+    def start(self) -> None:
+        """Start the child now rather than with the next request.
+
+        Raises:
+            OvplaceError: the backend cannot work at all, or its process does not come up.
+        """
+        assert self._executor is not None
+        self._executor.submit(start, self._worker).result()
 
     def recycle(self) -> None:
         """Replace the child, so that the next request compiles anew in a fresh process."""

@@ -43,6 +43,7 @@ class Findings:
         trials: all trials of the search, in order.
         comparison: the final comparison.
         seconds: where the time went.
+        preparing_s: seconds until measuring began: model, devices, the first measuring process.
         total_s: wall time of the call.
         command: the command line; empty for a call from Python.
         costs: origin of the cost table; None where the placer needs none.
@@ -56,6 +57,7 @@ class Findings:
     trials: Sequence[Trial]
     comparison: FinalComparison
     seconds: Seconds
+    preparing_s: float = 0.0
     total_s: float = 0.0
     command: str = ""
     costs: Mapping[str, Any] | None = None
@@ -159,7 +161,7 @@ def _search(findings: Findings) -> SearchSummary:
         measured=sum(not t.cached for t in trials),
         cached=sum(t.cached for t in trials),
         failed=sum(not t.measurement.ok for t in trials),
-        seconds=_time_spent(seconds, findings.total_s),
+        seconds=_time_spent(findings),
         outside_fraction=OutsideFraction(
             search=seconds.search_outside / seconds.search if seconds.search else 0.0,
             run=max(0.0, 1 - seconds.working / findings.total_s) if findings.total_s else 0.0,
@@ -171,15 +173,20 @@ def _search(findings: Findings) -> SearchSummary:
     )
 
 
-def _time_spent(seconds: Seconds, total_s: float) -> TimeSpent:
+def _time_spent(findings: Findings) -> TimeSpent:
+    seconds = findings.seconds
     return TimeSpent(
-        total=total_s,
+        total=findings.total_s,
         measuring=seconds.requests,
         compiling=seconds.compiling,
         inferring=seconds.inferring,
         placer=seconds.placer,
         profiling=seconds.profiling,
         search=seconds.search,
+        preparing=findings.preparing_s,
+        starting=seconds.starting,
+        baselines=seconds.baselines,
+        comparison=seconds.comparison,
     )
 
 

@@ -30,7 +30,7 @@ def measured_afresh(
     stored = [measurer.store.find(key) for key in keys]
     if all(stored):
         return [s.measurement for s in stored if s]
-    measurer.session.pool.recycle()
+    measurer.start_afresh()
     measured = measurer.measure(candidates, spec, ATTEMPTS)
     for key, candidate, m in zip(keys, candidates, measured, strict=True):
         measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, latency_ratio(m, measured[1])))

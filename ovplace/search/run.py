@@ -83,7 +83,7 @@ def _search(session: Session, store: RunStore, listener: Listener, start: float,
     now, time_s = time.monotonic(), session.config.search.time_s
     measurer = Measurer(session, store, time=TimeBudget(now, start + time_s - now if time_s else float("inf")))
     findings = explore(measurer, listener)
-    findings = replace(findings, total_s=time.monotonic() - start, command=command)
+    findings = replace(findings, preparing_s=now - start, total_s=time.monotonic() - start, command=command)
     result = build_result(findings)
     _write_answer(session, result, findings.comparison.placement)
     return result
@@ -105,7 +105,8 @@ def explore(measurer: Measurer, listener: Listener) -> Findings:
     session, listener = measurer.session, with_time_left(listener, measurer)
     measurer.limit = _asked_limit(session)
     measurer.enter(Phase.BASELINES)
-    baselines = measure_baselines(measurer, session.config.measure, listener)
+    with measurer.seconds.counting("baselines"):
+        baselines = measure_baselines(measurer, session.config.measure, listener)
     measurer.limit = error_limit(session, baselines)
     measurer.time = measurer.time.expecting(*expected_s(session, baselines))
     trials: Sequence[Trial] = ()
@@ -120,7 +121,8 @@ def explore(measurer: Measurer, listener: Listener) -> Findings:
             trials = loop.run()
         certificate, info = loop.placer.certificate, loop.placer.info
     about, cut = costs.about if costs else None, measurer.deadline.left_s <= 0
-    comparison = decide(measurer, baselines, trials, listener, costs.table if costs else None)
+    with measurer.seconds.counting("comparison"):
+        comparison = decide(measurer, baselines, trials, listener, costs.table if costs else None)
     comparison = _with_notes(comparison, notes(measurer, trials, about, cut=cut))
     return Findings(
         session,

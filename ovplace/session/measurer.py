@@ -25,6 +25,9 @@ class Seconds:
         inferring: inferences, untimed ones included.
         requests: waiting for measurements.
         placer: the placer's `ask` and `tell`.
+        starting: starts of measuring processes after the first, the reference's compilation and inference included.
+        baselines: the baselines as a whole.
+        comparison: choosing the best placement and comparing it, as a whole.
         profiling: finding the costs of the model's parts, measuring included.
         search: the ask/tell loop as a whole.
         search_outside: part of `search` in which the runtime neither compiled nor inferred.
@@ -34,6 +37,9 @@ class Seconds:
     inferring: float = 0.0
     requests: float = 0.0
     placer: float = 0.0
+    starting: float = 0.0
+    baselines: float = 0.0
+    comparison: float = 0.0
     profiling: float = 0.0
     search: float = 0.0
     search_outside: float = 0.0
@@ -50,6 +56,19 @@ class Seconds:
         yield
         self.search = time.monotonic() - start
         self.search_outside = max(0.0, self.search - (self.working - before))
+
+    @contextmanager
+    def counting(self, name: str) -> Iterator[None]:
+        """Add the wall time of what runs inside to an attribute.
+
+        Args:
+            name: of the attribute.
+        """
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            setattr(self, name, getattr(self, name) + time.monotonic() - start)
 
 
 @dataclass
@@ -97,6 +116,16 @@ class Measurer:
             candidate.hash,
             [other.hash for other in others],
         )
+
+    def start_afresh(self) -> None:
+        """Replace the measuring process, so that the next request compiles anew.
+
+        Raises:
+            BackendError: the process does not come up.
+        """
+        with self.seconds.counting("starting"):
+            self.session.pool.recycle()
+            self.session.pool.start()
 
     def request(
         self, candidates: Sequence[Candidate], spec: MeasureSpec, pool: ProcessPool | None = None

@@ -98,12 +98,12 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Se
     pool = ProcessPool(WorkerSpec(config.search.backend, job))
     try:
         start = time.monotonic()
-        facts = dict(pool.facts())  # the first question, which starts the process
+        pool.start()
         starting_s = time.monotonic() - start
         supported = pool.ask("supported")[:, : len(selection.devices)]
         problem = make_problem(config, graph, selection.devices, supported)
         listener(Progress("prepare", 2, 3, f"{len(graph)} operations in {problem.n_groups} groups"))
-        return Session(config, folder, graph, selection, defaults, nulls, problem, pool, facts, starting_s)
+        return Session(config, folder, graph, selection, defaults, nulls, problem, pool, dict(pool.facts()), starting_s)
     except BaseException:
         pool.close()
         raise

@@ -44,6 +44,9 @@ class DirectPool:
         """
         self.measure, self.recycle = measure, fresh
 
+    def start(self) -> None:
+        """There is nothing to start."""
+
     def close(self) -> None:
         """There is nothing to end."""
 

@@ -44,7 +44,7 @@ VERDICT = st.builds(
 )  # fmt: skip
 SEARCH = st.builds(
     SearchSummary,
-    seconds=st.builds(TimeSpent, *[NUMBER] * 7),
+    seconds=st.builds(TimeSpent, *[NUMBER] * 11),
     outside_fraction=st.builds(OutsideFraction, NUMBER, NUMBER),
     placer_info=st.dictionaries(TEXT, NUMBER, max_size=2),
     costs=st.none() | st.dictionaries(TEXT, NUMBER | TEXT, max_size=2),

@@ -244,7 +244,10 @@ def test_a_run_on_real_devices_and_its_continuation(tmp_path, cache):
     assert first.costs["source"] == "measured here"
     assert first.costs["failed"] == 0 and first.costs["measured"] > 0
     assert first.certificate.gap == pytest.approx(0, abs=1e-3)
-    assert first.seconds.total > first.seconds.profiling > 0
+    spent = first.seconds
+    assert spent.total > spent.profiling > 0
+    assert spent.comparison > spent.starting > 0
+    assert spent.total > spent.preparing + spent.baselines + spent.profiling + spent.search + spent.comparison > 0
     assert 0 <= first.outside_fraction.run < 1
     assert phases.index("baselines") < phases.index("profile")
     assert len(list(cache.iterdir())) == 1

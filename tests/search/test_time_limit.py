@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ovplace.config.schema import ComparisonConfig
+from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import ErrorKind, Measurement, MeasureSpec
 from ovplace.errors import BackendError
 from ovplace.ir.parts.link_model import save_link_model
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs
-from ovplace.search.run import explore
+from ovplace.search.run import explore, run
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import GRACE_S, Phase, TimeBudget
 from ovplace.session.events import silent
@@ -169,6 +169,18 @@ def test_a_placement_without_time_is_no_trial_and_the_next_call_asks_for_it(stor
     second = explore(measurer(world, store), silent)
     assert [t.number for t in second.trials] == list(range(len(second.trials)))
     assert len(second.trials) > len(first.trials)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("placer", ["min_cut", "random"])
+def test_a_real_call_ends_in_time(tmp_path, monkeypatch, placer):
+    monkeypatch.setenv("OVPLACE_CACHE", str(tmp_path / "cache"))
+    config = RunConfig(search=SearchConfig(model="models/demo.xml", time_s=25.0, placer=placer))
+    found = run(config, tmp_path / "run")
+    longest_s = 15.0  # one round of the final comparison with the emulated GPU, on two busy cores
+    assert found.search.seconds.total <= 25.0 + longest_s
+    assert found.baselines[0].latency_ms is not None
+    assert (tmp_path / "run" / "placement.json").is_file()
 
 
 @pytest.mark.parametrize("cost_s", [0.05, 2.0, 500.0])
