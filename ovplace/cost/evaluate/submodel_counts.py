@@ -46,7 +46,7 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
     keys = [row.tobytes() for row in np.ascontiguousarray(device_of, dtype=np.int16)]
     if new := {key: i for i, key in enumerate(keys) if key not in known}:
         known.update(zip(new, _submodels(n_groups, edges, device_of[list(new.values())]), strict=True))
-    return np.array([known[key] for key in keys], dtype=np.int64).reshape(-1, n_groups)
+    return np.array([known[key] for key in keys], dtype=np.int64).reshape(len(keys), n_groups)
 
 
 def _submodels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
