@@ -25,6 +25,9 @@ PHASE = "finalists"
 LIMIT = 200
 """Placements that are raced, those with the lowest ratios: what is believed takes time cubic in their number."""
 
+_REFERENCE = 1.0
+"""Ratio of the best single device, which every placement of the search was measured beside."""
+
 
 def choose(
     measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None, listener: Listener
@@ -43,7 +46,7 @@ def choose(
     config = measurer.session.config.comparison
     candidates = [Candidate(f"trial {trial.number}", trial.placement) for trial in trials]
     field = _field(measurer.session, trials, costs)
-    spent, now = 0, Standing(np.zeros(0, dtype=np.int64), 0.0, 0)
+    spent, now = 0, Standing(np.zeros(0, dtype=np.int64))
 
     def heat(which: IntArray, number: int) -> FloatArray:
         nonlocal spent
@@ -70,9 +73,9 @@ def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:
 def _field(session: Session, trials: Sequence[Trial], costs: CostTable | None) -> Field:
     ratios = np.array([trial.ratio for trial in trials])
     if costs is None:
-        return Field(ratios, seed=session.config.search.seed)
+        return Field(ratios, seed=session.config.search.seed, to_beat=_REFERENCE)
     device_of = np.stack([session.problem.lower(trial.placement) for trial in trials])
-    return Field(ratios, costs, device_of, session.config.search.seed)
+    return Field(ratios, costs, device_of, session.config.search.seed, _REFERENCE)
 
 
 def _heat(measurer: Measurer, candidates: Sequence[Candidate], number: int) -> FloatArray:

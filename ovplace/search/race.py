@@ -2,7 +2,8 @@
 
 In each heat the placement that is believed to be the fastest and those most likely to be faster still take turns in a
 fresh process, with a compilation of their own, and all that was measured sharpens what is believed. The race ends when
-the first is surely as fast as the best but for `CLOSE`, or when its measurements are spent.
+the first is surely as fast as the best but for `CLOSE`, when surely none is as fast as the best baseline, or when its
+measurements are spent.
 
 Sources: Russo, "Simple Bayesian algorithms for best-arm identification", 2016 (measure the first and what may be better
 by draws from the posterior); Chen et al., "Simulation budget allocation", 2000 (effort goes to what cannot yet be told
@@ -66,12 +67,14 @@ class Field:
         costs: of the model's groups; None where the search had none.
         device_of: device of each group under each placement, `[P, G]`; None likewise.
         seed: root seed.
+        to_beat: ratio of the best baseline; where none is faster than that, it does not matter which is the fastest.
     """
 
     ratios: FloatArray
     costs: CostTable | None = None
     device_of: IntArray | None = None
     seed: int = 0
+    to_beat: float = np.inf
 
     @cached_property
     def _expectation(self) -> Expectation:
@@ -96,11 +99,18 @@ class Standing:
         order: the first, then the others by their probability of being faster, `[P']`; without those that failed.
         sure: probability that the first is the fastest, or slower by `CLOSE` at most.
         rivals: number of others that may be faster by more than that.
+        hope: probability that one of them is faster than what there is to beat.
     """
 
     order: IntArray
-    sure: float
-    rivals: int
+    sure: float = 0.0
+    rivals: int = 0
+    hope: float = 0.0
+
+    @property
+    def is_decided(self) -> bool:
+        """True if further heats would hardly change the answer."""
+        return self.sure >= SURE or self.hope < 1 - SURE
 
 
 def standing(field: Field, heats: Sequence[Heat]) -> Standing:
@@ -113,7 +123,7 @@ def standing(field: Field, heats: Sequence[Heat]) -> Standing:
     failed = {int(i) for heat in heats for i in heat.which[~np.isfinite(heat.latency_ms)]}
     kept = np.array([i for i in range(len(field.ratios)) if i not in failed], dtype=np.int64)
     if not len(kept):
-        return Standing(kept, 0.0, 0)
+        return Standing(kept)
     belief = field.belief(heats)
     drawn = belief.draws(generator(field.seed, "race", len(heats)), _DRAWS)[:, kept]
     first = int(belief.mean[kept].argmin())
@@ -121,7 +131,8 @@ def standing(field: Field, heats: Sequence[Heat]) -> Standing:
     faster[first] = np.inf
     order = np.lexsort((belief.mean[kept], -faster))
     sure = float((drawn[:, first] <= drawn.min(axis=1) + CLOSE).mean())
-    return Standing(kept[order], sure, int((faster > 1 - SURE).sum()) - 1)
+    hope = float((drawn.min(axis=1) < np.log(field.to_beat)).mean())
+    return Standing(kept[order], sure, int((faster > 1 - SURE).sum()) - 1, hope)
 
 
 def noise_of(heats: Sequence[Heat], count: int) -> float:
@@ -159,6 +170,6 @@ def race(field: Field, measure: Callable[[IntArray, int], FloatArray], size: int
         left = budget - sum(len(heat.which) for heat in heats)
         # The first heat is never left out: a model that is sure of itself may be wrong about what it never saw twice.
         runners = now.order[: min(size, left, max(2, 1 + now.rivals) if heats else size)]
-        if len(runners) < 2 or (heats and now.sure >= SURE):
+        if len(runners) < 2 or (heats and now.is_decided):
             return
         heats.append(Heat(runners, measure(runners, len(heats))))

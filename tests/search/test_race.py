@@ -57,6 +57,13 @@ def test_placements_that_cannot_be_told_apart_take_all_measurements_and_no_more(
     assert end.sure < 0.95
 
 
+def test_placements_that_are_all_slower_than_the_baseline_take_one_heat():
+    slower, level = Track(np.full(6, 1.2), 1), Track(np.full(6, 1.2), 1)
+    assert slower.run(Field(slower.searched, to_beat=1.0)).hope < 0.05
+    assert level.run(Field(level.searched, to_beat=1.2)).hope > 0.05
+    assert (len(slower.heats), len(level.heats)) == (1, 8)
+
+
 @pytest.mark.parametrize(("size", "budget"), [(1, 24), (3, 0), (3, 1)])
 def test_without_measurements_the_search_decides(size, budget):
     track = Track([1.0, 0.5], 2)
