@@ -119,7 +119,7 @@ def test_a_run_killed_at_any_moment_continues_as_if_it_had_not_been(tmp_path, pl
     assert [t.placement.hash for t in trials] == whole.hashes
     again, once = measured(folder), measured(tmp_path / "whole")
     assert set(again) == set(once)
-    assert sum((again - once).values()) <= 2 * kills  # the one being measured, and what it was measured beside
+    assert sum((again - once).values()) <= 3 * kills  # a heat is lost as a whole
 
 
 def killed_after(folder, placer, rng):
