@@ -5,5 +5,8 @@ from __future__ import annotations
 FREE = frozenset({"Parameter", "Constant", "Result"})
 """Types that compute nothing and form no submodel by themselves."""
 
+GRAPH_INPUTS = ("Parameter", "Constant")
+"""Types that read nothing."""
+
 RANDOM = frozenset({"RandomUniform", "Multinomial"})
 """Types that give another result each time although their inputs stay the same."""

@@ -129,10 +129,10 @@ def test_chunks_change_nothing(monkeypatch, words, seed):
 
 def test_more_than_64_submodels_that_need_each_other():
     """A skip connection around a hundred changes of device: the outer region is cut once, however far."""
-    n = 200
-    of = problem(graph(("Add",) * n, [*zip(range(n - 1), range(1, n), strict=True), (0, n - 1)]))
-    alternating = (np.arange(n) % 2)[None]
-    alternating[0, -1] = 0
+    n = 201
+    of = problem(graph(("Parameter", *("Add",) * (n - 1)), [*zip(range(n - 1), range(1, n), strict=True), (1, n - 1)]))
+    alternating = (np.arange(-1, n - 1) % 2)[None]
+    alternating[0, [0, -1]] = 0
     counts = submodel_counts(n, of.costs.edges, alternating, 2)
     assert counts[0].tolist() == hetero_counts(of, alternating[0]).tolist()
 
