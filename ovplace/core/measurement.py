@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from math import inf, isnan
 
 import numpy as np
@@ -198,7 +199,7 @@ class Measurement:
         """Median latency in ms; infinite for a failure, so that it sorts last."""
         return float(np.median(self.samples_ms)) if self.ok else float("inf")
 
-    @property
+    @cached_property
     def block_medians_ms(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Median of each block in ms, `[B]`."""
         bounds = np.cumsum(self.blocks)[:-1]

@@ -13,6 +13,7 @@ from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.verdict import Status, Verdict
 from ovplace.search.finalists import choose
+from ovplace.search.judgement import close_to_best, hardest_to_beat, rounds_wanted
 from ovplace.search.rounds import MIN_ROUNDS, Rounds, measured_afresh
 from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase, TimeIsUpError
@@ -25,17 +26,6 @@ PHASE = "final comparison"
 
 _TOO_SHORT = "had no time for two rounds; give more with --time"
 _TOO_FAULTY = "failed too often to be judged"
-
-LOST_RATIO, _LOST_ROUNDS = 1.5, 3
-"""A placement that took this many times as long as the baseline in each of so many rounds has lost; further rounds,
-each of which compiles it anew, would take the user's time for a second digit. It costs no gain: where half of six
-rounds are that slow, no interval lies below 1."""
-
-CLOSE_RATIO = 1.15
-"""Baselines whose latency is at most this many times the best one's are compared, too. One noisy figure each cannot
-say which of them is the best: with 10 % between two of them and 3 to 5 % of noise from compilation to compilation, a
-placement as fast as the better one was called faster in 5 to 7 % of simulated runs, because the worse one stood for
-both."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +90,8 @@ def _contenders(baselines: Sequence[Baseline]) -> list[Baseline]:
         # HETERO's automatic choice is often one device; then that device alone is the plainer name of the same answer.
         if baseline.competes and baseline.measurement.ok and baseline.placement:
             distinct.setdefault(baseline.placement.hash, baseline)
-    best = min(baseline.ratio for baseline in distinct.values())
-    return sorted((b for b in distinct.values() if b.ratio <= CLOSE_RATIO * best), key=lambda b: b.ratio)
+    competing = list(distinct.values())
+    return [competing[i] for i in close_to_best([baseline.ratio for baseline in competing])]
 
 
 def _distinct(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
@@ -129,18 +119,17 @@ def _compare(
     rounds, cut = _rounds(measurer, candidates, close, listener)
     if rounds.interval(best.name, close[0]) is None:
         return _baseline_answer(contenders[0], f"the final comparison {_TOO_SHORT if cut else _TOO_FAULTY}")
-    ratios = {c.name: interval for c in candidates if (interval := rounds.interval(best.name, c.name))}
-    # Faster means faster than each of them: the baseline that is hardest to beat stands for all.
-    against = max((b for b in contenders if b.name in ratios), key=lambda b: ratios[b.name].high)
+    hardest, ratio = hardest_to_beat(rounds, best.name, close)
     verdict = Verdict(
-        status=Status.of(ratios[against.name]),
-        against=against.name,
-        ratio=ratios[against.name],
+        status=Status.of(ratio),
+        against=hardest,
+        ratio=ratio,
         null_control=rounds.interval(null.name, close[0]) if null else None,
-        defaults={c.name: ratios[c.name] for c in defaults if c.name in ratios},
+        defaults={c.name: found for c in defaults if (found := rounds.interval(best.name, c.name))},
         notes=tuple(_notes(rounds, best.name, close, cut=cut)),
     )
     measured = {name: rounds.of(name) for name in (*close, *(c.name for c in defaults))}
+    against = contenders[close.index(hardest)]
     return _answer(session, _with_null_note(verdict), best, against, rounds.of(best.name), measured)
 
 
@@ -202,21 +191,13 @@ def _rounds(
         if all(m.ok for m in measured[:2]):
             round_ = {c.name: m for c, m in zip(candidates, measured, strict=True)}
             rounds = Rounds((*rounds.measured, round_), rounds.planned + (number <= config.rounds))
-        if _is_lost(rounds, candidates[0].name, candidates[1].name):
-            break
-        if number == config.rounds and rounds.is_unstable(candidates[0].name, close):
-            most = 2 * config.rounds
+        most = rounds_wanted(rounds, candidates[0].name, close, number, config.rounds)
         # The second round may end late: without it there is no verdict. A further one has to fit.
         measurer.deadline = measurer.deadline.with_grace(clock() - start)
         if len(rounds) >= MIN_ROUNDS and number < most and measurer.deadline.left_s < clock() - start:
             return rounds, True
     listener(Progress(PHASE, most, most, "done"))
     return rounds, False
-
-
-def _is_lost(rounds: Rounds, name: str, other: str) -> bool:
-    ratios = rounds.ratios(name, other)
-    return len(ratios) >= _LOST_ROUNDS and bool((ratios > LOST_RATIO).all())
 
 
 def _spec(session: Session, comparison: ComparisonConfig, candidates: int) -> MeasureSpec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -16,6 +17,8 @@ class Noise:
 
     Attributes:
         sigma: standard deviation of the logarithm of each inference's latency.
+        autocorrelation: correlation of an inference's noise with that of the inference before it, whichever candidate
+            that was of.
         compilation_sigma: standard deviation of the logarithm of a factor on all latencies of a compilation.
         drift: amplitude of a slow wave in the latencies of all candidates of a request, as a fraction.
         drift_period_s: period of that wave in seconds.
@@ -24,6 +27,7 @@ class Noise:
     """
 
     sigma: float = 0.0
+    autocorrelation: float = 0.0
     compilation_sigma: float = 0.0
     drift: float = 0.0
     drift_period_s: float = 30.0
@@ -35,10 +39,15 @@ class Noise:
         for item in fields(self):
             if not 0 <= getattr(self, item.name) < math.inf:
                 raise ValueError(f"{item.name} must not be negative, got {getattr(self, item.name)}")
-        if self.drift >= 1 or self.outlier_probability > 1 or self.outlier_factor < 1 or not self.drift_period_s:
+        if (
+            max(self.drift, self.autocorrelation) >= 1
+            or self.outlier_probability > 1
+            or self.outlier_factor < 1
+            or not self.drift_period_s
+        ):
             raise ValueError(
-                "drift must be below 1, outlier_probability at most 1, outlier_factor at least 1 and drift_period_s "
-                "positive"
+                "drift and autocorrelation must be below 1, outlier_probability at most 1, outlier_factor at least 1 "
+                "and drift_period_s positive"
             )
 
     def scaled(self, factor: float) -> Noise:
@@ -65,6 +74,7 @@ class RequestNoise:
         self._noise, self._rng = noise, rng
         self._phase = rng.uniform(0, 2 * math.pi)
         self._elapsed_ms = 0.0
+        self._last = 0.0
 
     def compilation(self) -> float:
         """Return the factor of one compilation."""
@@ -81,10 +91,19 @@ class RequestNoise:
             Latencies in ms, `[count]`.
         """
         noise, rng = self._noise, self._rng
-        samples = latency_ms * np.exp(noise.sigma * rng.standard_normal(count))
+        samples = latency_ms * np.exp(noise.sigma * self._normals(count))
         hit = rng.random(count) < noise.outlier_probability
         samples = samples * np.where(hit, rng.uniform(1, noise.outlier_factor, count), 1.0)
         at_s = (self._elapsed_ms + np.cumsum(samples)) / 1e3
         samples = samples * (1 + noise.drift * np.sin(self._phase + 2 * math.pi * at_s / noise.drift_period_s))
         self._elapsed_ms += float(samples.sum())
         return np.asarray(samples)
+
+    def _normals(self, count: int) -> FloatArray:
+        """Return standard normal numbers, each correlated with the one before it."""
+        kept = self._noise.autocorrelation
+        new = math.sqrt(1 - kept**2)
+        drawn = self._rng.standard_normal(count).tolist()
+        _, *values = accumulate(drawn, lambda before, z: kept * before + new * z, initial=self._last)
+        self._last = values[-1]
+        return np.array(values)

@@ -13,7 +13,7 @@ from ovplace.config.schema import ComparisonConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
-from ovplace.search import final_comparison
+from ovplace.search import judgement
 from ovplace.search.final_comparison import decide
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.events import silent
@@ -92,7 +92,7 @@ def test_nor_when_two_baselines_are_so_close_that_the_worse_may_look_better(monk
     worlds = {"between": 0.04, "within": 0.02}
     found = statuses(1.0, 150, **worlds)
     assert found["faster"] <= 0.05 * 150
-    monkeypatch.setattr(final_comparison, "CLOSE_RATIO", 1.0)  # only the one that looked best
+    monkeypatch.setattr(judgement, "CLOSE_RATIO", 1.0)  # only the one that looked best
     assert statuses(1.0, 150, **worlds)["faster"] > found["faster"]
 
 

@@ -262,6 +262,14 @@ def test_noise_is_what_it_says():
     np.testing.assert_array_equal(RequestNoise(noise.scaled(0), generator(0, "test")).samples_ms(10.0, 3), [10.0] * 3)
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_the_noise_of_an_inference_goes_with_that_of_the_one_before(correlation):
+    request = RequestNoise(Noise(sigma=0.05, autocorrelation=correlation), generator(0, "test"))
+    logs = np.log(np.concatenate([request.samples_ms(10.0, 3) for _ in range(2000)]))
+    assert np.corrcoef(logs[1:], logs[:-1])[0, 1] == pytest.approx(correlation, abs=0.04)
+    assert logs.std() == pytest.approx(0.05, rel=0.05)
+
+
 def test_drift_is_slow_and_within_its_range():
     samples = RequestNoise(Noise(drift=0.1, drift_period_s=1.0), generator(0, "test")).samples_ms(1.0, 2000)
     assert samples.min() == pytest.approx(0.9, abs=0.001)

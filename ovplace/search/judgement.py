@@ -1,0 +1,60 @@
+"""The rules of the final comparison: whom the placement meets, when the rounds end, and who stands for all baselines.
+
+Nothing here measures, so that the error rates of these very rules can be simulated (`verdict_rates`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ovplace.core.statistics import Interval
+from ovplace.search.rounds import Rounds
+
+CLOSE_RATIO = 1.15
+"""Baselines whose latency is at most this many times the best one's are compared, too. One noisy figure each cannot
+say which of them is the best: with 10 % between two of them and 3 to 5 % of noise from compilation to compilation, a
+placement as fast as the better one was called faster in 5 to 7 % of simulated runs, because the worse one stood for
+both."""
+
+LOST_RATIO, _LOST_ROUNDS = 1.5, 3
+"""A placement that took this many times as long as the baseline in each of so many rounds has lost; further rounds,
+each of which compiles it anew, would take the user's time for a second digit. It costs no gain: where half of six
+rounds are that slow, no interval lies below 1."""
+
+
+def close_to_best(ratios: Sequence[float]) -> list[int]:
+    """Return which baselines may be the best one by their latency ratios to a reference, the lowest first."""
+    order = np.argsort(ratios, kind="stable")
+    return [int(i) for i in order if ratios[i] <= CLOSE_RATIO * ratios[order[0]]]
+
+
+def rounds_wanted(rounds: Rounds, name: str, close: Sequence[str], done: int, planned: int) -> int:
+    """Return how many rounds are to be measured in all, as far as those measured so far tell.
+
+    Args:
+        rounds: measured so far, in which both the placement and the first baseline worked.
+        name: the placement.
+        close: the baselines that it is to beat.
+        done: number of rounds measured so far, failures included.
+        planned: number of rounds where the placement does not lose early and nothing is unstable.
+    """
+    ratios = rounds.ratios(name, close[0])
+    if len(ratios) >= _LOST_ROUNDS and bool((ratios > LOST_RATIO).all()):
+        return done
+    first = Rounds(rounds.measured[: rounds.planned])
+    return 2 * planned if done >= planned and first.is_unstable(name, close) else planned
+
+
+def hardest_to_beat(rounds: Rounds, name: str, close: Sequence[str]) -> tuple[str, Interval]:
+    """Return the baseline that stands for all, with the placement's ratio to it: faster means faster than each.
+
+    Args:
+        rounds: those of the final comparison.
+        name: the placement.
+        close: the baselines that it is to beat; the first has an interval.
+    """
+    ratios = {other: interval for other in close if (interval := rounds.interval(name, other))}
+    against = max(ratios, key=lambda other: ratios[other].high)
+    return against, ratios[against]
