@@ -77,7 +77,7 @@ def _row(both: list[tuple[Measurement, Measurement]]) -> Row:
         "placements": len(ran),
         "failed one way": sum(staged.ok != whole.ok for staged, whole in both),
         "submodels": f"{min(len(w.submodels) for _, w in ran)} to {max(len(w.submodels) for _, w in ran)}",
-        "other submodels": sum(staged.submodels != whole.submodels for staged, whole in ran),
+        "other submodels": sum(sorted(staged.submodels) != sorted(whole.submodels) for staged, whole in ran),
         "ratio": f"{middle:.3f} [{low:.3f}, {high:.3f}]",
         f"{LOW} to {HIGH}": f"{np.mean((ratios >= LOW) & (ratios <= HIGH)):.0%}",
         "compile": f"{sum(s.compile_ms for s, _ in ran) / sum(w.compile_ms for _, w in ran):.2f}",
