@@ -16,6 +16,9 @@ WITHIN = NEAR[-1]
 SOON = 30
 """Measurements within which a placement that near should be among those asked for."""
 
+PLACES = 12
+"""Pairs of a model and a machine that have a row each, at most."""
+
 _COLUMNS = (
     "variant",
     "model",
@@ -36,6 +39,8 @@ _COLUMNS = (
 def answers_table(suite: Suite, name: str, found: Sequence[SearchOutcome], where: str) -> ResultTable:
     """Return the table of the answers: a row for each variant over all places, then one for each place.
 
+    Of many places there is a row for each machine, and one for each place where an answer is not near the optimum.
+
     Args:
         suite: whose searches made the final comparison.
         name: of its file.
@@ -45,8 +50,12 @@ def answers_table(suite: Suite, name: str, found: Sequence[SearchOutcome], where
     rows = []
     for variant, of in grouped(found, lambda search: search.cell.variant):
         places = grouped(of, lambda search: (search.cell.model, search.cell.machine))
-        rows += [(variant, "all", "all", *_cells(of))] if len(places) > 1 else []
-        rows += [(variant, *place, *_cells(group)) for place, group in places]
+        many = len(places) > PLACES
+        if len(places) > 1:
+            rows.append((variant, "all", "all", *_cells(of)))
+        for machine, here in grouped(of, lambda search: search.cell.machine) if many else ():
+            rows.append((variant, "all", machine, *_cells(here)))
+        rows += [(variant, *place, *_cells(group)) for place, group in places if not many or _is_missed(group)]
     return ResultTable(f"{name.replace('_', '-')}-summary", suite.title, _COLUMNS, tuple(rows), suite.note, where)
 
 
@@ -71,3 +80,7 @@ def _share(held: Sequence[bool]) -> str:
 def _first(search: SearchOutcome) -> float:
     """Return the measurements until a placement was near the optimum: none where a baseline is."""
     return 0 if search.baseline <= WITHIN else search.measurements(WITHIN)
+
+
+def _is_missed(group: Sequence[SearchOutcome]) -> bool:
+    return any(answer.excess > WITHIN for search in group for answer in search.answers)
