@@ -53,6 +53,9 @@ class InProcessPool:
         """Return the answer of a backend method."""
         return getattr(self._backend, method)(*arguments)
 
+    def start(self) -> None:
+        """Do nothing: there is no process to start."""
+
     def recycle(self) -> None:
         """Do nothing: each request has noise of its own."""
 
