@@ -34,9 +34,6 @@ from ovplace.version import __version__
 
 SUMMARY = "a simulated machine: no inference is run"
 
-_GRAIN_MS = 1e-3
-"""No clock tells less."""
-
 
 @dataclass(frozen=True)
 class Config:
@@ -155,16 +152,8 @@ class Backend(protocols.Backend):
         noise = RequestNoise(self._machine.noise.scaled(self._config.noise), rng)
         runs = [self._run(candidate, rng) for candidate in candidates]
         running = [run for run in runs if run.failure is None]
-        for run in running:
-            run.latency_ms = max(_GRAIN_MS, run.latency_ms * noise.compilation())
-        fastest = min((run.latency_ms for run in running), default=0.0)
-        for block in range(spec.blocks):
-            for run in running:
-                hopeless = run.latency_ms > spec.hopeless_ratio * fastest
-                if not (hopeless and block):
-                    long_enough = int(np.ceil(spec.min_time_ms / run.latency_ms))
-                    count = 1 if hopeless else max(spec.repeats, long_enough if spec.repeats > 1 else 1)
-                    run.blocks.append(noise.samples_ms(run.latency_ms, count).tolist())
+        for run, blocks in zip(running, noise.in_turns_ms([r.latency_ms for r in running], spec), strict=True):
+            run.blocks = [block.tolist() for block in blocks]
         return [self._measurement(run) for run in runs]
 
     def _measurement(self, run: _Run) -> Measurement:

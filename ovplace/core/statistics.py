@@ -1,4 +1,4 @@
-"""Medians, percentiles and ratios with their 95 % intervals."""
+"""Medians, percentiles and ratios with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Samples = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % confidence interval.
+    """An estimate with its confidence interval.
 
     Attributes:
         value: the estimate.
@@ -45,7 +45,10 @@ def median_interval(samples: Samples, rng: np.random.Generator, resamples: int =
 
 
 def ratio_interval(
-    numerator: Sequence[Samples], denominator: Sequence[Samples], spread_of: int | None = None
+    numerator: Sequence[Samples],
+    denominator: Sequence[Samples],
+    spread_of: int | None = None,
+    level: float = 0.95,
 ) -> Interval:
     """Return the ratio of two candidates that took turns, with Student's interval over compilations.
 
@@ -61,6 +64,7 @@ def ratio_interval(
         denominator: the same for the candidate measured in turns with it.
         spread_of: number of first compilations whose spread is that of all; all by default. For measurements that were
             continued because the first ones differ much.
+        level: probability that the interval holds the truth.
 
     Returns:
         The ratio, numerator over denominator.
@@ -84,7 +88,7 @@ def ratio_interval(
     logs = np.array([np.log(np.asarray(a) / np.asarray(b)).mean() for a, b in zip(numerator, denominator, strict=True)])
     # Equal rounds differ in the last bits: without rounding, the same latencies could seem to differ for certain.
     mean = round(float(logs.mean()), 12)
-    half = float(stdtrit(first - 1, 0.975) * logs[:first].std(ddof=1) / np.sqrt(len(logs)))
+    half = float(stdtrit(first - 1, (1 + level) / 2) * logs[:first].std(ddof=1) / np.sqrt(len(logs)))
     return Interval(float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ovplace.core.statistics import Interval
-from ovplace.search.rounds import Rounds
+from ovplace.search.rounds import LEVEL, Rounds
 
 CLOSE_RATIO = 1.15
 """Baselines whose latency is at most this many times the best one's are compared, too. One noisy figure each cannot
@@ -47,14 +47,15 @@ def rounds_wanted(rounds: Rounds, name: str, close: Sequence[str], done: int, pl
     return 2 * planned if done >= planned and first.is_unstable(name, close) else planned
 
 
-def hardest_to_beat(rounds: Rounds, name: str, close: Sequence[str]) -> tuple[str, Interval]:
+def hardest_to_beat(rounds: Rounds, name: str, close: Sequence[str], level: float = LEVEL) -> tuple[str, Interval]:
     """Return the baseline that stands for all, with the placement's ratio to it: faster means faster than each.
 
     Args:
         rounds: those of the final comparison.
         name: the placement.
         close: the baselines that it is to beat; the first has an interval.
+        level: probability that an interval holds the truth.
     """
-    ratios = {other: interval for other in close if (interval := rounds.interval(name, other))}
+    ratios = {other: interval for other in close if (interval := rounds.interval(name, other, level))}
     against = max(ratios, key=lambda other: ratios[other].high)
     return against, ratios[against]

@@ -41,6 +41,9 @@ UNSTABLE = 1.3
 """Candidates whose ratio differs by this factor between rounds are measured in as many rounds again. In simulated
 comparisons of six rounds that is 1 in 100 where compilations differ by 4 %, and 9 in 100 where they differ by 5 %."""
 
+LEVEL = 0.95
+"""Probability that the interval of a ratio holds the truth."""
+
 MIN_ROUNDS = 2
 """Rounds that an interval needs."""
 
@@ -74,7 +77,7 @@ class Rounds:
         """
         return np.array([latency_ratio(a, b) for a, b in _pairs(self.measured, name, other)])
 
-    def interval(self, name: str, other: str) -> Interval | None:
+    def interval(self, name: str, other: str, level: float = LEVEL) -> Interval | None:
         """Return the ratio of two candidates; None where too few rounds have both.
 
         Its spread is that of the planned rounds: whether more follow depends on the spread, and their own would be
@@ -84,6 +87,7 @@ class Rounds:
         Args:
             name: the numerator.
             other: the denominator.
+            level: probability that the interval holds the truth.
         """
         pairs = _pairs(self.measured, name, other)
         planned = len(_pairs(self.measured[: self.planned], name, other))
@@ -92,7 +96,7 @@ class Rounds:
         shared = [min(len(a.blocks), len(b.blocks)) for a, b in pairs]
         numerator = [a.block_medians_ms[:n] for (a, _), n in zip(pairs, shared, strict=True)]
         denominator = [b.block_medians_ms[:n] for (_, b), n in zip(pairs, shared, strict=True)]
-        return ratio_interval(numerator, denominator, planned)
+        return ratio_interval(numerator, denominator, planned, level)
 
     def is_unstable(self, name: str, others: Sequence[str], start: int = 0) -> bool:
         """Return whether the ratio of a candidate to one of the others differs much between rounds.
