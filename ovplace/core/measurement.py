@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate, pairwise
 from math import inf, isnan
+from statistics import median
 
 import numpy as np
 
@@ -202,8 +204,10 @@ class Measurement:
     @cached_property
     def block_medians_ms(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Median of each block in ms, `[B]`."""
-        bounds = np.cumsum(self.blocks)[:-1]
-        return np.array([np.median(part) for part in np.split(np.array(self.samples_ms), bounds)])
+        bounds = pairwise(accumulate(self.blocks, initial=0))
+        return np.array(
+            [median(self.samples_ms[start:end]) for start, end in bounds]
+        )  # NumPy's takes ten times as long
 
     @property
     def max_error(self) -> float:
