@@ -188,7 +188,7 @@ def _search_to_json(search: SearchSummary) -> dict[str, Any]:
         "placer_info": dict(search.placer_info) or None,
         "costs": search.costs,
         "certificate": search.certificate.to_json() if search.certificate else None,
-        "stages_over_hetero": search.stages_over_hetero,
+        "stages_over_hetero": dict(search.stages_over_hetero) or None,
     }
     seconds = {name: value for name, value in asdict(search.seconds).items() if value is not None}
     required = {name: value for name, value in asdict(search).items() if name not in optional}
@@ -203,6 +203,6 @@ def _search_from_json(data: Mapping[str, Any]) -> SearchSummary:
         "placer_info": data.get("placer_info", {}),
         "costs": data.get("costs"),
         "certificate": Certificate.from_json(certificate) if certificate else None,
-        "stages_over_hetero": data.get("stages_over_hetero"),
+        "stages_over_hetero": data.get("stages_over_hetero", {}),
     }
     return _part(SearchSummary, {**data, **built})

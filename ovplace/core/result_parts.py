@@ -177,8 +177,8 @@ class SearchSummary:
         placer_info: numbers that the placer reports of itself, by name.
         costs: origin of the cost table; None where the placer needs none.
         certificate: the solver's certificate; None where the placer has none.
-        stages_over_hetero: latency of the first placement on several devices in stages over its latency by HETERO,
-            measured in turns; None where no placement ran in stages.
+        stages_over_hetero: latency in stages over that by HETERO, measured in turns, of the first placement on several
+            devices and of the finalists, by name; empty where no placement ran in stages.
     """
 
     placer: str
@@ -192,7 +192,7 @@ class SearchSummary:
     placer_info: Mapping[str, float] = field(default_factory=dict)
     costs: Mapping[str, Any] | None = None
     certificate: Certificate | None = None
-    stages_over_hetero: float | None = None
+    stages_over_hetero: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

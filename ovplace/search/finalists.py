@@ -13,6 +13,7 @@ from ovplace.core.measurement import Candidate, Trial
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.search.race import Field, Standing, race
 from ovplace.search.rounds import measured_afresh
+from ovplace.search.staging import in_stages, note_agreement
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.fitting import measuring_s
@@ -52,7 +53,10 @@ def choose(
         nonlocal spent
         _check_time(measurer, [trials[i] for i in which])
         spent += len(which)
-        return _heat(measurer, [candidates[i] for i in which], number)
+        latency_ms = _heat(measurer, [candidates[i] for i in which], number)
+        if number == 0:
+            _compare_stages(measurer, [trials[i] for i in which])
+        return latency_ms
 
     measurer.enter(Phase.FINALISTS)
     with suppress(TimeIsUpError):  # what is believed by then has to do
@@ -76,6 +80,16 @@ def _field(session: Session, trials: Sequence[Trial], costs: CostTable | None) -
         return Field(ratios, seed=session.config.search.seed, to_beat=_REFERENCE)
     device_of = np.stack([session.problem.lower(trial.placement) for trial in trials])
     return Field(ratios, costs, device_of, session.config.search.seed, _REFERENCE)
+
+
+def _compare_stages(measurer: Measurer, trials: Sequence[Trial]) -> None:
+    """Note how long placements that the search ran in stages take so over what they take by HETERO."""
+    spec = measurer.session.config.measure
+    for trial in trials:
+        whole = Candidate(f"trial {trial.number}", trial.placement)
+        if trial.measurement.stages_ms and measurer.deadline.left_s > measuring_s(trial.measurement, spec):
+            pair = measurer.stored_pair(in_stages(whole), whole, spec, check=False)
+            note_agreement(measurer.store, {whole.name: pair.ratio})
 
 
 def _heat(measurer: Measurer, candidates: Sequence[Candidate], number: int) -> FloatArray:

@@ -49,7 +49,7 @@ class Findings:
         costs: origin of the cost table; None where the placer needs none.
         certificate: of the placer's solver; None where it has none.
         info: numbers that the placer reports of itself, by name.
-        stages_over_hetero: latency of a placement in stages over its latency by HETERO; None where none ran so.
+        stages_over_hetero: latency in stages over that by HETERO, of placements measured both ways, by name.
     """
 
     session: Session
@@ -63,7 +63,7 @@ class Findings:
     costs: Mapping[str, Any] | None = None
     certificate: Certificate | None = None
     info: Mapping[str, float] = field(default_factory=dict)
-    stages_over_hetero: float | None = None
+    stages_over_hetero: Mapping[str, float] = field(default_factory=dict)
 
 
 def build_result(findings: Findings) -> RunResult:
@@ -169,7 +169,7 @@ def _search(findings: Findings) -> SearchSummary:
         placer_info=dict(findings.info),
         costs=dict(findings.costs) if findings.costs is not None else None,
         certificate=findings.certificate,
-        stages_over_hetero=findings.stages_over_hetero,
+        stages_over_hetero=dict(findings.stages_over_hetero),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,24 +40,35 @@ class Staging:
             name: its name in tables.
             placement: the device of each operation, `[N]`.
         """
-        staged = self.wanted and not placement.is_uniform and self._agrees(placement)
+        staged = self.wanted and not placement.is_uniform and self._agrees(name, placement)
         return Candidate(name, placement, staged=staged)
 
-    def _agrees(self, placement: Placement) -> bool:
-        found = stages_over_hetero(self.measurer.store)
-        if found is None:
-            staged = Candidate("in stages", placement, staged=True)
-            whole = Candidate("by HETERO", placement)
-            found = self.measurer.stored_pair(staged, whole, self.spec, check=False).ratio
-            if np.isfinite(found):  # a placement that fails decides nothing
-                self.measurer.store.put(_FOUND, found)
-        return not np.isfinite(found) or abs(found - 1) <= TOLERANCE
+    def _agrees(self, name: str, placement: Placement) -> bool:
+        first = next(iter(stages_over_hetero(self.measurer.store).values()), None)
+        if first is None:
+            whole = Candidate(name, placement)
+            first = self.measurer.stored_pair(in_stages(whole), whole, self.spec, check=False).ratio
+            note_agreement(self.measurer.store, {name: first})
+        return not np.isfinite(first) or abs(first - 1) <= TOLERANCE
 
 
-def stages_over_hetero(store: RunStore) -> float | None:
-    """Return the latency of a run's first placement on several devices in stages over its latency by HETERO.
+def in_stages(whole: Candidate) -> Candidate:
+    """Return the candidate that runs a placement in stages which `whole` runs by HETERO."""
+    return replace(whole, name=f"{whole.name} in stages", staged=True)
 
-    None where that was not measured.
+
+def note_agreement(store: RunStore, ratios: Mapping[str, float]) -> None:
+    """Add latencies in stages over those by HETERO to what the run knows of that.
+
+    Args:
+        store: of the run.
+        ratios: by name of the placement; what failed, and so is not finite, is left out.
     """
+    finite = {name: ratio for name, ratio in ratios.items() if np.isfinite(ratio)}
+    store.put(_FOUND, dict(stages_over_hetero(store)) | finite)
+
+
+def stages_over_hetero(store: RunStore) -> Mapping[str, float]:
+    """Return the latency in stages over that by HETERO of each placement measured both ways, by name, in order."""
     found = store.get(_FOUND)
-    return float(found) if isinstance(found, int | float) else None
+    return found if isinstance(found, dict) else {}

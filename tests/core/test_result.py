@@ -48,7 +48,7 @@ SEARCH = st.builds(
     outside_fraction=st.builds(OutsideFraction, NUMBER, NUMBER),
     placer_info=st.dictionaries(TEXT, NUMBER, max_size=2),
     costs=st.none() | st.dictionaries(TEXT, NUMBER | TEXT, max_size=2),
-    stages_over_hetero=MAYBE,
+    stages_over_hetero=st.dictionaries(TEXT, NUMBER, max_size=2),
     certificate=st.none() | st.builds(Certificate, TEXT, TEXT, NUMBER, NUMBER | st.just(-inf), NUMBER, TEXT),
 )
 RESULT = st.builds(
