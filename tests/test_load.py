@@ -106,7 +106,7 @@ module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 from ovplace.devices.variants import register
 folder = Path(sys.argv[2])
-devices = (module.emulated_gpu.device(), module.Device("CPU", "CPU", module.F32))
+devices = (module.emulated_gpu.emulated_device(), module.Device("CPU", "CPU", module.F32))
 table = module.write(folder, devices)
 module.np.save(folder / "here.npy", module.here(folder, devices, table, register))
 """

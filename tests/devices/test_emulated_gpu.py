@@ -58,16 +58,16 @@ assert "GPU" in core.available_devices, core.available_devices
 assert "emulated" in core.get_property("GPU", "FULL_DEVICE_NAME")
 found = {d.name: d for d in discover.discover(core)}
 assert found["GPU"].emulated and found["GPU"].facts["kind"] == "emulated" and not found["CPU"].emulated
-gpu, cpu = emulated_gpu.device(), Device("CPU", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-by_id = emulated_gpu.device("GPU0_F32", "GPU.0")
+gpu, cpu = emulated_gpu.emulated_device(), Device("CPU", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+by_id = emulated_gpu.emulated_device("GPU0_F32", "GPU.0")
 variants.register(core, [gpu, cpu, variants.null_alias(gpu), by_id])
 want = run(core, "CPU")
 for name in ("GPU", "GPU_NULL", "GPU0_F32"):
     assert np.abs(run(core, name) - want).max() < 1e-4 * np.abs(want).max(), name
     got = run(core, f"HETERO:{name},CPU", lambda op: name if op in "xwcs" else "CPU")
     assert np.abs(got - want).max() < 1e-4 * np.abs(want).max(), name
-unknown = emulated_gpu.device("GPU_B", "GPU", {"A": "1"})
-for bad in (emulated_gpu.device("GPU_A", "GPU.1"), Device("GPU", "GPU"), unknown):
+unknown = emulated_gpu.emulated_device("GPU_B", "GPU", {"A": "1"})
+for bad in (emulated_gpu.emulated_device("GPU_A", "GPU.1"), Device("GPU", "GPU"), unknown):
     try:
         variants.register(core, [bad])
     except variants.DeviceError as error:
@@ -91,7 +91,7 @@ emulated_gpu.enable()
         + MODEL
         + """
 core = ov.Core()
-variants.register(core, [emulated_gpu.device()])
+variants.register(core, [emulated_gpu.emulated_device()])
 for _ in range(3):
     compiled = core.compile_model(model(), "AUTO:GPU,CPU", {})
     compiled(X)
