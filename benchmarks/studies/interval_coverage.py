@@ -1,4 +1,4 @@
-"""Coverage of the final comparison's 95 % interval, by simulation.
+"""Coverage of the final comparison's kind of interval, at 95 %, by simulation.
 
 Each row is one kind of noise: `round` is what a compilation adds to a candidate's latency (it differs from process to
 process), `block` what each block adds, both as standard deviations of the logarithm. `covered` is how often the

@@ -1,7 +1,7 @@
 """The result of a run, as `optimize` returns it and as `result.json` holds it.
 
 Schema 1 of `result.json`. Latencies are in ms, times in s, sizes in bytes; a ratio is a latency over another one's,
-and `ci95` is `[low, high]` of its 95 % interval.
+and `ci95` or `ci98` is `[low, high]` of its interval of that level in percent.
 
 | key | type | meaning |
 | --- | --- | --- |
@@ -16,7 +16,8 @@ and `ci95` is `[low, high]` of its 95 % interval.
 | `search` | `SearchSummary` | what was measured and how long it took |
 | `environment` | `Environment` | versions, hardware, seed and command |
 
-The keys of each part are its attributes, but for two: a latency is `{"median", "ci95"}`, a ratio `{"ratio", "ci95"}`.
+The keys of each part are its attributes, but for two: a latency is `{"median", "ci95"}`, a ratio of the
+verdict `{"ratio", "ci98"}` (`ci95` in files of earlier versions).
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class RunResult:
         >>> from ovplace.testing.results import run_result
         >>> result = run_result()  # as `ovplace.optimize` returns it
         >>> result.is_faster, result.verdict.against, result.verdict.ratio
-        (True, 'CPU', Interval(value=0.47, low=0.46, high=0.5))
+        (True, 'CPU', Interval(value=0.47, low=0.46, high=0.5, level=0.98))
         >>> result.best.ops_per_device
         {'GPU': 3, 'CPU': 7}
         >>> RunResult.from_json(result.to_json()) == result

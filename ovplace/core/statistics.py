@@ -19,11 +19,13 @@ class Interval:
         value: the estimate.
         low: lower end of the interval.
         high: upper end of the interval.
+        level: probability that the interval holds the truth.
     """
 
     value: float
     low: float
     high: float
+    level: float = 0.95
 
 
 def median_interval(samples: Samples, rng: np.random.Generator, resamples: int = 2000) -> Interval:
@@ -36,7 +38,7 @@ def median_interval(samples: Samples, rng: np.random.Generator, resamples: int =
 
     Example:
         >>> median_interval(np.array([1.0, 2.0, 3.0]), np.random.default_rng(0))
-        Interval(value=2.0, low=1.0, high=3.0)
+        Interval(value=2.0, low=1.0, high=3.0, level=0.95)
     """
     drawn = rng.integers(len(samples), size=(resamples, len(samples)))
     medians = np.median(np.asarray(samples)[drawn], axis=1)
@@ -89,7 +91,7 @@ def ratio_interval(
     # Equal rounds differ in the last bits: without rounding, the same latencies could seem to differ for certain.
     mean = round(float(logs.mean()), 12)
     half = float(stdtrit(first - 1, (1 + level) / 2) * logs[:first].std(ddof=1) / np.sqrt(len(logs)))
-    return Interval(float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)))
+    return Interval(float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)), level)
 
 
 TAIL = 0.025
@@ -134,7 +136,7 @@ def percentile_interval(samples: Samples, level: float) -> Interval:
 
     Example:
         >>> percentile_interval(np.arange(1.0, 102.0), 0.9)
-        Interval(value=91.0, low=85.0, high=97.0)
+        Interval(value=91.0, low=85.0, high=97.0, level=0.95)
 
     Source: David and Nagaraja, "Order Statistics", 3rd edition, section 7.1.
     """

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ovplace.core.statistics import Interval
-from ovplace.search.rounds import LEVEL, Rounds
+from ovplace.core.verdict import LEVEL
+from ovplace.search.rounds import Rounds
 
 CLOSE_RATIO = 1.15
 """Baselines whose latency is at most this many times the best one's are compared, too. One noisy figure each cannot

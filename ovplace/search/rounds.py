@@ -9,6 +9,7 @@ import numpy as np
 
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
 from ovplace.core.statistics import Interval, ratio_interval
+from ovplace.core.verdict import LEVEL
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.session.baselines import ATTEMPTS
 from ovplace.session.measurer import Measurer, latency_ratio
@@ -40,9 +41,6 @@ def measured_afresh(
 UNSTABLE = 1.3
 """Candidates whose ratio differs by this factor between rounds are measured in as many rounds again. In simulated
 comparisons of six rounds that is 1 in 100 where compilations differ by 4 %, and 9 in 100 where they differ by 5 %."""
-
-LEVEL = 0.95
-"""Probability that the interval of a ratio holds the truth."""
 
 MIN_ROUNDS = 2
 """Rounds that an interval needs."""

@@ -19,7 +19,7 @@ from ovplace.core.result_parts import (
     TimeSpent,
 )
 from ovplace.core.statistics import Interval
-from ovplace.core.verdict import Status, Verdict
+from ovplace.core.verdict import LEVEL, Status, Verdict
 
 LATENCY = Interval(5.0, 4.9, 5.1)
 
@@ -56,7 +56,7 @@ def run_result(**changes: Any) -> RunResult:
         note="",
         baselines=(baseline_summary("CPU"), baseline_summary("GPU", ratio=1.5)),
         best=BestPlacement("cut", LATENCY, {"GPU": 3, "CPU": 7}, ("CPU", "GPU", "CPU"), 2048, "0" * 24),
-        verdict=Verdict(Status.FASTER, "CPU", Interval(0.47, 0.46, 0.5)),
+        verdict=Verdict(Status.FASTER, "CPU", Interval(0.47, 0.46, 0.5, LEVEL)),
         accuracy=Accuracy("the whole model on CPU in f32", (OutputError("y", 1e-6, 1e-7, 1.0),)),
         search=SearchSummary(
             "cut", "chains", 10, 9, 1, 0, TimeSpent(9.0, 5.0, 3.0, 1.0, 0.5, 0.0, 6.0), OutsideFraction(0.1, 0.2)

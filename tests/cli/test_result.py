@@ -7,11 +7,11 @@ import pytest
 from ovplace.cli.output.result import interval, label, show_result, verdict_lines
 from ovplace.cli.output.tables import MAX_CELL, show_table
 from ovplace.core.statistics import Interval
-from ovplace.core.verdict import Status, Verdict
+from ovplace.core.verdict import LEVEL, Status, Verdict
 from ovplace.testing.results import baseline_summary, device_summary, run_result
 
 VERDICT = Verdict(
-    Status.FASTER, "CPU", Interval(0.47, 0.46, 0.5), null_control=Interval(1.02, 1.0, 1.04),
+    Status.FASTER, "CPU", Interval(0.47, 0.46, 0.5, LEVEL), null_control=Interval(1.02, 1.0, 1.04),
     defaults={"CPU (default precision)": Interval(0.8, 0.7, 0.9)}, notes=("a note",),
 )  # fmt: skip
 RESULT = run_result(
@@ -36,7 +36,7 @@ def said(**changes):
 def test_faster():
     text = said()
     assert "3 operations on GPU (emulated), 7 operations on CPU; 3 submodels, 2.0 KiB across" in text
-    assert "53 % less time than CPU: ratio 0.470 [0.460, 0.500]" in text
+    assert "53 % less time than CPU: ratio 0.470 [0.460, 0.500] (98 %)" in text
     assert "Against CPU at its default precision (bf16): ratio 0.800 [0.700, 0.900]" in text
     assert "off by 0.002" in text
     assert "Null control, the same cut between CPU and an identical CPU: ratio 1.020" in text

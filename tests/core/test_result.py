@@ -26,7 +26,7 @@ from ovplace.core.result_parts import (
     TimeSpent,
 )
 from ovplace.core.statistics import Interval
-from ovplace.core.verdict import Status, Verdict
+from ovplace.core.verdict import LEVEL, Status, Verdict
 from ovplace.testing.results import run_result
 
 STORED = Path(__file__).parent / "data" / "result_schema_1.json"
@@ -87,6 +87,13 @@ RESULT = st.builds(
 def test_there_and_back(result):
     text = json.dumps(result.to_json())
     assert RunResult.from_json(json.loads(text)) == result
+
+
+def test_a_ratio_says_how_sure_its_interval_is():
+    verdict = Verdict(Status.FASTER, "CPU", Interval(0.8, 0.7, 0.9, LEVEL), defaults={"CPU": Interval(0.9, 0.8, 1.1)})
+    data = verdict.to_json()
+    assert (data["ci98"], data["defaults"]["CPU"]["ci95"]) == ([0.7, 0.9], [0.8, 1.1])
+    assert Verdict.from_json(data) == verdict
 
 
 def test_a_file_of_an_earlier_version_is_read():

@@ -140,7 +140,7 @@ def _latency(found: Interval | None) -> tuple[str, str]:
 
 
 def _ratio(ratio: Interval) -> str:
-    return f"ratio {ratio.value:.3f} {interval(ratio)}"
+    return f"ratio {ratio.value:.3f} {interval(ratio)} ({100 * ratio.level:.0f} %)"
 
 
 def interval(found: Interval) -> str:
