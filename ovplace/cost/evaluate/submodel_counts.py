@@ -1,10 +1,8 @@
 """The number of submodels that HETERO forms, for many placements of groups at once.
 
-An approximation of `graphs/submodels.py`, on groups and vectorised over placements: neighbours on one device are
-joined; a region that depends on what it produces itself is cut where that dependence begins. Where none does, the count
-is HETERO's. Else OpenVINO 2026.4.1 forms more: of 40 random placements the count was right in 19 of the demo (2.8 of
-13.6 too few on average), 35 of `inception_v3`, 38 of `detector_head` and 40 of `unet`. HETERO's second kind of cut
-(`graphs/isolating_edges.py`) goes one group at a time, which took 16 times as long here for the moves of a descent.
+The rule of `graphs/submodels.py`, vectorised over placements. Each group is taken for an operation with one output
+that reads a constant of its own, as most do. Of 40 random placements the count was that of the operations in 26 of the
+demo (0.5 of 13.6 too few on average), 38 of `inception_v3`, 39 of `detector_head`, all of `unet` and `attention`.
 """
 
 from __future__ import annotations
@@ -14,8 +12,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ovplace.cost.evaluate.bit_sets import BitFields
-from ovplace.graphs.dag import lowest_connected, strong_labels, topological_order
+from ovplace.cost.evaluate.group_order import GroupOrder, group_order
+from ovplace.cost.evaluate.isolating_cuts import isolating_cuts
+from ovplace.cost.evaluate.returning_cuts import returning_cuts
+from ovplace.graphs.dag import lowest_connected, strong_labels
 from ovplace.graphs.op_graph import BoolArray, IntArray
 
 _CHUNK_WORDS = 4_000_000
@@ -24,8 +24,6 @@ _CHUNK_WORDS = 4_000_000
 _FEW = 1000
 """Placements in a batch that is remembered; larger ones are random draws, which do not come again."""
 
-_CHUNK_BITS = 8 * _CHUNK_WORDS
-
 _Labels = NDArray[np.int32]
 
 
@@ -33,13 +31,13 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
     """Return the submodel of each group under each placement, `[B, G]`: the lowest group of the submodel.
 
     Args:
-        n_groups: number of groups G.
+        n_groups: number of groups G; their order decides between equals.
         edges: directed pairs of neighbouring groups, `[2, Q]`; edges on a cycle of groups join, and order nothing.
         device_of: device of each group under each placement, `[B, G]`.
 
-    Cost: O(B (G + Q C / 64)) for each round of cuts, where at most C submodels need each other; there are as many
-    rounds as a region is left and entered again. Few placements at a time are remembered: searches solve models whose
-    costs differ, and look at the same placements and their neighbours nine times of ten.
+    Cost: O(B (G + Q G / 64)) for each round of cuts where data comes back, O(B (G + Q)) for each group cut off. Few
+    placements at a time are remembered: searches solve models whose costs differ, and look at the same placements and
+    their neighbours nine times of ten.
     """
     if len(device_of) > _FEW:
         return _submodels(n_groups, edges, device_of)
@@ -53,10 +51,10 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
 
 
 def _submodels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
-    order = _order(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
+    order = group_order(n_groups, edges)
     size = max(1, _CHUNK_WORDS // max(1, n_groups))
     parts = [
-        _labels(np.ascontiguousarray(device_of[start : start + size].T), edges, order).T
+        _labels(order, np.ascontiguousarray(device_of[start : start + size].T)).T
         for start in range(0, len(device_of), size)
     ]
     return np.concatenate(parts).astype(np.int64) if parts else np.empty((0, n_groups), dtype=np.int64)
@@ -82,70 +80,37 @@ def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devic
     return np.stack([(first & (device_of == d)).sum(axis=1) for d in range(n_devices)], axis=1).astype(np.int64)
 
 
-def _labels(device_of: IntArray, edges: IntArray, order: _Order) -> _Labels:
+def _labels(order: GroupOrder, device_of: IntArray) -> _Labels:
     """Return labels `[G, B]`: below, placements are columns, so that what is done group by group runs along memory."""
-    joined = device_of[edges[0]] == device_of[edges[1]]
-    labels = _connected(len(device_of), edges, joined)
-    active = np.arange(device_of.shape[1])
+    joined, loose = (device_of[edges[0]] == device_of[edges[1]] for edges in (order.edges, order.loose))
+    constants = np.ones(device_of.shape, dtype=bool)
+    labels = _connected(order, joined, loose)
+    active = cyclic = np.flatnonzero(_cyclic(order, labels).any(axis=0))
     while len(active):
-        circles = _Circles(edges, labels[:, active])
-        active = active[circles.columns]
-        joined, own = joined[:, circles.columns], labels[:, active]
-        cut = joined & _returning_cuts(edges, own, order, circles)
-        stuck = ~cut.any(axis=0)
-        if stuck.any():
-            cut[:, stuck] = _mutual_cuts(edges, own[:, stuck], order, circles.component[:, stuck])
-        joined &= ~cut
-        labels[:, active] = _connected(len(device_of), edges, joined)
-        active, joined = active[~stuck], joined[:, ~stuck]
+        cut, parted = returning_cuts(order, labels[:, active], joined[:, active])
+        joined[:, active] &= ~cut
+        constants[:, active] &= ~parted
+        active = active[cut.any(axis=0)]
+        labels[:, active] = _connected(order, joined[:, active], loose[:, active])
+    while len(cyclic):
+        circles = _cyclic(order, labels[:, cyclic])
+        circles, cyclic = circles[:, circles.any(axis=0)], cyclic[circles.any(axis=0)]
+        cut = isolating_cuts(order, labels[:, cyclic], joined[:, cyclic], circles, constants[:, cyclic])
+        joined[:, cyclic] &= ~cut
+        cyclic = cyclic[cut.any(axis=0)]
+        labels[:, cyclic] = _connected(order, joined[:, cyclic], loose[:, cyclic])
     return labels
 
 
-class _Order:
-    """The edges that order groups, target by target in topological order."""
-
-    def __init__(self, n: int, edges: IntArray) -> None:
-        component = strong_labels(n, edges)
-        forward = np.flatnonzero(component[edges[0]] != component[edges[1]])
-        rank = np.empty(n, dtype=np.int64)
-        rank[topological_order(n, edges[:, forward])] = np.arange(n)
-        by_target = forward[np.argsort(rank[edges[1, forward]], kind="stable")]
-        self.edges = edges[:, by_target]
-        self.steps = self.edges.T.tolist()
-
-
-@lru_cache(maxsize=8)
-def _order(n_groups: int, edges: bytes) -> _Order:
-    """Return the order that edges give; a search asks for that of the same few thousands of times."""
-    return _Order(n_groups, np.frombuffer(edges, dtype=np.int64).reshape(2, -1))
-
-
-class _Circles:
-    """The submodels of placements that need each other.
-
-    Attributes:
-        columns: placements in which some do, `[A]`.
-        component: the circle of each group under those, `[G, A]`.
-        number: the number of each group's submodel within its circle, `[G, A]`.
-        size: submodels in the largest circle.
-    """
-
-    def __init__(self, edges: IntArray, labels: _Labels) -> None:
-        n, count = labels.shape
-        flat = _flat(labels)
-        source, target = labels[edges[0]], labels[edges[1]]
-        between = source != target
-        pairs = np.stack([_flat(source)[between], _flat(target)[between]])
-        component = strong_labels(n * count, pairs).astype(np.int32)
-        heads = np.flatnonzero(labels == np.arange(n)[:, None])
-        sizes = np.bincount(component[heads], minlength=n * count)
-        shared = heads[sizes[component[heads]] > 1]
-        self.columns = np.unique(shared % max(count, 1))
-        self.size = int(sizes.max(initial=0))
-        number = np.zeros(n * count, dtype=np.int32)
-        number[shared] = _places(component[shared])
-        self.component = component[flat[:, self.columns]]
-        self.number = number[flat[:, self.columns]]
+def _cyclic(order: GroupOrder, labels: _Labels) -> BoolArray:
+    """Return the groups of regions that need each other, `[G, B]`."""
+    n, count = labels.shape
+    source, target = labels[order.edges]
+    between = source != target
+    component = strong_labels(n * count, np.stack([_flat(source)[between], _flat(target)[between]]))
+    heads = np.flatnonzero(labels == np.arange(n)[:, None])
+    size = np.bincount(component[heads], minlength=n * count)
+    return np.asarray(size[component[_flat(labels)]] > 1)
 
 
 def _flat(groups: _Labels) -> _Labels:
@@ -154,65 +119,10 @@ def _flat(groups: _Labels) -> _Labels:
     return np.asarray(groups * np.int32(count) + np.arange(count, dtype=np.int32), dtype=np.int32)
 
 
-def _places(keys: _Labels) -> IntArray:
-    """Return how many earlier entries are equal to each, `[K]`."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    places = np.empty(len(keys), dtype=np.int64)
-    places[order] = np.arange(len(keys)) - np.searchsorted(ordered, ordered)
-    return places
-
-
-def _connected(n: int, edges: IntArray, joined: BoolArray) -> _Labels:
+def _connected(order: GroupOrder, joined: BoolArray, loose: BoolArray) -> _Labels:
     """Return the lowest group of each group's connected region, `[G, B]`."""
-    count = joined.shape[1]
-    ends = [_flat(np.broadcast_to(end[:, None], joined.shape).astype(np.int32))[joined] for end in edges]
+    n, count = order.n_groups, joined.shape[1]
+    edges, within = np.concatenate([order.edges, order.loose], axis=1), np.concatenate([joined, loose])
+    ends = [_flat(np.broadcast_to(end[:, None], within.shape).astype(np.int32))[within] for end in edges]
     lowest = lowest_connected(n * count, np.stack(ends))
     return np.asarray((lowest // max(count, 1)).reshape(n, count), dtype=np.int32)
-
-
-def _returning_cuts(edges: IntArray, labels: _Labels, order: _Order, circles: _Circles) -> BoolArray:
-    """Return the edges that lead into what depends on its own region from what does not, `[Q, A]`."""
-    size = max(1, _CHUNK_BITS // max(1, edges.shape[1] * (circles.size + 1)))
-    cut = np.empty((edges.shape[1], labels.shape[1]), dtype=bool)
-    for start in range(0, labels.shape[1], size):
-        part = slice(start, start + size)
-        fields = BitFields(circles.size, labels[:, part].shape[1])
-        returning = _returning(labels[:, part], circles.component[:, part], circles.number[:, part], order, fields)
-        cut[:, part] = returning[edges[1]] & ~returning[edges[0]]
-    return cut
-
-
-def _returning(label: _Labels, circle: _Labels, number: _Labels, order: _Order, fields: BitFields) -> BoolArray:
-    """Return which groups depend on their own region through another one, `[G, A]`.
-
-    A region that depends on itself does so around a circle, so that the regions of one circle are enough.
-
-    Args:
-        label: region of each group, `[G, A]`.
-        circle: circle of each group, `[G, A]`.
-        number: the number of each group's region within its circle, `[G, A]`.
-        order: the edges that order groups.
-        fields: the layout of placements in integers.
-    """
-    source, target = order.edges
-    same, inside = label[source] == label[target], circle[source] == circle[target]
-    own = fields.elements(number)
-    behind, returning = [0] * len(label), [0] * len(label)  # regions that each group depends on, and whether its own
-    for (a, b), stays, enters in zip(order.steps, fields.answers(same), fields.answers(inside & ~same), strict=True):
-        # What reached `a` includes the region of `b` as seen from outside.
-        returning[b] |= (stays & returning[a]) | (enters and enters & fields.some(behind[a] & own[b]))
-        behind[b] |= (behind[a] | own[a]) & fields.every(stays | enters)
-    return fields.read(returning)
-
-
-def _mutual_cuts(edges: IntArray, labels: _Labels, order: _Order, circle: _Labels) -> BoolArray:
-    """Return where to cut regions that need each other though no path returns, `[Q, A]`.
-
-    That is where the number of changes before differs.
-    """
-    level = np.zeros(labels.shape, dtype=np.int32)
-    for source, target in order.steps:
-        step = level[source] + (labels[source] != labels[target])
-        level[target] = np.maximum(level[target], np.where(circle[source] == circle[target], step, 0))
-    return np.asarray(level[edges[0]] != level[edges[1]])

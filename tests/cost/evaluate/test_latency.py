@@ -11,12 +11,12 @@ import pytest
 from ovplace.core.cost_table import CostTable
 from ovplace.core.partition import Partition
 from ovplace.core.traffic import Traffic
+from ovplace.cost.evaluate import returning_cuts, terms
 from ovplace.cost.evaluate import submodel_counts as counting
-from ovplace.cost.evaluate import terms
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.evaluate.submodel_counts import submodel_counts, submodels_of_groups
 from ovplace.graphs.dag import topological_order
-from ovplace.graphs.submodels import running_submodels, submodel_devices
+from ovplace.graphs.submodels import running_submodels, submodel_devices, submodel_labels
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, diamond, graph, layered, problem
 
@@ -109,6 +109,21 @@ def test_counts_are_those_of_hetero_where_no_region_returns(seed):
         assert found.tolist() == [hetero_counts(case, choice).tolist() for choice in batch]
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_groups_are_cut_like_operations_that_read_a_constant_each(seed):
+    of, rng = random_problem(seed)
+    if not of.quotient.is_acyclic:
+        of = problem(layered(of.n_groups, seed))
+    n = of.n_groups
+    constants = [(n + group, group) for group in range(n)]
+    operations = graph(["Relu"] * n + ["Constant"] * n, [*of.costs.edges.T.tolist(), *constants])
+    batch = random_placements(of, rng)
+    for choice, found in zip(batch, submodels_of_groups(n, of.costs.edges, batch), strict=True):
+        expected = submodel_labels(operations, np.concatenate([choice, choice]))[:n]
+        _, first, inverse = np.unique(expected, return_index=True, return_inverse=True)
+        assert found.tolist() == first[inverse].tolist()
+
+
 def test_a_region_that_is_left_and_entered_again_is_cut():
     of = problem(diamond())
     choice = np.array([[0, 1, 1, 0, 0, 0]])
@@ -122,8 +137,10 @@ def test_a_region_that_is_left_and_entered_again_is_cut():
 def test_chunks_change_nothing(monkeypatch, words, seed):
     of, rng = random_problem(seed)
     batch = random_placements(of, rng)
+    monkeypatch.setattr(counting, "_FEW", 0)  # remembers nothing
     expected = submodels_of_groups(of.n_groups, of.costs.edges, batch)
     monkeypatch.setattr(counting, "_CHUNK_WORDS", words)
+    monkeypatch.setattr(returning_cuts, "_CHUNK_BITS", 8 * words)
     assert (submodels_of_groups(of.n_groups, of.costs.edges, batch) == expected).all()
 
 

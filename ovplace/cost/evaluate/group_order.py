@@ -1,0 +1,72 @@
+"""What HETERO's cutting rule asks of neighbouring groups, whatever their devices."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from ovplace.graphs.dag import strong_labels, topological_order
+from ovplace.graphs.op_graph import BoolArray, IntArray
+
+
+class GroupOrder:
+    """The edges that order groups, and those on a cycle of groups, which order nothing.
+
+    Attributes:
+        edges: edges that order groups, target by target in topological order, `[2, F]`.
+        loose: the others, `[2, L]`.
+        steps: `edges` as pairs, `[F]`.
+        starts: position of the first edge into each group that has any, `[T]`.
+        targets: those groups, `[T]`.
+    """
+
+    def __init__(self, n_groups: int, edges: IntArray) -> None:
+        """Order the groups.
+
+        Args:
+            n_groups: number of groups G.
+            edges: directed pairs of neighbouring groups, `[2, Q]`.
+        """
+        component = strong_labels(n_groups, edges)
+        orders = component[edges[0]] != component[edges[1]]
+        rank = np.empty(n_groups, dtype=np.int64)
+        rank[topological_order(n_groups, edges[:, orders])] = np.arange(n_groups)
+        self.n_groups, self.loose = n_groups, edges[:, ~orders]
+        self.edges = edges[:, orders][:, np.argsort(rank[edges[1, orders]], kind="stable")]
+        self.steps: list[tuple[int, int]] = [(a, b) for a, b in self.edges.T.tolist()]
+        self.starts = np.flatnonzero(np.diff(self.edges[1], prepend=-1))
+        self.targets = self.edges[1, self.starts]
+
+    @cached_property
+    def readers(self) -> IntArray:
+        """Number of groups that read each group, `[G]`."""
+        return np.bincount(self.edges[0], minlength=self.n_groups)
+
+    @cached_property
+    def leaves(self) -> BoolArray:
+        """Groups that read no other group and have one reader, `[G]`."""
+        return np.asarray((self.readers == 1) & (np.bincount(self.edges[1], minlength=self.n_groups) == 0))
+
+    @cached_property
+    def upstream(self) -> list[int]:
+        """Each group with all that it depends on, as a bit mask over groups, `[G]`."""
+        masks = [1 << group for group in range(self.n_groups)]
+        for source, target in self.steps:
+            masks[target] |= masks[source]
+        return masks
+
+
+def group_order(n_groups: int, edges: IntArray) -> GroupOrder:
+    """Return the order that edges give; a search asks for that of the same few thousands of times.
+
+    Args:
+        n_groups: number of groups G.
+        edges: directed pairs of neighbouring groups, `[2, Q]`.
+    """
+    return _group_order(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
+
+
+@lru_cache(maxsize=8)
+def _group_order(n_groups: int, edges: bytes) -> GroupOrder:
+    return GroupOrder(n_groups, np.frombuffer(edges, dtype=np.int64).reshape(2, -1))
