@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ovplace.core.placement import Placement
-from ovplace.search.staging import Staging, stages_over_hetero
+from ovplace.search.staging import Staging, note_agreement, stages_over_hetero
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.testing.sessions import QUICK, direct, session
@@ -37,12 +37,20 @@ def test_stages_that_take_as_long_as_hetero_are_used(staging):
     assert using.candidate("b", split(using, 2)).staged
 
 
-def test_stages_that_take_another_time_are_not_used(staging):
-    using = staging()  # each candidate's latency is drawn from its hash
-    first = using.candidate("a", split(using))
-    assert abs(stages_over_hetero(using.measurer.store)["a"] - 1) > 0.15
-    assert not first.staged
-    assert not staging(split=0.7).candidate("b", split(using, 2)).staged, "the run has decided"
+def test_stages_are_left_after_three_that_take_another_time(staging):
+    using = staging(split=0.7)
+    store = using.measurer.store
+    note_agreement(store, {"a": 1.3, "b": 0.7})
+    assert using.candidate("c", split(using)).staged, "the third agrees"
+    assert list(stages_over_hetero(store)) == ["a", "b", "c"]
+
+
+def test_three_that_take_another_time_decide(staging):
+    using = staging(split=0.7)
+    store = using.measurer.store
+    note_agreement(store, {"a": 1.3, "b": 0.7, "c": 1.2, "a finalist": 1.0})
+    assert not using.candidate("d", split(using)).staged
+    assert len(stages_over_hetero(store)) == 4
 
 
 def test_a_placement_on_one_device_has_no_stages_and_decides_nothing(staging):
