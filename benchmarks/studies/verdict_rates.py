@@ -59,7 +59,7 @@ class Options:
     equal: int = 10_000
     gains: int = 1_000
     raced: int = 1_000
-    rounds: tuple[int, ...] = (6, 8, 10, 12, 20)
+    rounds: tuple[int, ...] = (6, 8, 12, 20)
     levels: tuple[float, ...] = (0.95, 0.98)
     real: int = 0
 

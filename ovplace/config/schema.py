@@ -80,7 +80,8 @@ class ComparisonConfig:
     Attributes:
         finalists: placements that take turns when those that may be the best are measured again before one is chosen.
         race: measurements of that, at most, each with a compilation of its own; it ends when one is surely the best.
-        rounds: fresh processes, hence compilations, of the final comparison; three suffice where all are surely lost.
+        rounds: fresh processes, hence compilations, of the final comparison; three suffice where all are surely lost,
+            half where the gain is beyond doubt.
         blocks: blocks in each round.
         repeats: samples of each candidate in a block, at least.
         min_time_ms: time each candidate is run in a block, at least.
@@ -89,7 +90,7 @@ class ComparisonConfig:
 
     finalists: int = 3
     race: int = 24
-    rounds: int = 6
+    rounds: int = 12
     blocks: int = 8
     repeats: int = 3
     min_time_ms: float = 20.0

@@ -28,7 +28,8 @@ def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, 
     slow_ms = spec.hopeless_ratio * fastest.median_ms
     specs = [one_sample(spec) if m.median_ms > slow_ms else spec for m in working]
     round_s = measuring_s(fastest, spec) + sum(measuring_s(m, s) for m, s in zip(working, specs, strict=True))
-    comparing_s = (config.race / config.finalists + config.rounds) * (session.starting_s + round_s)
+    rounds = (config.rounds + 1) // 2  # which suffice for a clear gain; a limited call spends the others on searching
+    comparing_s = (config.race / config.finalists + rounds) * (session.starting_s + round_s)
     return search.budget * sum(measuring_s(m, session.config.measure) for m in working[:2]), comparing_s
 
 

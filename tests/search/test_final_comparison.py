@@ -123,6 +123,15 @@ def test_a_comparison_that_is_surely_lost_ends_early():
     assert lost.verdict.ratio.low < 9.0 < lost.verdict.ratio.high
 
 
+def test_a_gain_beyond_doubt_ends_halfway_but_not_after_a_few_rounds():
+    ends = {
+        (split, rounds): len(compared(World(split, 0), config=replace(COMPARISON, rounds=rounds)).best)
+        for split in (0.5, 0.93, 1.0)
+        for rounds in (10, 12)
+    }
+    assert ends == {(0.5, 10): 10, (0.93, 10): 10, (1.0, 10): 10, (0.5, 12): 6, (0.93, 12): 12, (1.0, 12): 12}
+
+
 def test_each_round_has_a_process_of_its_own():
     world = World(0.9, 0)
     found = compared(world, config=replace(COMPARISON, race=0))
@@ -134,10 +143,11 @@ def test_each_round_has_a_process_of_its_own():
 
 
 def test_what_differs_much_between_processes_is_measured_again_and_called_unstable():
-    unstable, steady = (compared(World(0.6, 0, between=between)) for between in (0.4, 0.02))
-    assert len(unstable.best) == 2 * COMPARISON.rounds
+    config = replace(COMPARISON, rounds=8)
+    unstable, steady = (compared(World(0.6, 0, between=between), config=config) for between in (0.4, 0.02))
+    assert len(unstable.best) == 12
     assert any("is unstable" in note for note in unstable.verdict.notes)
-    assert len(steady.best) == COMPARISON.rounds
+    assert len(steady.best) == 8
     assert not any("unstable" in note for note in steady.verdict.notes)
 
 
