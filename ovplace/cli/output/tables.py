@@ -14,20 +14,29 @@ MAX_CELL = 100
 def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
     """Print a table on standard output.
 
-    rich would wrap it at the width of the terminal, and at 80 characters in a file.
-
     Args:
         header: names of the columns.
         rows: cells; line breaks in them become spaces.
         right: indices of the columns that are aligned to the right.
     """
-    lines = [list(header), *([_cell(text) for text in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    lines.insert(1, ["-" * width for width in widths])
-    right = set(right)
-    for line in lines:
-        cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))]
-        click.echo("  ".join(cells).rstrip())
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    cells, aligned = [[_cell(text) for text in row] for row in rows], set(right)
+    widths = [max(map(cell_len, column)) for column in zip(header, *cells, strict=True)]
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True)
+    for index in range(len(header)):
+        table.add_column(justify="right" if index in aligned else "left", no_wrap=True)
+    for row in ([*header], ["-" * width for width in widths], *cells):
+        table.add_row(*map(Text, row))  # not markup: cells hold intervals in brackets
+    # As wide as it is, whatever the terminal: what is read by scripts must not wrap.
+    console = Console(width=sum(widths) + 2 * len(widths), color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def _cell(text: str) -> str:
