@@ -63,6 +63,8 @@ def _is_sure(rounds: Rounds, name: str, close: Sequence[str]) -> bool:
 def hardest_to_beat(rounds: Rounds, name: str, close: Sequence[str], level: float = LEVEL) -> tuple[str, Interval]:
     """Return the baseline that stands for all, with the placement's ratio to it: faster means faster than each.
 
+    If the placement is not, the baseline is the answer: of those that it does not beat, the fastest.
+
     Args:
         rounds: those of the final comparison.
         name: the placement.
@@ -70,5 +72,9 @@ def hardest_to_beat(rounds: Rounds, name: str, close: Sequence[str], level: floa
         level: probability that an interval holds the truth.
     """
     ratios = {other: interval for other in close if (interval := rounds.interval(name, other, level))}
-    against = max(ratios, key=lambda other: ratios[other].high)
+    unbeaten = [other for other, ratio in ratios.items() if ratio.high >= 1]
+    if unbeaten:
+        against = max(unbeaten, key=lambda other: ratios[other].value)
+    else:
+        against = max(ratios, key=lambda other: ratios[other].high)
     return against, ratios[against]

@@ -15,6 +15,7 @@ from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.search import judgement
 from ovplace.search.final_comparison import decide
+from ovplace.search.rounds import Rounds
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
@@ -237,3 +238,16 @@ def test_few_rounds_do_not_make_it_rash(rounds):
     config = replace(COMPARISON, rounds=rounds)
     found = Counter(compared(World(1.0, seed), config=config).verdict.status for seed in range(40))
     assert found["faster"] <= 0.05 * 40
+
+
+def test_the_fastest_of_the_baselines_is_the_answer_even_if_another_one_is_less_certain():
+    def samples(latency_ms):
+        return Measurement((latency_ms,) * 3, (1,) * 3)
+
+    measured = [
+        {"best": samples(20.0 * best), "steady": samples(10.0), "noisy": samples(10.0 * noisy)}
+        for best, noisy in ((1.0, 1.4), (1.01, 0.9), (0.99, 1.2))
+    ]
+    against, ratio = judgement.hardest_to_beat(Rounds(tuple(measured), 3), "best", ["steady", "noisy"])
+    assert against == "steady"
+    assert ratio.low > 1
