@@ -25,9 +25,9 @@ def main() -> None:
 def list_names() -> None:
     """List the suites and scripts with their titles."""
     for name, file in suite_file.suite_files().items():
-        click.echo(f"suites   {name:20} {suite_file.title(file)}")
+        click.echo(f"suites     {name:20} {suite_file.title(file)}")
     for name, file in script.script_files().items():
-        click.echo(f"{file.parent.name:8} {name:20} {script.title(file)}")
+        click.echo(f"{file.parent.name:10} {name:20} {script.title(file)}")
 
 
 @main.command()

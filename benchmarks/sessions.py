@@ -56,7 +56,10 @@ def measured_session(model: str, devices: str) -> Iterator[MeasuredSession]:
         folder = Path(text)
         zoo.save_recipe(model, zoo.recipe(model).Config(), folder / f"{model}.xml")
         search = SearchConfig(
-            model=str(folder / f"{model}.xml"), device=DEVICES[devices], emulate_gpu=True if emulated else None
+            model=str(folder / f"{model}.xml"),
+            device=DEVICES[devices],
+            emulate_gpu=True if emulated else None,
+            early_exit=False,
         )
         config = RunConfig(search=search)
         run = RunFolder(folder / "run")

@@ -8,6 +8,7 @@
     |-- PlacementError                 a placement does not fit the model or the machine
     |-- BackendError                   the measuring process cannot be started or kept alive
     |-- StoreError                     a run folder cannot be read or written
+    |   `-- InUseError                 another process is writing it
     |-- NotReachedError       exit 3   finished, without what was required
     `-- InterruptedRunError   exit 130 stopped by the user, everything measured is saved
 
@@ -55,8 +56,12 @@ class StoreError(OvplaceError):
     """A run folder cannot be read or written."""
 
 
+class InUseError(StoreError):
+    """Another process is working on the same run folder or policy; the text names it."""
+
+
 class NotReachedError(OvplaceError):
-    """The run finished without what the user required, such as a gain; `result` is its `RunResult`."""
+    """Finished without what the user required: a gain, or an answer that still holds; `result` is the `Run`, if any."""
 
     exit_code = 3
 
@@ -65,7 +70,7 @@ class NotReachedError(OvplaceError):
 
         Args:
             text: what was required and what was found.
-            result: the `RunResult`.
+            result: the `Run`; None where nothing was searched.
         """
         super().__init__(text)
         self.result = result

@@ -18,9 +18,29 @@ settings.load_profile("ovplace")
 # The programs that tests interrupt inherit this: a shell starts what runs in its background with Ctrl-C ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# GNU readline, which pytest imports, sets it for the programs that tests start, and tables would fit into that.
+os.unsetenv("COLUMNS")
+
 # What runs leave for later ones stays out of the user's own cache; the processes that tests start inherit it.
 os.environ["OVPLACE_CACHE"] = tempfile.mkdtemp(prefix="ovplace-cache-")
 atexit.register(shutil.rmtree, os.environ["OVPLACE_CACHE"], ignore_errors=True)
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Return a browser; playwright drives it, but brings none."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is on the path; on Debian: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

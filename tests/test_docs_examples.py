@@ -68,11 +68,13 @@ def commands(page: Path) -> Iterator[str]:
 def parsed(words: list[str]) -> None:
     """Let click read a command without running it."""
     command: click.Command = group
+    context: click.Context | None = None  # of the parent: a command keeps the help options of the first one it sees
     while isinstance(command, click.Group):
-        found = command.get_command(click.Context(command), words[0])
+        context = click.Context(command, parent=context, **command.context_settings)
+        found = command.get_command(context, words[0])
         assert found is not None, words
         command, words = found, words[1:]
-    command.make_context(" ".join(words), words)
+    command.make_context(" ".join(words), words, parent=context)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -37,6 +37,8 @@ TWO_CPUS = (Device("CPU", "CPU", F32), Device("CPU_B", "CPU", F32))
 ONCE = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0, deadline_s=60)
 CPU_LIMIT, EMULATED_LIMIT = 1e-4, 1e-3
 MODELS = [*zoo.names(), *map(str, LIGHT)]
+# VGG-19 has no operation that AlexNet lacks, but half a gigabyte of weights: minutes on the emulated GPU.
+EMULATED_MODELS = [name for name in MODELS if "vgg19" not in name]
 
 
 def prepared(name, folder):
@@ -100,8 +102,8 @@ def test_two_random_assignments_between_two_cpus(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS, ids=lambda name: Path(name).stem)
-def test_six_random_assignments_between_two_cpus(name, tmp_path):
-    assert failures(name, TWO_CPUS, 6, CPU_LIMIT, tmp_path, coarse=False) == []
+def test_three_random_assignments_between_two_cpus(name, tmp_path):
+    assert failures(name, TWO_CPUS, 3, CPU_LIMIT, tmp_path, coarse=False) == []
 
 
 def test_there_are_nine_light_models():
@@ -109,7 +111,7 @@ def test_there_are_nine_light_models():
 
 
 @pytest.mark.skipif(bool(emulated_gpu.why_unavailable()), reason=emulated_gpu.why_unavailable())
-@pytest.mark.parametrize("name", slow_except(["attention"], MODELS), ids=lambda name: Path(name).stem)
+@pytest.mark.parametrize("name", slow_except(["attention"], EMULATED_MODELS), ids=lambda name: Path(name).stem)
 def test_random_assignments_between_the_cpu_and_the_emulated_gpu(name, tmp_path):
     call = [sys.executable, "-c", CHILD.format(file=__file__), name, str(tmp_path)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=240, check=False)

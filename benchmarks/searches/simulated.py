@@ -20,7 +20,7 @@ from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, T
 from ovplace.core.placement import Placement
 from ovplace.devices.select import Selection
 from ovplace.plugins.protocols import Placer, State
-from ovplace.search.run import make_loop
+from ovplace.search.explore import make_loop
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer, latency_ratio
@@ -53,10 +53,7 @@ class InProcessPool:
         """Return the answer of a backend method."""
         return getattr(self._backend, method)(*arguments)
 
-    def start(self) -> None:
-        """Do nothing: there is no process to start."""
-
-    def recycle(self) -> None:
+    def renew(self) -> None:
         """Do nothing: each request has noise of its own."""
 
 
@@ -96,6 +93,11 @@ class TimedPlacer(Placer):
     ended: str = ""
     _new: list[Placement] = field(default_factory=list)
     _looked_at: int = 0
+
+    @property
+    def ends(self) -> bool:
+        """Whether the placer ends by itself."""
+        return self.inner.ends
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return what the placer asks for, or nothing."""

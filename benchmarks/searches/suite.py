@@ -9,6 +9,8 @@ from pathlib import Path
 
 from benchmarks.report import ResultTable
 from benchmarks.searches.answers import answers_table
+from benchmarks.searches.controls import controls_table, searches_table
+from benchmarks.searches.in_pool import in_pool
 from benchmarks.searches.suite_file import Suite, as_data, read_suite
 from benchmarks.searches.tables import compared, simulated, suite_tables
 from benchmarks.searches.tasks import OPTIMUM, OUTCOME, TASKS, Data, optimum_folder, prepared, read_outcome
@@ -51,15 +53,17 @@ def run_suite(
     _prepare_models(grid)
     optima, searches = _optima(grid), _task(suite, TASKS[suite.task].__name__, SEARCH_OPTIONS)
     bounds = _task(suite, "optimum", OPTIMUM_OPTIONS)
-    run_grid(optima, bounds, jobs, show)
-    run_grid(grid, searches, jobs, show, only)
+    run_grid(optima, bounds, jobs, show, execute=in_pool)
+    run_grid(grid, searches, jobs, show, only, execute=in_pool)
     known, found = states(optima, bounds), states(grid, searches)
     _check([*known, *found])
     tables = suite_tables(suite, file.stem, finished(known), finished(found))
-    if not suite.comparisons:
-        return tables
-    outcomes = compared(suite, finished(known), finished(found))
-    return [*tables, answers_table(suite, file.stem, outcomes, simulated(finished(known)))]
+    outcomes, where = compared(suite, finished(known), finished(found)), simulated(finished(known))
+    if suite.controls:
+        tables += [table(suite, file.stem, outcomes, where) for table in (controls_table, searches_table)]
+    if suite.comparisons:
+        tables.append(answers_table(suite, file.stem, outcomes, where))
+    return tables
 
 
 def plan_suite(file: Path, short: bool) -> Grid:

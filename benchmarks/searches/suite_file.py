@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ class Suite:
         budgets: numbers of measurements after which searches are compared.
         stop_at_optimum: end a search that measured a placement within 0.1 % of the proven bound.
         from_reference: count the fastest single device as measured before the search, as it is in a run.
+        last: whether to tell the median latency of the last episode, which the policy has become.
+        controls: by variant, the variant that it is compared with: the same policy that learns nothing.
         comparisons: final comparisons to make after each search, each with noise of its own.
         time_limit_s: seconds of each mixed-integer program.
         spread: `wrong_costs`: of the log-normal factors on the costs.
@@ -44,6 +46,8 @@ class Suite:
     budgets: tuple[int, ...] = (20, 100, 500, 2000)
     stop_at_optimum: bool = False
     from_reference: bool = False
+    last: bool = False
+    controls: Mapping[str, str] = field(default_factory=dict)
     comparisons: int = 0
     time_limit_s: float = 60.0
     spread: float = 0.5

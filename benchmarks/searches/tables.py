@@ -165,7 +165,8 @@ def search_rows(suite: Suite, found: Sequence[SearchOutcome]) -> tuple[tuple[str
     """Return the columns and rows of a table with a row for each variant."""
     last = max(suite.budgets)
     columns = ["variant", "searches", *map(str, suite.budgets), *(f"to {percent(near)}" for near in NEAR)]
-    columns += [f"within {percent(NEAR[-1])}, {last}", *(["answer"] if suite.comparisons else []), "failed", "own s"]
+    columns += [f"within {percent(NEAR[-1])}, {last}", *(["last 20"] if suite.last else [])]
+    columns += [*(["answer"] if suite.comparisons else []), "failed", "own s"]
     return tuple(columns), tuple(tuple(_search_row(suite, *group)) for group in grouped(found, _variant))
 
 
@@ -177,6 +178,8 @@ def _search_row(suite: Suite, variant: str, group: Sequence[SearchOutcome]) -> I
     for near in NEAR:
         yield middle([search.measurements(near) for search in group], "{:.0f}")
     yield f"{sum(search.excess(max(suite.budgets)) <= NEAR[-1] for search in group)} of {len(group)}"
+    if suite.last:
+        yield spread([search.data["last_ms"] / search.optimum_ms - 1 for search in group])
     if suite.comparisons:
         yield spread([answer.excess for search in group for answer in search.answers])
     yield percent(float(np.median([search.data["failed"] for search in group])))

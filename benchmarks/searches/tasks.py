@@ -24,7 +24,7 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.graphs.op_graph import FloatArray
-from ovplace.search.final_comparison import decide
+from ovplace.search.comparison.final_comparison import decide
 from ovplace.session.events import silent
 from ovplace.store.atomic import atomic_write, write_json
 from ovplace.store.run_db import RunStore
@@ -32,6 +32,9 @@ from ovplace.store.run_folder import RunFolder
 
 OUTCOME = "outcome.json"
 PREPARED = "prepared"
+EPISODE = 20
+"""Placements in an episode of HSDAG."""
+
 OPTIMUM = "optimum"
 """Name of the variant whose cells have the optima; they do not depend on the seed, which is 0."""
 
@@ -151,10 +154,18 @@ def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options
         "reference_ms": float(run.place.true_ms([reference])[0]),
         "asked": _steps(np.minimum.accumulate(latencies)),
         "picked": _steps(picked),
+        "last_ms": _last_ms(run, trials),
         "failed": float(1 - ran.mean()),
         "one_device": best.placement.is_uniform,
         "info": {name: float(value) for name, value in placer.inner.info.items()},
     }
+
+
+def _last_ms(run: Simulated, trials: Sequence[Trial]) -> float:
+    """Return the median latency, without noise, of the last `EPISODE` placements asked for, known ones included."""
+    last = trials[-EPISODE:]
+    latencies = np.where([np.isfinite(t.ratio) for t in last], run.place.true_ms([t.placement for t in last]), np.inf)
+    return float(np.median(latencies))
 
 
 def _answers(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options: Options) -> list[Data]:
@@ -167,10 +178,11 @@ def _answer(run: Simulated, trials: Sequence[Trial], costs: CostTable | None) ->
     before = run.measured
     with closing(RunStore(Path(":memory:"))) as store:
         compared = decide(replace(run.measurer, store=store), run.baselines, trials, silent, costs)
+    found = compared.found.placement if compared.found else None
     return {
         "status": compared.verdict.status.value,
         "answer_ms": run.place.automatic_ms(compared.placement),
-        "found_ms": run.place.automatic_ms(compared.found or compared.placement),
+        "found_ms": run.place.automatic_ms(found or compared.placement),
         "measured": run.measured - before,
     }
 

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.report import Row
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.search.race import Field, race
+from ovplace.search.comparison.race import Field, race
 from ovplace.seeds import generator
 from ovplace.testing.measurements import measured_ms, placements, profiled, true_table
 

@@ -20,7 +20,7 @@ from benchmarks.script import UnavailableError
 from benchmarks.sessions import EMULATED_GPU
 from ovplace import zoo
 from ovplace.config.schema import RunConfig, SearchConfig
-from ovplace.core.result import RunResult
+from ovplace.core.result.run_result import RunResult
 from ovplace.devices import emulated_gpu
 from ovplace.search.run import run
 from ovplace.store.cache import VARIABLE
@@ -83,6 +83,7 @@ def _searched(model: str, folder: Path, options: Options, *, stages: bool) -> Ru
         budget=options.budget,
         time_s=options.time_s,
         stages=stages,
+        early_exit=False,
     )
     return run(RunConfig(search=search), folder)
 

@@ -22,9 +22,9 @@ from ovplace.config.schema import ComparisonConfig
 from ovplace.core.measurement import Measurement, MeasureSpec
 from ovplace.core.verdict import Status
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.search.judgement import close_to_best, hardest_to_beat, rounds_wanted
-from ovplace.search.race import Field, race
-from ovplace.search.rounds import Rounds
+from ovplace.search.comparison.judgement import close_to_best, hardest_to_beat, rounds_wanted
+from ovplace.search.comparison.race import Field, race
+from ovplace.search.comparison.rounds import Rounds
 from ovplace.seeds import generator
 from ovplace.session.measurer import latency_ratio
 from ovplace.simulation.noise import Noise, RequestNoise
@@ -191,8 +191,7 @@ def _real_row(options: Options) -> Row:
         sides = [b.candidate for b in opened.baselines if b.competes and b.placement and b.placement.is_uniform][:2]
 
         def measure() -> list[Measurement]:
-            pool.recycle()
-            pool.start()
+            pool.renew()
             return pool.measure(sides, SPEC)
 
         found = [(_rounds(measure, ["itself"], COMPARISON.rounds), ["itself"]) for _ in range(options.real)]

@@ -79,6 +79,7 @@ class Backend(protocols.Backend):
 
     simulated: ClassVar[bool] = True
     knows_costs: ClassVar[bool] = True
+    varies_by_process: ClassVar[bool] = False
 
     def __init__(self, job: Job) -> None:
         """Read the model and the machine.
@@ -186,7 +187,11 @@ class Backend(protocols.Backend):
         if candidate.hash not in self._answers:
             latency_ms = self._latency_ms(placement, candidate.part)
             chain = placement.used if placement.is_uniform else tuple(placement.submodels(self._graph))
-            shares = self._stage_shares(placement) if candidate.staged and len(chain) > 1 else np.zeros(0)
+            shares = (
+                self._stage_shares(placement)
+                if candidate.staged and len(chain) > 1 and not candidate.part
+                else np.zeros(0)
+            )
             self._answers[candidate.hash] = latency_ms, chain, shares
         return self._answers[candidate.hash]
 
@@ -285,8 +290,8 @@ class Backend(protocols.Backend):
     def _noise_of(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> np.random.Generator:
         """Return the generator of a request: another one each time the same is asked, in whatever process.
 
-        The measuring process is replaced between the rounds of a final comparison, and rounds must not repeat each
-        other; so what was asked is noted beside the model.
+        A run that goes on has a new measuring process, whose measurements must not repeat earlier ones; so what was
+        asked is noted beside the model.
         """
         texts = (*(candidate.hash for candidate in candidates), spec.key(), str((self._seed, self._config.seed)))
         key = hashlib.blake2b("\n".join(texts).encode(), digest_size=12).hexdigest()

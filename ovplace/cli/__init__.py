@@ -1,13 +1,17 @@
-"""The command line: one command a file, loaded when it is called.
+"""The command line: one command a file, in the folder of its section, loaded when it is called.
 
 Results go to standard output, messages and progress to standard error. Exit codes: 0 done; 1 a known error; 2 usage;
-3 finished without what was required; 130 interrupted, with everything measured saved.
+3 finished without what was required; 130, 143 or 129 stopped by Ctrl-C, SIGTERM or SIGHUP, with everything measured
+saved.
 """
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,10 +22,17 @@ from ovplace.cli.errors import exit_code
 from ovplace.cli.output.console import Console
 from ovplace.version import __version__
 
-COMMANDS = (
-    "optimize", "measure", "inspect", "devices", "export", "bound", "ablate", "train", "models", "placers", "config",
-    "cache",
-)  # fmt: skip
+SECTIONS = {
+    "Search": ("search", ("optimize", "ablate", "train")),
+    "Results": ("results", ("show", "check", "report", "benchmark", "export", "bound", "minimize")),
+    "Fleet": ("fleet", ("cluster", "worker")),
+    "Models and devices": ("models", ("models", "inspect", "explain", "measure", "devices", "doctor")),
+    "Settings": ("settings", ("placers", "config", "cache")),
+}
+"""Sections of the help, each with its folder and its commands."""
+
+COMMANDS = {command: folder for folder, commands in SECTIONS.values() for command in commands}
+"""The folder of each command."""
 
 _EPILOG = (
     'Shell completion: eval "$(_OVPLACE_COMPLETE=bash_source ovplace)" in ~/.bashrc; zsh_source and fish_source for '
@@ -36,25 +47,61 @@ class _Lazy(click.Group):
         """Return the commands in the order in which they are met."""
         return list(COMMANDS)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section, below each other in all of them."""
+        width = max(map(len, COMMANDS))
+        for title, (_, names) in SECTIONS.items():
+            loaded = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), c.get_short_help_str(100)) for name, c in loaded if c])
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"ovplace.cli.{cmd_name}").command
+        module = importlib.import_module(f"ovplace.cli.{COMMANDS[cmd_name]}.{cmd_name}")
+        command: click.Command = module.command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return a command's name, the command and its arguments; where there is none, suggest the nearest."""
+        name = args[0]
+        if not name.startswith("-") and name not in COMMANDS:
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"there is no command '{name}'{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
-@click.group(cls=_Lazy, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "show_default": True}
+
+
+@click.group(cls=_Lazy, epilog=_EPILOG, context_settings=_CONTEXT)
 @click.version_option(__version__, "-V", "--version", message="ovplace %(version)s")
 @common
 def group(**_: Any) -> None:
     """Find, by measuring, on which device each operation of a model should run under OpenVINO's HETERO plugin.
 
-    Start with: ovplace optimize models/demo.xml
+    Start with: ovplace optimize demo
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
     console = Console()
-    sys.exit(exit_code(console, lambda: group.main(arguments, "ovplace", standalone_mode=False, obj=console)))
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: console.log(f"Warning: {message}")
+        code = exit_code(console, lambda: group.main(arguments, "ovplace", standalone_mode=False, obj=console))
+    _let_go_of_output()
+    sys.exit(code)
+
+
+def _let_go_of_output() -> None:
+    """Write what is left of the output, or drop it where nobody reads it: Python would end with 120 in place of it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

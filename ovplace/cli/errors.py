@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 
 import click
 
 from ovplace.cli.output.console import Console
+from ovplace.cli.output.terminal import fitted
+from ovplace.cli.stopping import exit_code_of, stopping_by_signals
 from ovplace.errors import OvplaceError
 
 INTERRUPTED = 130
+LONGEST = 2000
+"""Characters of an error line; what is longer is left out in the middle."""
 
 
 def exit_code(console: Console, act: Callable[[], object]) -> int:
@@ -23,17 +29,19 @@ def exit_code(console: Console, act: Callable[[], object]) -> int:
         act: the command.
     """
     try:
-        code = act()
+        with stopping_by_signals():
+            code = act()
         return code if isinstance(code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return error.exit_code
     except (Exception, KeyboardInterrupt) as error:
-        if console.debug:
-            traceback.print_exception(error)
         text, found = _explain(error)
-        click.echo("Error: " + " ".join(line.strip() for line in text.splitlines()), err=True)
-        return found
+        with suppress(OSError):  # the terminal may be gone
+            if console.debug:
+                traceback.print_exception(error)
+            click.echo(fitted(f"Error: {_one_line(text)}", sys.stderr), err=True)
+        return exit_code_of(error) or found
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
@@ -43,8 +51,16 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return "interrupted", INTERRUPTED
     if isinstance(error, click.ClickException):
-        return error.format_message() + _see_help(error), error.exit_code
+        return error.format_message().rstrip(".") + _see_help(error), error.exit_code
     return f"internal error: {type(error).__name__}: {error}; run again with --debug and report it", 1
+
+
+def _one_line(text: str) -> str:
+    """Return a text on one line of bounded length; names in it come from files, and may hold escape sequences."""
+    line = " ".join(part.strip() for part in text.splitlines())
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} [...] {line[-LONGEST // 2 :]}"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def _see_help(error: click.ClickException) -> str:

@@ -1,4 +1,4 @@
-"""Co-location heuristic of HSDAG: chains of groups are merged."""
+"""Co-location heuristic of HSDAG: chains are merged."""
 
 from __future__ import annotations
 
@@ -7,20 +7,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.core.partition import Partition
+from ovplace.graphs.colocation import colocation
 from ovplace.graphs.dag import connected_labels
-from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.graphs.op_graph import OpGraph
 from ovplace.plugins import protocols
 
 SUMMARY = "co-location heuristic of HSDAG: merges chains"
 
+NODES = ("groups", "operations")
+
 
 @dataclass(frozen=True)
 class Config:
-    """No settings."""
+    """Settings of the heuristic.
+
+    Attributes:
+        nodes: what forms chains: the legal `groups`, or single `operations`, as published; a legal group then joins all
+            chains that it has operations of.
+    """
+
+    nodes: str = "groups"
+
+    def __post_init__(self) -> None:
+        """Check the choice."""
+        if self.nodes not in NODES:
+            raise ValueError(f"nodes must be one of {', '.join(NODES)}, got '{self.nodes}'")
 
 
 class Coarsener(protocols.Coarsener):
-    """Merges each chain of legal groups into one group."""
+    """Merges each chain into one group."""
 
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
         """Return the legal groups with every chain merged.
@@ -29,26 +44,13 @@ class Coarsener(protocols.Coarsener):
             graph: the prepared model, N operations.
             legal: the groups that HETERO can place one by one.
         """
+        if self.config.nodes == "operations":
+            return _joined(legal, Partition.from_labels(colocation(len(graph), graph.edges)))
         quotient = legal.quotient(graph)
         return legal.then(Partition.from_labels(colocation(quotient.n_groups, quotient.edges)))
 
 
-def colocation(n: int, edges: IntArray) -> IntArray:
-    """Return the co-location set of each node, `[n]`.
-
-    Nodes i and j share a set if j is the only child of i and i is the only parent of j. Whole chains thus merge, and
-    the graph of the sets is acyclic if the graph of the nodes is. Parallel edges count as one.
-
-    Args:
-        n: number of nodes.
-        edges: source and target of each edge, `[2, E]`.
-
-    Source: Duan et al., "A structure-aware framework for learning device placements on computation graphs"
-    (HSDAG), NeurIPS 2024, appendix G.
-
-    Cost: O(n + E log E).
-    """
-    distinct = np.unique(edges, axis=1)
-    only_child = np.bincount(distinct[0], minlength=n)[distinct[0]] == 1
-    only_parent = np.bincount(distinct[1], minlength=n)[distinct[1]] == 1
-    return connected_labels(n, distinct[:, only_child & only_parent])
+def _joined(one: Partition, other: Partition) -> Partition:
+    """Return the finest partition in which the groups of both stay whole."""
+    shared = np.stack([one.group_of, one.n_groups + other.group_of])
+    return Partition.from_labels(connected_labels(one.n_groups + other.n_groups, shared)[one.group_of])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ovplace.config.schema import RunConfig
 from ovplace.devices.select import references
-from ovplace.measure.isolated_call import isolated_call
+from ovplace.measuring.isolated_call import isolated_call
 from ovplace.profiling.parts import PART_S
 from ovplace.session.devices import choose_devices
 from ovplace.session.prepare import prepare_model
@@ -19,7 +19,7 @@ from ovplace.session.session import check_settings
 from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from ovplace.ir.time_once import FirstTiming
+    from ovplace.ir.timing.once import FirstTiming
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def estimate(config: RunConfig) -> Estimate:
     Raises:
         OvplaceError: what `run` would raise about the configuration, the model or the devices.
     """
-    from ovplace.ir.time_once import time_once
+    from ovplace.ir.timing.once import time_once
 
     check_settings(config)
     with tempfile.TemporaryDirectory() as temporary:

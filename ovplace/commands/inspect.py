@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ovplace.commands.support import DeviceSupport, ask_devices
 from ovplace.config.schema import RunConfig
 from ovplace.ir.model_info import InputFacts, model_info
-from ovplace.measure.isolated_call import isolated_call
+from ovplace.measuring.isolated_call import isolated_call
 from ovplace.session.prepare import prepare_model
 from ovplace.session.problem import form_groups
 from ovplace.session.session import check_settings
@@ -33,6 +34,7 @@ class Inspection:
         legal_groups: groups that HETERO can place independently.
         groups: groups that a search would place.
         coarsener: the coarsener that formed them.
+        devices: what each device of this machine can run, the emulated GPU where there is no real one.
     """
 
     path: str
@@ -46,10 +48,11 @@ class Inspection:
     legal_groups: int
     groups: int
     coarsener: str
+    devices: tuple[DeviceSupport, ...]
 
 
 def inspect(config: RunConfig) -> Inspection:
-    """Prepare the model in a temporary folder and count; no device is needed.
+    """Prepare the model in a temporary folder, count, and ask each device what it can run.
 
     Raises:
         OvplaceError: the model cannot be prepared, or the coarsener or its settings are unknown.
@@ -63,6 +66,7 @@ def inspect(config: RunConfig) -> Inspection:
         folder = RunFolder(Path(temporary))
         graph = prepare_model(config, folder)
         weight_bytes = folder.prepared_model.with_suffix(".bin").stat().st_size
+        devices = ask_devices(graph, folder.prepared_model)
     return Inspection(
         path=config.search.model,
         hash=graph.content_hash,
@@ -75,4 +79,5 @@ def inspect(config: RunConfig) -> Inspection:
         legal_groups=legal_groups(graph).n_groups,
         groups=form_groups(config, graph).n_groups,
         coarsener=config.search.coarsener,
+        devices=devices,
     )

@@ -152,7 +152,7 @@ def measure(
             for number in range(processes):
                 listener(Progress("measure", number, processes, f"{len(candidates)} in turns"))
                 if number:
-                    session.pool.recycle()
+                    session.start_afresh()
                 rounds.append(session.pool.measure(candidates, spec))
             listener(Progress("measure", processes, processes))
             return _report(session, candidates, [_together(of_one) for of_one in zip(*rounds, strict=True)])

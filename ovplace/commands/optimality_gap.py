@@ -9,7 +9,7 @@ from typing import Any
 
 from ovplace.core.certificate import Certificate, finite
 from ovplace.core.cost_table import CostTable
-from ovplace.core.result import RunResult
+from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.cost.calibration.agreement import Agreement
 from ovplace.cost.calibration.fit import fit

@@ -26,6 +26,7 @@ class SearchConfig:
         shape: static shapes in benchmark_app's syntax; empty where the model is static.
         device: devices as `-d` takes them; empty chooses by what the machine has.
         machine: simulated machine, a name or a TOML file; short for the backend `simulate` with `backend.machine`.
+        cluster: scheduler of the fleet that measures, as `tls://HOST:PORT`; empty measures on this machine.
         input: `.npz` with one array an input; empty for random inputs.
         backend: name of the backend plug-in.
         placer: name of the placer plug-in.
@@ -42,12 +43,15 @@ class SearchConfig:
         require_gain: exit 3 unless the verdict is `faster`.
         stages: run the placements of the search submodel by submodel, where the backend can: only what changed is
             compiled, and each submodel is timed. The final comparison runs HETERO itself in any case.
+        early_exit: skip the search where the profile proves that no placement gains over 1 % on the best single device,
+            even if each cost is wrong by a factor of 2. Only for placers that need a profile.
     """
 
     model: str = ""
     shape: str = ""
     device: str = ""
     machine: str = ""
+    cluster: str = ""
     input: str = ""
     backend: str = "openvino"
     placer: str = "min_cut"
@@ -62,6 +66,7 @@ class SearchConfig:
     max_error: float | None = None
     require_gain: bool = False
     stages: bool = True
+    early_exit: bool = True
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -71,6 +76,8 @@ class SearchConfig:
         for name in ("time_s", "seed"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        if self.max_error is not None and not self.max_error >= 0:
+            raise ValueError(f"max_error must not be negative, got {self.max_error:g}; leave it out")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,11 @@ from ovplace.plugins.registry import build_dataclass
 
 Tables = dict[str, dict[str, object]]
 
+FORMAT = 1
+"""Version of stored configurations; those of earlier versions of ovplace have none, and are read."""
+
+_ABOUT = "ovplace"
+
 RENAMED = {"duel": "comparison", "costs": "profiling"}
 """Sections of earlier versions: refused in what a user writes, understood in a stored run."""
 
@@ -37,8 +42,10 @@ def read(path: Path) -> Tables:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read the configuration '{path}': {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # syntax, characters, or numbers of thousands of digits
         raise ConfigError(f"'{path}' is not TOML: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"'{path}' is not TOML that can be read: it is nested too deeply") from None
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise ConfigError(f"'{name}' in '{path}' must stand in a section, such as [search]")
@@ -87,7 +94,7 @@ def build_config(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
     Raises:
         ConfigError: an unknown section or key, or a bad value, with its place.
     """
-    known = sections()
+    known, tables = sections(), _of_this_format(tables)
     for section in tables:
         if section in RENAMED:
             raise ConfigError(f"the section '{section}' is called '{RENAMED[section]}' now; rename it")
@@ -98,6 +105,16 @@ def build_config(tables: Mapping[str, Mapping[str, object]]) -> RunConfig:
     return RunConfig(**parts)
 
 
+def _of_this_format(tables: Mapping[str, Mapping[str, object]]) -> Mapping[str, Mapping[str, object]]:
+    """Return the tables without the one that `stored` adds."""
+    found = tables.get(_ABOUT, {}).get("format", FORMAT)
+    if found != FORMAT:
+        raise ConfigError(
+            f"the configuration is of format {found}, this ovplace reads {FORMAT}; start anew in another folder with -o"
+        )
+    return {section: table for section, table in tables.items() if section != _ABOUT}
+
+
 def read_stored(path: Path) -> RunConfig:
     """Return the configuration of a run folder, which an earlier version may have written.
 
@@ -105,6 +122,11 @@ def read_stored(path: Path) -> RunConfig:
         ConfigError: the file is missing, damaged or not understood.
     """
     return build_config({RENAMED.get(section, section): table for section, table in read(path).items()})
+
+
+def stored(config: RunConfig) -> str:
+    """Return the TOML text for a run folder: `dumps` with its format."""
+    return tomli_w.dumps({_ABOUT: {"format": FORMAT}}) + "\n" + dumps(config)
 
 
 def dumps(config: RunConfig) -> str:

@@ -8,6 +8,12 @@ from types import MappingProxyType
 
 from ovplace.errors import DeviceError
 
+_OF_FILES = {"CACHE_DIR", "CONFIG_FILE", "WEIGHTS_PATH"}
+"""Properties that are paths: blobs are written to and read from the first, kernels of the GPU from the second.
+
+Source: OpenVINO `src/inference/include/openvino/runtime/properties.hpp`; the second is the GPU plugin's own.
+"""
+
 
 def _frozen(mapping: Mapping[str, str]) -> Mapping[str, str]:
     return MappingProxyType(dict(sorted(mapping.items())))
@@ -35,6 +41,11 @@ class Device:
         """Check the name and freeze the mappings."""
         object.__setattr__(self, "properties", _frozen(self.properties))
         object.__setattr__(self, "facts", _frozen(self.facts))
+        if named := sorted(_OF_FILES & self.properties.keys()):
+            raise DeviceError(
+                f"device '{self.name}' sets {named[0]}, which lets OpenVINO read or write files that a run folder from "
+                "elsewhere could name; leave it out (ovplace keeps compiled stages in its own cache)"
+            )
         # OpenVINO refuses to register a plugin under a name that does not contain the plugin's own.
         if self.plugin not in self.name:
             raise DeviceError(
@@ -53,6 +64,11 @@ class Device:
     def is_variant(self) -> bool:
         """Whether the name has to be registered before OpenVINO knows it."""
         return self.name != self.base
+
+    @property
+    def label(self) -> str:
+        """The name as users see it: an emulated device is always called so."""
+        return f"{self.name} (emulated)" if self.emulated else self.name
 
     @property
     def precision(self) -> str:
@@ -76,4 +92,4 @@ class Device:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle through plain data: mapping proxies cannot be pickled."""
-        return (Device.from_dict, (self.to_dict(),))
+        return (Device, tuple(self.to_dict().values()))

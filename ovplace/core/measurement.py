@@ -17,6 +17,9 @@ import numpy as np
 from ovplace.core.device import Device
 from ovplace.core.placement import Placement
 
+MACHINE = "machine"
+"""Fact of a measurement that another machine made: its name."""
+
 
 class ErrorKind(StrEnum):
     """The reasons why a measurement has no samples."""
@@ -103,23 +106,22 @@ class Candidate:
             raise ValueError(f"candidate '{self.name}' needs a placement or a target, and not both")
         if self.part and self.placement is None:
             raise ValueError(f"candidate '{self.name}' is a part of the model, which needs a placement")
-        if self.staged and (self.part or self.placement is None):
-            raise ValueError(f"candidate '{self.name}' is staged, which needs a placement of the whole model")
+        if self.staged and self.placement is None:
+            raise ValueError(f"candidate '{self.name}' is staged, which needs a placement")
 
     @property
     def hash(self) -> str:
         """Hash that is equal for candidates that compile to the same thing."""
-        if self.staged:
-            assert self.placement is not None
-            return self.placement.hash if self.placement.is_uniform else _hashed(f"{self.placement.hash} staged")
-        if self.part:
-            assert self.placement is not None
-            digest = hashlib.blake2b(self.placement.hash.encode(), digest_size=12)
-            digest.update(np.array(self.part, dtype="<i4").tobytes())
-            return digest.hexdigest()
-        if self.placement is not None:
-            return self.placement.hash
-        return _hashed(self.target)
+        if self.placement is None:
+            return _hashed(self.target)
+        placed = self.placement.hash
+        if self.staged and not self.placement.is_uniform:
+            placed = _hashed(f"{placed} staged")
+        if not self.part:
+            return placed
+        digest = hashlib.blake2b(placed.encode(), digest_size=12)
+        digest.update(np.array(self.part, dtype="<i4").tobytes())
+        return digest.hexdigest()
 
 
 def _hashed(text: str) -> str:

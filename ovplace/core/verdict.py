@@ -65,9 +65,9 @@ class Verdict:
         return {
             "status": self.status.value,
             "against": self.against,
-            **(_ratio_to_json(self.ratio) or {"ratio": None, _interval_key(LEVEL): None}),
-            "null_control": _ratio_to_json(self.null_control),
-            "defaults": {name: _ratio_to_json(ratio) for name, ratio in self.defaults.items()},
+            **(ratio_to_json(self.ratio) or {"ratio": None, _interval_key(LEVEL): None}),
+            "null_control": ratio_to_json(self.null_control),
+            "defaults": {name: ratio_to_json(ratio) for name, ratio in self.defaults.items()},
             "notes": list(self.notes),
         }
 
@@ -82,19 +82,20 @@ class Verdict:
         return cls(
             status=Status(data["status"]),
             against=data["against"],
-            ratio=_ratio_from_json(data),
-            null_control=_ratio_from_json(data["null_control"]),
-            defaults={name: ratio for name, found in data["defaults"].items() if (ratio := _ratio_from_json(found))},
+            ratio=ratio_from_json(data),
+            null_control=ratio_from_json(data["null_control"]),
+            defaults={name: ratio for name, found in data["defaults"].items() if (ratio := ratio_from_json(found))},
             notes=tuple(data["notes"]),
         )
 
 
-def _ratio_to_json(ratio: Interval | None) -> dict[str, Any] | None:
+def ratio_to_json(ratio: Interval | None) -> dict[str, Any] | None:
+    """Return a ratio with its interval as plain data; None for none."""
     return {"ratio": ratio.value, _interval_key(ratio.level): [ratio.low, ratio.high]} if ratio else None
 
 
-def _ratio_from_json(data: Mapping[str, Any] | None) -> Interval | None:
-    """Return a ratio; those of earlier versions have 95 % intervals."""
+def ratio_from_json(data: Mapping[str, Any] | None) -> Interval | None:
+    """Return what `ratio_to_json` was given; ratios of earlier versions have 95 % intervals."""
     if not data or data["ratio"] is None:
         return None
     level = LEVEL if _interval_key(LEVEL) in data else 0.95

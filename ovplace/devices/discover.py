@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
 from ovplace.devices.variants import reason
+from ovplace.errors import DeviceError
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -21,7 +23,14 @@ _PHYSICAL = re.compile(r"[A-Z]+(\.\d+)?")
 """Names OpenVINO gives itself; aliases registered in the Core, such as `CPU_BF16`, are listed among them."""
 
 _INTEL = "0x8086"
-_NPU_RELEASES = "https://github.com/intel/linux-npu-driver/releases"
+NPU_RELEASES = "https://github.com/intel/linux-npu-driver/releases"
+
+
+NPU_TREATMENT = (
+    "an NPU takes part only where -d names it, as in -d NPU,CPU: OpenVINO's documentation does not list it as usable "
+    "under HETERO. It gets no operation that its plugin does not support; 'ovplace inspect MODEL' lists those"
+)
+"""How NPUs are treated, for users."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,21 @@ def physical_devices() -> tuple[Device, ...]:
     import openvino as ov
 
     return discover(ov.Core())
+
+
+def emulate_where_no_gpu(root: Path = Path("/")) -> None:
+    """Enable the emulated GPU in this process if that hides no GPU and still can be done.
+
+    It comes too late once openvino is imported: what is found on it could then be loaded in another process only.
+
+    Args:
+        root: the root of the file system, another one in tests.
+    """
+    # Under WSL a GPU is behind /dev/dxg.
+    might_hide = intel_nodes(root, "dri/renderD*", "drm") or (root / "dev/dxg").exists()
+    if not might_hide and "openvino" not in sys.modules and not emulated_gpu.why_unavailable():
+        with suppress(DeviceError):  # another library in the process comes in the way
+            emulated_gpu.enable()
 
 
 def missing(devices: Sequence[Device], root: Path = Path("/"), platform: str = sys.platform) -> tuple[Hint, ...]:
@@ -105,10 +129,10 @@ def _text(value: object) -> str:
 def _hint_gpu(root: Path, platform: str) -> Hint:
     if platform == "win32":
         return Hint("GPU", "OpenVINO finds no Intel GPU; if there is one, install its graphics driver from intel.com")
-    nodes = _intel_nodes(root, "dri/renderD*", "drm")
+    nodes = intel_nodes(root, "dri/renderD*", "drm")
     if platform != "linux" or not nodes:
         return Hint("GPU", "")
-    if problem := _no_access(nodes):
+    if problem := no_access(nodes):
         return Hint("GPU", problem)
     packages = "intel-opencl-icd on Debian and Ubuntu, intel-compute-runtime elsewhere"
     return Hint("GPU", f"{nodes[0]} is there but its OpenCL driver does not answer: install it ({packages})")
@@ -117,20 +141,26 @@ def _hint_gpu(root: Path, platform: str) -> Hint:
 def _hint_npu(root: Path, platform: str) -> Hint:
     if platform == "win32":
         return Hint("NPU", "OpenVINO finds no Intel NPU; if there is one, its driver comes with Windows Update")
-    nodes = _intel_nodes(root, "accel/accel*", "accel")
+    nodes = intel_nodes(root, "accel/accel*", "accel")
     if platform != "linux" or not nodes:
         return Hint("NPU", "")
-    if problem := _no_access(nodes):
+    if problem := no_access(nodes):
         return Hint("NPU", problem)
-    return Hint("NPU", f"{nodes[0]} is there but its driver does not answer: install it from {_NPU_RELEASES}")
+    return Hint("NPU", f"{nodes[0]} is there but its driver does not answer: install it from {NPU_RELEASES}")
 
 
 def _hint_emulated() -> Hint:
     return Hint("GPU (emulated)", emulated_gpu.why_unavailable())
 
 
-def _intel_nodes(root: Path, pattern: str, kind: str) -> list[Path]:
-    """Return the device nodes whose vendor is Intel; other vendors' GPUs and accelerators have nodes there too."""
+def intel_nodes(root: Path, pattern: str, kind: str) -> list[Path]:
+    """Return the device nodes whose vendor is Intel; other vendors' GPUs and accelerators have nodes there too.
+
+    Args:
+        root: the root of the file system.
+        pattern: of the nodes, below `/dev`.
+        kind: their folder in `/sys/class`.
+    """
     vendor = root / "sys/class" / kind
     return [node for node in sorted((root / "dev").glob(pattern)) if _vendor(vendor / node.name) == _INTEL]
 
@@ -142,7 +172,8 @@ def _vendor(node: Path) -> str:
         return ""
 
 
-def _no_access(nodes: Sequence[Path]) -> str:
+def no_access(nodes: Sequence[Path]) -> str:
+    """Return that none of the device nodes can be opened, and what mends it; empty where one can."""
     if any(os.access(node, os.R_OK | os.W_OK) for node in nodes):
         return ""
     return f"no permission to open {nodes[0]}: run 'sudo usermod -a -G render $USER' and log in again"

@@ -148,7 +148,10 @@ def _path(library: str) -> Path:
 def _too_late() -> str:
     """Return why the runtime can no longer be loaded into this process, or ""."""
     if "openvino" in sys.modules:
-        return "the emulated GPU must be enabled before openvino is imported; start a new process for it"
+        return (
+            "the emulated GPU must be enabled before openvino is imported; call ovplace.enable_emulated_gpu() first "
+            "in a new process, or in a notebook after a restart of its kernel"
+        )
     mapped = {line.split(maxsplit=5)[5].strip() for line in _memory_map() if line.count("/")}
     for library in ("libtbb.so.12", _LOADER):
         own = _path(library).resolve()

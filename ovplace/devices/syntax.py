@@ -17,6 +17,9 @@ from ovplace.core.device import Device
 from ovplace.errors import ConfigError, UsageError
 
 _META = ("AUTO", "MULTI", "BATCH", "HETERO")
+_LONGEST = 10_000
+"""Characters of a `-d` text: the time of reading it grows with the square."""
+
 _OUTSIDE_BRACES = re.compile(r",(?![^{}]*\})")
 _ITEM = re.compile(r"(?:(?P<name>[\w.]+)=)?(?P<base>[\w.]+)(?:\{(?P<properties>[^{}]*)\})?")
 _EXAMPLE = "-d 'CPU_BF16=CPU{INFERENCE_PRECISION_HINT:bf16},GPU'"
@@ -69,6 +72,8 @@ def parse_devices(text: str) -> tuple[DeviceRequest, ...]:
         UsageError: the text cannot be read, or its devices do not go together.
         DeviceError: a variant's name is not legal.
     """
+    if len(text) > _LONGEST:
+        raise UsageError(f"-d has {len(text)} characters, and may have {_LONGEST}; write it as in {_EXAMPLE}")
     head, colon, rest = text.strip().partition(":")
     listed = rest if colon and head == "HETERO" else text
     requests = tuple(_parse_item(item.strip(), text) for item in _OUTSIDE_BRACES.split(listed))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from ovplace.errors import UsageError
-from ovplace.shipped import shipped, shipped_in
+from ovplace.config.files import find_toml
+from ovplace.shipped import shipped_in
 
 CONFIGS = "configs/ablations"
 
@@ -22,14 +21,4 @@ def find_ablation(text: str) -> Path:
     Raises:
         UsageError: there is none.
     """
-    if Path(text).is_file():
-        return Path(text)
-    name = Path(text).name.removesuffix(".toml")
-    found = shipped(f"{CONFIGS}/{name}.toml") if text in (name, f"{CONFIGS}/{name}.toml") else None
-    if found is None:
-        near = difflib.get_close_matches(name, ablation_names(), n=1)
-        hint = f"did you mean '{near[0]}'? " if near else ""
-        raise UsageError(
-            f"there is no ablation '{text}'; {hint}give a .toml file, or one of: {', '.join(ablation_names())}"
-        )
-    return found
+    return find_toml(text, CONFIGS, "ablation")

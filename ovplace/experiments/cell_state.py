@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic
 
+from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError, StoreError
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Outcome, Task
@@ -44,11 +45,16 @@ def read_state(cell: Cell, task: Task[Outcome]) -> CellState[Outcome]:
         outcome = task.read(cell.folder)
         if outcome is None:
             return CellState(cell, error=error)
-        if RunFolder(cell.folder).read_config() != cell.config:
+        if _without_address(RunFolder(cell.folder).read_config()) != _without_address(cell.config):
             return CellState(cell, error=error or "the folder holds a run with other settings")
         return CellState(cell, outcome)
     except (OSError, ValueError, ConfigError, StoreError) as damage:
         return CellState(cell, error=error or f"the run folder is damaged: {damage}")
+
+
+def _without_address(config: RunConfig) -> RunConfig:
+    """Return a configuration that says whether a fleet measures, but not where its scheduler is, which may change."""
+    return replace(config, search=replace(config.search, cluster="a fleet" if config.search.cluster else ""))
 
 
 def write_error(folder: Path, error: str) -> None:

@@ -1,4 +1,4 @@
-"""Run cells in fresh processes: simulated ones in parallel, real ones one at a time."""
+"""Run cells in fresh processes: in parallel, but those that time inferences on this machine one at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Task
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-"""For simulated cells, which share the processors: what a placer computes must not depend on how many run at once."""
+"""For cells that share the processors: what a placer computes must not depend on how many run at once."""
 
 _LONGEST_ERROR = 400
 """Characters."""
@@ -34,15 +34,15 @@ def execute(cells: Sequence[Cell], task: Task[Any], jobs: int, done: Done) -> No
     Args:
         cells: what to run.
         task: the work of each.
-        jobs: simulated cells at the same time.
+        jobs: cells at the same time that time nothing on this machine.
         done: called with each cell and its error, "" where there is none, in the calling thread.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; the processes have been killed, which a run folder survives.
     """
-    # Real runs are timed: nothing else may run at the same time.
-    _in_parallel([cell for cell in cells if cell.simulated], _Processes(task, ONE_THREAD), jobs, done)
-    _in_parallel([cell for cell in cells if not cell.simulated], _Processes(task, {}), 1, done)
+    # Runs that are timed here: nothing else may run at the same time.
+    _in_parallel([cell for cell in cells if not cell.timed_here], _Processes(task, ONE_THREAD), jobs, done)
+    _in_parallel([cell for cell in cells if cell.timed_here], _Processes(task, {}), 1, done)
 
 
 def _in_parallel(cells: Sequence[Cell], processes: _Processes, jobs: int, done: Done) -> None:

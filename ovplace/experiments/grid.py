@@ -62,7 +62,7 @@ class Cell:
         seed: root seed.
         folder: where it is left.
         config: what is run there.
-        simulated: whether no inference is run, so that other cells may run at the same time.
+        simulated: whether no inference is run.
     """
 
     variant: str
@@ -72,6 +72,11 @@ class Cell:
     folder: Path
     config: RunConfig
     simulated: bool
+
+    @property
+    def timed_here(self) -> bool:
+        """Whether inferences are timed on this machine, so that no other cell may run at the same time."""
+        return not self.simulated and not self.config.search.cluster
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,8 @@ def _effect(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:
 def _config(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:
     """Return the settings of a variant on a machine, without the model and the seed."""
     where = {} if machine == HERE else expanded({"search": {"machine": machine}})
-    settings = over(expanded(base), expanded(variant.settings))
+    searched = {"search": {"early_exit": False}}  # searches are what is compared, with or without a gain
+    settings = over(toml.merge(searched, expanded(base)), expanded(variant.settings))
     return resolved(toml.build_config(toml.merge(settings, where)))
 
 

@@ -28,6 +28,7 @@ class GridModel:
         shape: static shapes in benchmark_app's syntax.
         recipe: name of a recipe of `ovplace models`; empty for a file.
         options: the recipe's options.
+        fp16: whether the recipe's weights are stored in half precision.
     """
 
     label: str
@@ -35,6 +36,7 @@ class GridModel:
     shape: str = ""
     recipe: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
+    fp16: bool = False
 
     def file(self, out: Path) -> Path:
         """Return its file, which for a recipe is in `out`, the folder of the grid."""
@@ -45,7 +47,8 @@ def parse_model(value: object) -> GridModel:
     """Return the model that an item of `models` describes.
 
     Args:
-        value: a recipe's name, a path, `{recipe = "bert-base", tokens = 8}` or `{path = "x.onnx", shape = "[1,8]"}`.
+        value: a recipe's name, a path, `{recipe = "bert-base", tokens = 8, fp16 = true}` or
+            `{path = "x.onnx", shape = "[1,8]"}`.
 
     Raises:
         ConfigError: the item, or an option of the recipe, is not understood.
@@ -65,9 +68,17 @@ def parse_model(value: object) -> GridModel:
 
 
 def _recipe(name: str, options: Mapping[str, object]) -> GridModel:
-    build_dataclass(zoo.recipe(name).Config, dict(options), f"ablation.models: {name}")
-    options_text = [f"{key}={value if isinstance(value, str) else value_text(value)}" for key, value in options.items()]
-    return GridModel(" ".join([name, *options_text]), recipe=name, options=options)
+    own = {key: value for key, value in options.items() if key != "fp16"}
+    build_dataclass(zoo.recipe(name).Config, own, f"ablation.models: {name}")
+    options_text = [f"{key}={value if isinstance(value, str) else value_text(value)}" for key, value in own.items()]
+    fp16 = build_dataclass(_Weights, {key: options[key] for key in options if key not in own}, "ablation.models").fp16
+    label = " ".join([name, *options_text, *(["fp16"] if fp16 else [])])
+    return GridModel(label, recipe=name, options=own, fp16=fp16)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    fp16: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,7 +115,7 @@ def build_model(model: GridModel, out: Path) -> bool:
     new = target.parent / "new"
     try:
         config = build_dataclass(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
-        zoo.save_recipe(model.recipe, config, new / target.name)
+        zoo.save_recipe(model.recipe, config, new / target.name, model.fp16)
         for suffix in (".bin", ".xml"):  # the .xml last: where it is, both are
             replace_file((new / target.name).with_suffix(suffix), target.with_suffix(suffix))
         shutil.rmtree(new)

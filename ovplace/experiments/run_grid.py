@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,8 +14,19 @@ from ovplace.experiments.models import build_model
 from ovplace.experiments.task import Outcome, Task
 from ovplace.session.events import Listener, Progress, silent
 
+Execute = Callable[[Sequence[Cell], Task[Any], int, Callable[[Cell, str], None]], None]
+"""Does a task in all cells, as `execute` does."""
 
-def run_grid(grid: Grid, task: Task[Any], jobs: int, listener: Listener = silent, only: str = "*") -> None:
+
+def run_grid(
+    grid: Grid,
+    task: Task[Any],
+    jobs: int,
+    listener: Listener = silent,
+    only: str = "*",
+    *,
+    execute: Execute = execute,
+) -> None:
     """Build the models, and do `task` in all cells that are not finished.
 
     Args:
@@ -24,6 +35,7 @@ def run_grid(grid: Grid, task: Task[Any], jobs: int, listener: Listener = silent
         jobs: simulated cells at the same time.
         listener: called for each model that is built and each cell that ends.
         only: pattern of the cells to run now, `variant/model/machine/seed`.
+        execute: does the task in cells.
 
     Raises:
         UsageError: no cell fits the pattern.
@@ -34,7 +46,7 @@ def run_grid(grid: Grid, task: Task[Any], jobs: int, listener: Listener = silent
     chosen = _chosen(grid, only)
     try:
         _build_models(grid, listener)
-        _run(chosen, task, jobs, listener)
+        _run(chosen, task, jobs, listener, execute)
     except KeyboardInterrupt as error:
         done = sum(state.outcome is not None for state in states(grid, task))
         raise InterruptedRunError(
@@ -70,7 +82,7 @@ def _build_models(grid: Grid, listener: Listener) -> None:
             listener(Progress("models", number, len(grid.models), f"built {model.label}"))
 
 
-def _run(cells: Sequence[Cell], task: Task[Any], jobs: int, listener: Listener) -> None:
+def _run(cells: Sequence[Cell], task: Task[Any], jobs: int, listener: Listener, execute: Execute) -> None:
     left = [cell for cell in cells if read_state(cell, task).outcome is None]
     done = len(cells) - len(left)
     listener(Progress("runs", done, len(cells), f"{done} of {len(cells)} are finished already"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ovplace.config.schema import RunConfig
+from ovplace.core.json_text import parse_json
 from ovplace.core.measurement import Job
 from ovplace.core.placement import Placement
-from ovplace.core.result import RunResult
+from ovplace.core.result.run_result import RunResult
 from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import StoreError
@@ -87,7 +87,7 @@ def read_score(folder: Path) -> RunScore | None:
     """
     path = folder / FILE
     try:
-        return RunScore(**json.loads(path.read_text(encoding="utf-8")))
+        return RunScore(**parse_json(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ovplace.core.result import RunResult
+from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import ratio_interval
 from ovplace.experiments.cell_state import CellState
 from ovplace.experiments.grid import Cell

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import openvino as ov
@@ -25,6 +25,13 @@ class Step:
     library: str
     properties: dict[str, str]
 
+    def calls(self) -> Iterator[str]:
+        """Yield the lines of Python that do it."""
+        if self.library:
+            yield f"core.register_plugin({self.library!r}, {self.name!r})"
+        if self.properties:
+            yield f"core.set_property({self.name!r}, {self.properties!r})"
+
 
 def steps(devices: Sequence[Device]) -> list[Step]:
     """Return what to do for those devices that need anything."""
@@ -33,7 +40,7 @@ def steps(devices: Sequence[Device]) -> list[Step]:
     return [step for step in found if step.library or step.properties]
 
 
-def target(devices: Sequence[str]) -> str:
+def target_text(devices: Sequence[str]) -> str:
     """Return the device text to compile for."""
     used = sorted(devices)
     return used[0] if len(used) == 1 else f"HETERO:{','.join(used)}"

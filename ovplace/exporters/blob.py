@@ -47,5 +47,5 @@ class Exporter(protocols.Exporter):
         """Return how to import the blob."""
         return (
             "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device "
-            f"properties, set them first as the program does that 'ovplace export {run} --to python' prints"
+            f"properties, set them first as the program does that 'ovplace export {run} --to python' writes"
         )

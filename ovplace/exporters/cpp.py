@@ -1,87 +1,86 @@
-"""A C++ program that loads the placed model with OpenVINO alone."""
+"""A C++ program with the placed model; it needs OpenVINO alone."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import openvino as ov
 
-from ovplace.exporters._registration import Step, steps, target
-from ovplace.ir import placed_model
+from ovplace.exporters._limits import emulated_only_in_python
+from ovplace.exporters._program import copy_model
+from ovplace.exporters._registration import Step, steps, target_text
+from ovplace.ir.placed_model import STORED_AFFINITY, PlacedModel, read_placed
 from ovplace.plugins import protocols
 
-SUMMARY = "C++ program that loads the placed model with OpenVINO alone"
+SUMMARY = "folder with the placed model, a C++ program that runs it, and its CMakeLists.txt"
 
 _PROGRAM = """\
-// Loads a model placed by ovplace: each operation on its device.{emulated}
-#include <fstream>
+// Runs a model placed by ovplace, each operation on its device.
+//
+// Usage: infer [FOLDER]
+//
+// FOLDER holds placed.xml and placed.bin; by default it is the current one.{emulated}
+#include <cstring>
+#include <exception>
 #include <iostream>
-#include <map>
-#include <sstream>
 #include <string>
 
 #include <openvino/openvino.hpp>
 
-// Reads placement.json: one flat object of texts, in which only control characters are written as \\\\u escapes.
-std::map<std::string, std::string> read_placement(const std::string& path) {{
-    std::ifstream file(path);
-    std::stringstream all;
-    all << file.rdbuf();
-    const std::string json = all.str();
-    std::map<std::string, std::string> table;
-    std::string key, part;
-    bool inside = false, is_key = true;
-    for (size_t i = 0; i < json.size(); ++i) {{
-        const char c = json[i];
-        if (inside && c == '\\\\') {{
-            const char escaped = json.at(++i);
-            if (escaped == 'u') {{
-                part += static_cast<char>(std::stoi(json.substr(i + 1, 4), nullptr, 16));
-                i += 4;
-            }} else {{
-                const std::string from = "nrtbf", to = "\\n\\r\\t\\b\\f";
-                const size_t at = from.find(escaped);
-                part += at == std::string::npos ? escaped : to[at];
-            }}
-        }} else if (c == '"') {{
-            if (inside && is_key)
-                key = part;
-            else if (inside)
-                table[key] = part;
-            is_key = inside ? !is_key : is_key;
-            inside = !inside;
-            part.clear();
-        }} else if (inside) {{
-            part += c;
-        }}
-    }}
-    return table;
-}}
-
-int main() {{
-    const std::string folder = {folder};
+int run(const std::string& folder) {{
     ov::Core core;
 {registered}    auto model = core.read_model(folder + "/placed.xml");
-    const auto placement = read_placement(folder + "/placement.json");
-    for (const auto& op : model->get_ops())
-        op->get_rt_info()["affinity"] = placement.at(op->get_friendly_name());
+    for (const auto& op : model->get_ops()) {{
+        auto& info = op->get_rt_info();
+        // An IR keeps the device under one key, HETERO reads the other.
+        info["affinity"] = info.at("{stored}").as<std::string>();
+    }}
     auto compiled = core.compile_model(model, {target});
 
     auto request = compiled.create_infer_request();
-    for (const auto& port : compiled.inputs())
-        std::cout << "input " << port << std::endl;
-    for (const auto& port : compiled.outputs())
-        std::cout << "output " << port << std::endl;
+    for (size_t i = 0; i < compiled.inputs().size(); ++i) {{
+        auto tensor = request.get_input_tensor(i);
+        std::memset(tensor.data(), 0, tensor.get_byte_size());  // your own values go here
+    }}
+    request.infer();
+    for (size_t i = 0; i < compiled.outputs().size(); ++i) {{
+        const auto tensor = request.get_output_tensor(i);
+        std::cout << "output " << i << ": " << tensor.get_element_type() << " " << tensor.get_shape() << std::endl;
+    }}
     return 0;
+}}
+
+int main(int argc, char* argv[]) {{
+    try {{
+        return run(argc > 1 ? argv[1] : ".");
+    }} catch (const std::exception& error) {{
+        std::cerr << "error: " << error.what() << std::endl;
+        return 1;
+    }}
 }}
 """
 
 _EMULATED = """
+//
 // This placement was measured with the emulated GPU, which only Python programs have (ovplace.enable_emulated_gpu);
 // this program takes the machine's own GPU."""
+
+_CMAKE = """\
+# cmake -S . -B build && cmake --build build && build/infer
+# With the OpenVINO that pip installed, add: -DOpenVINO_DIR="$(python -c 'from openvino.utils import get_cmake_path; \
+print(get_cmake_path())')"
+cmake_minimum_required(VERSION 3.13)
+project(infer CXX)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+find_package(OpenVINO REQUIRED COMPONENTS Runtime)
+add_executable(infer main.cpp)
+target_link_libraries(infer PRIVATE openvino::runtime)
+"""
 
 
 @dataclass(frozen=True)
@@ -89,19 +88,53 @@ class Config:
     """There is nothing to set."""
 
 
-class Exporter(protocols.TextExporter):
-    """Writes a program that sets devices and affinities up, compiles and infers."""
+class Exporter(protocols.Exporter):
+    """Writes `main.cpp`, `CMakeLists.txt` and the placed model into a folder, which may be moved."""
 
-    def text(self, folder: Path) -> str:
-        """Return the program for the run in `folder`."""
-        found = placed_model.read_placed(ov.Core(), folder)
-        lines = [f"    {line}\n" for step in steps(found.devices) for line in _registered(step)]
-        return _PROGRAM.format(
-            emulated=_EMULATED if any(device.emulated for device in found.devices) else "",
-            folder=_quoted(str(folder.resolve())),
-            registered="".join(lines),
-            target=_quoted(target([device.name for device in found.devices])),
-        )
+    target: ClassVar[str] = "cpp"
+
+    def write(self, folder: Path, target: Path) -> list[Path]:
+        """Write the program, what builds it and the model into the folder `target`.
+
+        Args:
+            folder: a finished run, or an exported one.
+            target: the folder to write into.
+
+        Raises:
+            UsageError: `target` is the run folder.
+            ModelError: the placed model cannot be read.
+            PlacementError: the files do not belong together, or cannot be written.
+        """
+        found, files = copy_model(folder, target)
+        program, build = target / "main.cpp", target / "CMakeLists.txt"
+        program.write_text(_text(found), encoding="utf-8")
+        build.write_text(_CMAKE, encoding="utf-8")
+        return [program, build, *files]
+
+    def limits(self, folder: Path) -> tuple[str, ...]:
+        """Return that a C++ program has no emulated GPU, where the placement uses it.
+
+        Raises:
+            ModelError: the placed model cannot be read.
+            PlacementError: the files do not belong together.
+        """
+        return emulated_only_in_python(read_placed(ov.Core(), folder).devices)
+
+    def next_step(self, run: str, written: Sequence[Path]) -> str:
+        """Return how to build and run the program."""
+        folder = shlex.quote(str(written[0].parent))
+        build = shlex.quote(str(written[0].parent / "build"))
+        return f"build and run it with: cmake -S {folder} -B {build} && cmake --build {build} && {build}/infer {folder}"
+
+
+def _text(found: PlacedModel) -> str:
+    lines = [f"    {line}\n" for step in steps(found.devices) for line in _registered(step)]
+    return _PROGRAM.format(
+        emulated=_EMULATED if any(device.emulated for device in found.devices) else "",
+        registered="".join(lines),
+        stored=STORED_AFFINITY,
+        target=_quoted(target_text([device.name for device in found.devices])),
+    )
 
 
 def _registered(step: Step) -> Iterator[str]:
@@ -113,4 +146,6 @@ def _registered(step: Step) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    """Return a C++ string literal; all but plain characters become octal escapes of their UTF-8 bytes."""
+    plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode())
+    return f'"{"".join(plain)}"'

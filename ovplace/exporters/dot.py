@@ -1,20 +1,22 @@
-"""The operations as a Graphviz graph: a colour a device, and the bytes on every edge between devices."""
+"""The operations as a Graphviz graph: a colour a device, a cluster a submodel, and the bytes between devices."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import openvino as ov
 
-from ovplace.graphs.op_graph import OpGraph
-from ovplace.ir import placed_model
+from ovplace.core.placement import Placement
+from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.graphs.submodels import running_submodels, submodel_devices
+from ovplace.ir.placed_model import read_placed
 from ovplace.ir.read import op_graph
 from ovplace.plugins import protocols
 
-SUMMARY = "Graphviz, a colour for each device, transfers on the edges"
+SUMMARY = "Graphviz, a colour for each device, a cluster for each submodel, transfers on the edges"
 
 _COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fc9272", "#d9d9d9")
 
@@ -29,32 +31,56 @@ class Exporter(protocols.TextExporter):
 
     def text(self, folder: Path) -> str:
         """Return the graph of `folder` in Graphviz's language; Constants are left out, HETERO copies them anyway."""
-        found = placed_model.read_placed(ov.Core(), folder)
-        return "\n".join(_lines(op_graph(found.model), found.table)) + "\n"
+        found = read_placed(ov.Core(), folder)
+        graph = op_graph(found.model)
+        placement = Placement.from_names(graph, found.table)
+        label = {device.name: device.label for device in found.devices}
+        return "\n".join(_lines(graph, placement, [label[name] for name in placement.devices])) + "\n"
 
 
-def _lines(graph: OpGraph, table: Mapping[str, str]) -> Iterator[str]:
-    devices = sorted(set(table.values()))
-    colour = {device: _COLOURS[i % len(_COLOURS)] for i, device in enumerate(devices)}
-    shown = [i for i, kind in enumerate(graph.types) if kind != "Constant"]
+def _lines(graph: OpGraph, placement: Placement, names: Sequence[str]) -> Iterator[str]:
+    submodels = running_submodels(graph, placement.device_of)
+    of_submodel = submodel_devices(graph, placement.device_of, submodels)
     yield "digraph placement {"
     yield '  node [shape=box, style=filled, fontname="sans-serif"];'
-    for number, device in enumerate(devices):
-        yield f"  legend{number} [label={_quoted(device)}, shape=ellipse, fillcolor={_quoted(colour[device])}];"
-    for i in shown:
-        label = f"{graph.types[i]}\n{graph.names[i]}\n{table[graph.names[i]]}"
-        yield f"  op{i} [label={_quoted(label)}, fillcolor={_quoted(colour[table[graph.names[i]]])}];"
-    yield from _edges(graph, table, set(shown))
+    for d in sorted(set(of_submodel)):
+        yield f"  legend{d} [label={_quoted(names[d])}, shape=ellipse, fillcolor={_colour(d)}];"
+    for number, (operations, d) in enumerate(zip(submodels, of_submodel, strict=True)):
+        yield from _cluster(graph, number, operations, names[d], _colour(d))
+    yield from _edges(graph, _submodel_of(len(graph), submodels), of_submodel)
     yield "}"
 
 
-def _edges(graph: OpGraph, table: Mapping[str, str], shown: set[int]) -> Iterator[str]:
+def _cluster(graph: OpGraph, number: int, operations: IntArray, device: str, colour: str) -> Iterator[str]:
+    yield f"  subgraph cluster{number} {{"
+    yield f"    label={_quoted(f'submodel {number}: {device}')};"
+    for i in operations.tolist():
+        if graph.types[i] != "Constant":
+            label = f"{graph.types[i]}\n{graph.names[i]}\n{device}"
+            yield f"    op{i} [label={_quoted(label)}, fillcolor={colour}];"
+    yield "  }"
+
+
+def _submodel_of(n: int, submodels: Sequence[IntArray]) -> list[int]:
+    """Return the submodel of each operation, `[N]`; -1 for Constants that form none."""
+    found = [-1] * n
+    for number, operations in enumerate(submodels):
+        for i in operations.tolist():
+            found[i] = number
+    return found
+
+
+def _edges(graph: OpGraph, submodel: Sequence[int], device_of: Sequence[int]) -> Iterator[str]:
     for (source, target), n_bytes in zip(graph.edges.T.tolist(), graph.out_bytes.tolist(), strict=True):
-        if source not in shown:
+        if graph.types[source] == "Constant":
             continue
-        cut = table[graph.names[source]] != table[graph.names[target]]
+        cut = device_of[submodel[source]] != device_of[submodel[target]]
         style = f' [label="{n_bytes} B", color=red, penwidth=2]' if cut else ""
         yield f"  op{source} -> op{target}{style};"
+
+
+def _colour(device: int) -> str:
+    return f'"{_COLOURS[device % len(_COLOURS)]}"'
 
 
 def _quoted(text: str) -> str:

@@ -50,14 +50,15 @@ class Exporter(protocols.Exporter):
         source = RunFolder(folder).placed_model
         if target.resolve() == source.resolve():
             raise UsageError(f"'{target}' is the placed model itself; choose another file with -o")
-        table = placed_model.read_placed(ov.Core(), folder).table
+        found = placed_model.read_placed(ov.Core(), folder)
         document = ElementTree.parse(source)
+        label = {device.name: device.label for device in found.devices}
         for layer in document.iterfind("./layers/layer"):
             data = layer.find("data")
             if data is None:
                 data = ElementTree.Element("data")
                 layer.insert(0, data)
-            data.set("device", table[layer.attrib["name"]])
+            data.set("device", label[found.table[layer.attrib["name"]]])
         document.write(target, encoding="utf-8", xml_declaration=True)
         weights = target.with_suffix(".bin")
         shutil.copyfile(source.with_suffix(".bin"), weights)
@@ -65,4 +66,4 @@ class Exporter(protocols.Exporter):
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:
         """Return what to open."""
-        return f"open {written[0]} in Netron"
+        return f"open {written[0]} in Netron; Ctrl+D shows the device of every layer"

@@ -1,18 +1,31 @@
-"""A Python program that loads the placed model with OpenVINO alone."""
+"""A Python program with the placed model; it needs OpenVINO alone, unless the placement uses the emulated GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-import openvino as ov
-
-from ovplace.exporters._registration import Step, steps, target
-from ovplace.ir import placed_model
+from ovplace.exporters._program import copy_model
+from ovplace.exporters._registration import steps, target_text
+from ovplace.ir.placed_model import STORED_AFFINITY, PlacedModel
 from ovplace.plugins import protocols
 
-SUMMARY = "Python program that loads the placed model with OpenVINO alone"
+SUMMARY = "folder with the placed model and a Python program that runs it with OpenVINO alone"
+
+_HEAD = '''\
+"""Runs a model placed by ovplace, each operation on its device.
+
+Usage: python infer.py [FOLDER]
+
+FOLDER holds placed.xml and placed.bin; by default it is the one of this program.
+"""
+
+import sys
+from pathlib import Path
+'''
 
 _EMULATED = """\
 import ovplace
@@ -20,16 +33,25 @@ import ovplace
 ovplace.enable_emulated_gpu()  # before the first import of openvino: this placement's GPU is the emulated one
 """
 
+_CORE = """\
+import openvino as ov
+
+folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent
+core = ov.Core()"""
+
 _BODY = """\
 model = core.read_model(folder / "placed.xml")
-placement = json.loads((folder / "placement.json").read_text(encoding="utf-8"))
 for op in model.get_ops():
-    op.get_rt_info()["affinity"] = placement[op.get_friendly_name()]
+    info = op.get_rt_info()
+    info["affinity"] = info["{stored}"].value  # an IR keeps the device under one key, HETERO reads the other
 compiled = core.compile_model(model, {target!r})
 
 request = compiled.create_infer_request()
-print("inputs: ", [str(port) for port in compiled.inputs])
-print("outputs:", [str(port) for port in compiled.outputs])
+for tensor in request.input_tensors:
+    tensor.data[...] = 0  # your own values go here
+request.infer()
+for number, tensor in enumerate(request.output_tensors):
+    print(f"output {{number}}: {{tensor.element_type.get_type_name()}} {{list(tensor.shape)}}")
 """
 
 
@@ -38,26 +60,39 @@ class Config:
     """There is nothing to set."""
 
 
-class Exporter(protocols.TextExporter):
-    """Writes a program that sets devices and affinities up, compiles and infers."""
+class Exporter(protocols.Exporter):
+    """Writes `infer.py` and the placed model into a folder, which may be moved."""
 
-    def text(self, folder: Path) -> str:
-        """Return the program for the run in `folder`."""
-        found = placed_model.read_placed(ov.Core(), folder)
-        parts = [
-            '"""Loads a model placed by ovplace: each operation on its device."""\n',
-            "import json\nfrom pathlib import Path\n",
-            _EMULATED if any(device.emulated for device in found.devices) else "",
-            "import openvino as ov\n",
-            f"folder = Path({str(folder.resolve())!r})\ncore = ov.Core()",
-            *(line for step in steps(found.devices) for line in _registered(step)),
-            _BODY.format(target=target([device.name for device in found.devices])),
-        ]
-        return "\n".join(part for part in parts if part)
+    target: ClassVar[str] = "python"
+
+    def write(self, folder: Path, target: Path) -> list[Path]:
+        """Write the program and the model into the folder `target`.
+
+        Args:
+            folder: a finished run, or an exported one.
+            target: the folder to write into.
+
+        Raises:
+            UsageError: `target` is the run folder.
+            ModelError: the placed model cannot be read.
+            PlacementError: the files do not belong together, or cannot be written.
+        """
+        found, files = copy_model(folder, target)
+        program = target / "infer.py"
+        program.write_text(_text(found), encoding="utf-8")
+        return [program, *files]
+
+    def next_step(self, run: str, written: Sequence[Path]) -> str:
+        """Return how to run the program."""
+        return f"run it with: python {shlex.quote(str(written[0]))}"
 
 
-def _registered(step: Step) -> Iterator[str]:
-    if step.library:
-        yield f"core.register_plugin({step.library!r}, {step.name!r})"
-    if step.properties:
-        yield f"core.set_property({step.name!r}, {step.properties!r})"
+def _text(found: PlacedModel) -> str:
+    parts = [
+        _HEAD,
+        _EMULATED if any(device.emulated for device in found.devices) else "",
+        _CORE,
+        *(line for step in steps(found.devices) for line in step.calls()),
+        _BODY.format(stored=STORED_AFFINITY, target=target_text([device.name for device in found.devices])),
+    ]
+    return "\n".join(part for part in parts if part)

@@ -18,8 +18,16 @@ Shape = tuple[int, ...]
 
 
 def frozen_array(values: object) -> IntArray:
-    """Return a read-only integer copy of `values`."""
-    array: IntArray = np.array(values, dtype=np.int64)
+    """Return a read-only integer copy of `values`.
+
+    Raises:
+        ValueError: a value is infinite or not a number.
+    """
+    try:
+        with np.errstate(invalid="raise"):
+            array: IntArray = np.array(values, dtype=np.int64)
+    except FloatingPointError as error:
+        raise ValueError("indices must be finite numbers") from error
     array.setflags(write=False)
     return array
 

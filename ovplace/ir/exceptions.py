@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 _POSITION = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:\s*")
 
@@ -12,6 +14,21 @@ def last_line(error: Exception | str) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     texts = [line for line in lines if not re.match(r"Exception from|Check |FrontEnd API failed|\[ ?ERROR ?\]", line)]
     return (texts or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
+
+
+def unwritten(error: Exception, folder: Path) -> str:
+    """Return why a model could not be written: of a full disk OpenVINO says no more than `iostream error`.
+
+    Args:
+        error: what was raised.
+        folder: where it was to be.
+    """
+    try:
+        free = f" ({shutil.disk_usage(folder).free / 2**20:.1f} MiB are free there)"
+    except OSError:
+        free = ""
+    said = last_line(error)
+    return ("the disk is full, or fails" if "iostream error" in said else said) + free
 
 
 def without_positions(error: Exception) -> str:

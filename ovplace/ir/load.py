@@ -13,6 +13,8 @@ from ovplace.store.run_folder import RunFolder
 if TYPE_CHECKING:
     import openvino as ov
 
+    from ovplace.ir.placed_model import PlacedModel
+
 
 def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
     """Compile the placed model of a run folder, or of an exported one, on its devices.
@@ -31,22 +33,17 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
 
     Example:
         >>> import ovplace
-        >>> result = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
-        >>> compiled = ovplace.load(result.folder)
+        >>> run = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
+        >>> compiled = ovplace.load(run.folder)
         >>> compiled.output().get_any_name()
         'logits'
     """
     path = Path(folder)
-    _emulate_if_needed(path)
-    import openvino as ov
+    core, found = open_placed(path, core)  # before openvino is imported
 
-    from ovplace.devices.variants import reason, register
-    from ovplace.ir import affinity, placed_model
+    from ovplace.devices.variants import reason
+    from ovplace.ir import affinity
 
-    core = core or ov.Core()
-    found = placed_model.read_placed(core, path)
-    _check_present(core, found.devices, path)
-    register(core, found.devices)
     try:
         compiled = affinity.compile_placed(core, found.model, found.table)
     except RuntimeError as error:
@@ -56,6 +53,31 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
     # Without its Core, export_model of a HETERO model with a GPU part ends the process (openvino 2026.4.1).
     compiled.core = core
     return compiled
+
+
+def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, PlacedModel]:
+    """Return a core that knows the devices of a placement, and the placed model.
+
+    Args:
+        folder: a run folder, or an exported one.
+        core: the core to register the devices in; a new one by default.
+
+    Raises:
+        ModelError: the model cannot be read.
+        PlacementError: the placement is of another model or version, or was changed.
+        DeviceError: as `load`.
+    """
+    _emulate_if_needed(folder)
+    import openvino as ov
+
+    from ovplace.devices.variants import register
+    from ovplace.ir import placed_model
+
+    core = core or ov.Core()
+    found = placed_model.read_placed(core, folder)
+    _check_present(core, found.devices, folder)
+    register(core, found.devices)
+    return core, found
 
 
 def _emulate_if_needed(folder: Path) -> None:

@@ -10,14 +10,19 @@ from pathlib import Path
 import openvino as ov
 
 from ovplace.core.device import Device
+from ovplace.core.json_text import parse_json
 from ovplace.errors import PlacementError
 from ovplace.ir.content_hash import content_hash
+from ovplace.ir.exceptions import unwritten
 from ovplace.ir.opening import open_model
 from ovplace.ir.saving import save_over
 from ovplace.store.atomic import atomic_write
 from ovplace.store.run_folder import RunFolder
 
 SCHEMA = 1
+STORED_AFFINITY = "user_dataaffinity"
+"""Key of an operation's rt_info under which an IR keeps its device: `save_model` writes it as
+`<user_data name="affinity">` and `read_model` restores it. HETERO reads the key `affinity`, which no IR keeps."""
 _ROOT = "ovplace"
 
 
@@ -44,9 +49,7 @@ def write_placed(
     provenance: Mapping[str, object],
     core: ov.Core | None = None,
 ) -> None:
-    """Write `placed.xml/.bin` and `placement.json` into `folder`.
-
-    The model's rt_info carries the same table: per-operation affinities do not survive `save_model`.
+    """Write `placed.xml/.bin`, in which each operation carries its device, and `placement.json` into `folder`.
 
     Args:
         prepared: the prepared model; may lie in `folder` under the same name.
@@ -64,17 +67,34 @@ def write_placed(
     about = {
         "schema": str(SCHEMA),
         "model_hash": content_hash(model),
-        "placement": json.dumps(table),
         "devices": json.dumps(used),
         "provenance": json.dumps(provenance),
     }
     for key, value in about.items():
         model.set_rt_info(value, [_ROOT, key])
+    save_placed(model, folder, table)
+
+
+def save_placed(model: ov.Model, folder: Path, table: Mapping[str, str]) -> None:
+    """Save a model that knows where it comes from, with the device of each operation.
+
+    Args:
+        model: the model, whose operations get the device in their rt_info.
+        folder: where `placed.xml/.bin` and `placement.json` go.
+        table: device name of every operation.
+
+    Raises:
+        PlacementError: the files cannot be written.
+    """
+    for op in model.get_ops():
+        op.get_rt_info()[STORED_AFFINITY] = table[op.get_friendly_name()]
     try:
         save_over(model, RunFolder(folder).placed_model)
         atomic_write(RunFolder(folder).placement, json.dumps(table, indent=0, ensure_ascii=False) + "\n")
     except (OSError, RuntimeError) as error:
-        raise PlacementError(f"cannot write the placed model into '{folder}': {error}; check the disk") from error
+        raise PlacementError(
+            f"cannot write the placed model into '{folder}': {unwritten(error, folder)}; choose another folder with -o"
+        ) from error
 
 
 def read_placed(core: ov.Core, folder: Path) -> PlacedModel:
@@ -98,7 +118,8 @@ def read_placed(core: ov.Core, folder: Path) -> PlacedModel:
     about = {key: str(model.get_rt_info([_ROOT, key]).value) for key in ("schema", "model_hash", "devices")}
     if about["schema"] != str(SCHEMA):
         raise PlacementError(
-            f"the placement in '{folder}' is of version {about['schema']}, this ovplace reads {SCHEMA}; optimize again"
+            f"the placement in '{folder}' is of version {about['schema']}, this ovplace reads {SCHEMA}; search again "
+            "with 'ovplace optimize' and another folder -o"
         )
     table, devices = _read_table(RunFolder(folder).placement), _read_devices(about["devices"], folder)
     _check_belongs(model, table, about["model_hash"], folder)
@@ -113,7 +134,7 @@ def read_placed(core: ov.Core, folder: Path) -> PlacedModel:
 
 def _read_devices(text: str, folder: Path) -> tuple[Device, ...]:
     try:
-        return tuple(Device.from_dict(device) for device in json.loads(text))
+        return tuple(Device.from_dict(device) for device in parse_json(text))
     except (ValueError, TypeError, KeyError) as error:
         raise PlacementError(
             f"cannot read the devices of the model in '{folder}': {error}; export the run again"
@@ -122,7 +143,7 @@ def _read_devices(text: str, folder: Path) -> tuple[Device, ...]:
 
 def _read_table(path: Path) -> dict[str, str]:
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        table = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PlacementError(f"there is no '{path}'; export the run again") from None
     except (OSError, ValueError) as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 import openvino as ov
 
 from ovplace.errors import ConfigError, StoreError, UsageError
-from ovplace.ir.exceptions import last_line
+from ovplace.ir.exceptions import unwritten
 from ovplace.store.atomic import replace_file
 from ovplace.store.run_folder import RunFolder
 
@@ -53,7 +53,9 @@ def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:
             raise ConfigError(f"the run in '{folder}' began with another model; choose another folder, or delete it")
         _replace(saved, path)
     except (OSError, RuntimeError) as error:
-        raise StoreError(f"cannot save the model into '{folder}': {last_line(error)}; choose another folder") from error
+        raise StoreError(
+            f"cannot save the model into '{folder}': {unwritten(error, folder)}; choose another folder"
+        ) from error
     return path
 
 

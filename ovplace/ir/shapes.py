@@ -66,15 +66,15 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
         asked = ",".join(f"{input_name(model.inputs[i])}{_partial(model, i)}" for i in dynamic)
         raise ModelError(
             f"{len(dynamic)} of {len(model.inputs)} inputs have no fixed shape; "
-            f"pass --shape '{asked}' with a number in place of each ? or range"
+            f"pass --shape '{asked}', in Python shape='{asked}', with a number in place of each ? or range"
         )
 
 
 def _dimension(text: str, whole: str) -> int:
     text = text.strip()
-    if re.fullmatch(r"[0-9]+", text) and int(text) > 0:
+    if re.fullmatch(r"[0-9]{1,9}", text) and int(text) > 0:
         return int(text)
-    why = "must be a fixed number of at least 1 (no ?, -1, ranges): placements are measured at one shape"
+    why = "must be a fixed number from 1 to 999999999 (no ?, -1, ranges): placements are measured at one shape"
     raise UsageError(f"dimension '{text}' in --shape '{whole}' {why}")
 
 

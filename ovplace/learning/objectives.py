@@ -1,9 +1,11 @@
-"""Objectives of policy-gradient methods: the gain of REINFORCE, its clipped form (PPO), and entropy."""
+"""Objectives of policy-gradient methods: the gain of REINFORCE, its clipped form (PPO), entropy, and noisy logits."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+
+from ovplace.graphs.op_graph import FloatArray
 
 MAX_LOG_RATIO = 20.0
 """Limit of log(new / old probability).
@@ -36,3 +38,17 @@ def entropy_terms(log_p: Tensor) -> Tensor:
         log_p: log probabilities, `[..., D]`, minus infinity for impossible options.
     """
     return -(log_p.exp() * log_p.clamp(min=-50.0))  # 0 times minus infinity would be NaN
+
+
+def perturbed(logits: Tensor, noise: FloatArray, axes: tuple[int, ...] = (-1,)) -> Tensor:
+    """Return logits plus noise in units of the logits' root mean square.
+
+    Source: Mirhoseini, Goldie et al., ICLR 2018, published code (TensorFlow 1.x, `hierarchical_controller.py`).
+
+    Args:
+        logits: the logits, `[..., C]`.
+        noise: of the same shape, or of one that is broadcast.
+        axes: of the mean.
+    """
+    size = logits.square().mean(dim=axes, keepdim=True).sqrt()
+    return logits + size * torch.from_numpy(noise).to(logits.dtype)

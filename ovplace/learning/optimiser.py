@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
+
+from ovplace.learning.tensors_text import tensors_from_text, tensors_to_text
+
+_WEIGHT, _MOMENT = "weight", "moment"
 
 
 class Optimiser:
@@ -45,17 +49,58 @@ class Optimiser:
         self._adam.step()
         self._adam.zero_grad()
 
+    @contextmanager
+    def at(self, text: str) -> Iterator[None]:
+        """Let gradients be those at other weights; the present ones come back, and gradients stay.
+
+        Args:
+            text: what `dump` returned when the network had these weights; empty for the present ones.
+        """
+        if not text:
+            yield
+            return
+        present = {name: value.clone() for name, value in self.network.state_dict().items()}
+        self.network.load_state_dict(_split(text)[0])
+        try:
+            yield
+        finally:
+            self.network.load_state_dict(present)
+
     def dump(self) -> str:
         """Return the weights and Adam's moments as text."""
-        buffer = io.BytesIO()
-        torch.save({"policy": self.network.state_dict(), "optimiser": self._adam.state_dict()}, buffer)
-        return base64.b64encode(buffer.getvalue()).decode("ascii")
+        adam = self._adam.state_dict()
+        weights = {f"{_WEIGHT} {name}": value for name, value in self.network.state_dict().items()}
+        moments = {
+            f"{_MOMENT} {number} {name}": value
+            for number, state in adam["state"].items()
+            for name, value in state.items()
+        }
+        return tensors_to_text({**weights, **moments}, adam["param_groups"])
 
     def restore(self, text: str) -> None:
-        """Replace weights and moments by those that `dump` returned."""
-        data: Any = torch.load(io.BytesIO(base64.b64decode(text)), weights_only=True)
-        self.network.load_state_dict(data["policy"])
-        self._adam.load_state_dict(data["optimiser"])
+        """Replace weights and moments by those that `dump` returned.
+
+        Raises:
+            StoreError: the text is damaged, or of another version.
+        """
+        weights, moments, groups = _split(text)
+        self.network.load_state_dict(weights)
+        self._adam.load_state_dict({"state": moments, "param_groups": groups})
+
+
+def _split(text: str) -> tuple[dict[str, torch.Tensor], dict[int, dict[str, torch.Tensor]], Any]:
+    """Return the weights by name, Adam's moments by the number of the weight, and its settings."""
+    tensors, groups = tensors_from_text(text)
+    weights: dict[str, torch.Tensor] = {}
+    moments: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in tensors.items():
+        kind, _, name = key.partition(" ")
+        if kind == _WEIGHT:
+            weights[name] = value
+        else:
+            number, _, moment = name.partition(" ")
+            moments.setdefault(int(number), {})[moment] = value
+    return weights, moments, groups
 
 
 def linear_schedule(start: float, end: float, update: int, length: int) -> float:

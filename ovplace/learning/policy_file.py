@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
+from ovplace.core.json_text import parse_json
 from ovplace.errors import StoreError, UsageError
 from ovplace.plugins import registry
 from ovplace.shipped import shipped, shipped_in
 from ovplace.store.atomic import replacing
+
+if TYPE_CHECKING:
+    from torch import nn
 
 SHIPPED = "shipped"
 """Name, in place of a path, of the included policy of a placer."""
@@ -29,7 +32,15 @@ POLICIES = "models/policies"
 
 SCHEMA = 1
 
+LARGEST_BYTES = 1 << 30
+"""Unpacked size of a policy file; the largest that comes with ovplace has 0.3 MB."""
+
 C = TypeVar("C", bound=Any)
+
+_DAMAGE = (
+    ValueError, LookupError, TypeError, AttributeError, EOFError, NotImplementedError, RuntimeError, OverflowError,
+    MemoryError, struct.error,
+)  # fmt: skip
 
 _ABOUT = "about"
 _WEIGHT = "weight:"
@@ -140,6 +151,8 @@ class PolicyFile:
         Raises:
             UsageError: they do not fit the network.
         """
+        import torch  # reading which placer a policy is of needs none
+
         state = {name: torch.from_numpy(np.array(value)) for name, value in self.weights.items()}
         try:
             network.load_state_dict(state)
@@ -219,18 +232,25 @@ def _contents(file: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]
     """Return the description and the weights in a file."""
     try:
         with file.open("rb") as source, np.load(source, allow_pickle=False) as archive:
-            about = json.loads(str(archive[_ABOUT]))
+            _check_size(archive.zip.infolist())
+            about = parse_json(str(archive[_ABOUT]))
             names = [name for name in archive.files if name.startswith(_WEIGHT)]
             weights = {name.removeprefix(_WEIGHT): archive[name].astype(np.float32) for name in names}
     except OSError as error:
         if error.strerror is None:
             raise _not_a_policy(file, str(error)) from error
         raise UsageError(f"cannot read the policy '{file}': {error.strerror}; check the path") from error
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+    except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
         raise _not_a_policy(file, "its contents are something else, or damaged") from error
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
         raise _not_a_policy(file, "its description is of another version")
     return about, weights
+
+
+def _check_size(entries: Sequence[zipfile.ZipInfo]) -> None:
+    """Refuse what would unpack to more than any policy has, before it fills the memory."""
+    if sum(entry.file_size for entry in entries) > LARGEST_BYTES:
+        raise ValueError(f"more than {LARGEST_BYTES} bytes")
 
 
 def _not_a_policy(file: Path, reason: str) -> UsageError:

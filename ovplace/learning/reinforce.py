@@ -33,7 +33,7 @@ class ReinforceSettings:
         decay: weight of the old average in the new one.
         drop_failures_after: from this update on, failed placements are left out of updates.
         normalised: divide advantages by the moving standard deviation of the signal.
-        learning_rate: initial learning rate of Adam.
+        learning_rate: initial learning rate of Adam; 0 learns nothing.
         rate_decay: factor applied to the learning rate at regular intervals.
         rate_decay_every: updates between two applications.
         rate_decay_after: updates before the first interval begins.
@@ -74,10 +74,10 @@ class ReinforceSettings:
         for name in _NOT_NEGATIVE:
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
-        if not 0 <= self.decay < 1 or not 0 < self.rate_decay <= 1 or self.learning_rate <= 0:
+        if not 0 <= self.decay < 1 or not 0 < self.rate_decay <= 1:
             raise ValueError(
-                "decay must be at least 0 and below 1, rate_decay above 0 and at most 1, learning_rate positive, "
-                f"got {self.decay}, {self.rate_decay} and {self.learning_rate}"
+                "decay must be at least 0 and below 1, rate_decay above 0 and at most 1, "
+                f"got {self.decay} and {self.rate_decay}"
             )
         if self.baseline == "failure" and not self.failure_ratio:
             raise ValueError("baseline = 'failure' needs a positive failure_ratio")
@@ -93,7 +93,8 @@ class ReinforceSettings:
 
 
 _NOT_NEGATIVE = (
-    "failure_ratio", "drop_failures_after", "rate_decay_after", "clip", "entropy", "entropy_end", "max_grad_norm",
+    "failure_ratio", "learning_rate", "drop_failures_after", "rate_decay_after", "clip", "entropy", "entropy_end",
+    "max_grad_norm",
 )  # fmt: skip
 
 
@@ -190,16 +191,18 @@ class Reinforce:
         self.policy, self.progress, self._settings = policy, ReinforceProgress(), settings
         self._optimiser = Optimiser(policy, settings.learning_rate)
 
-    def learn(self, actions: IntArray, ratios: FloatArray) -> None:
+    def learn(self, actions: IntArray, ratios: FloatArray, drawn_from: str = "") -> None:
         """Make one update.
 
         Args:
             actions: the sequences drawn, `[K, A]`.
             ratios: latency ratios of their placements, infinite for failures, `[K]`.
+            drawn_from: what `dump` returned when they were drawn, for the gradient at those weights; empty for the
+                present ones.
         """
         weights, counts = self.progress.advantages(self._settings, ratios)
         if counts.any():
-            self._update(actions[counts], torch.from_numpy(weights[counts]))
+            self._update(actions[counts], torch.from_numpy(weights[counts]), drawn_from)
         self.progress.updates += 1
 
     def dump(self) -> str:
@@ -210,13 +213,14 @@ class Reinforce:
         """Replace weights and optimiser state by those that `dump` returned."""
         self._optimiser.restore(text)
 
-    def _update(self, actions: IntArray, weights: Tensor) -> None:
+    def _update(self, actions: IntArray, weights: Tensor, drawn_from: str) -> None:
         settings, update = self._settings, self.progress.updates
         old: Tensor | None = None
         for _ in range(settings.epochs):
-            log_p, entropy = self.policy.log_p(actions)
-            old = log_p.detach() if old is None else old
-            gain = surrogate_gain(log_p, old, weights.to(log_p.dtype), settings.clip)
-            loss = -gain.mean() - settings.entropy_at(update) * entropy
-            loss.backward()  # type: ignore[no-untyped-call]
+            with self._optimiser.at(drawn_from):
+                log_p, entropy = self.policy.log_p(actions)
+                old = log_p.detach() if old is None else old
+                gain = surrogate_gain(log_p, old, weights.to(log_p.dtype), settings.clip)
+                loss = -gain.mean() - settings.entropy_at(update) * entropy
+                loss.backward()  # type: ignore[no-untyped-call]
             self._optimiser.step(settings.max_grad_norm, settings.learning_rate_at(update))

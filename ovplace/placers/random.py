@@ -57,6 +57,11 @@ class Placer(protocols.Placer):
             batch.append(placement)
         return batch
 
+    @property
+    def asynchronous(self) -> bool:
+        """True: what it asks does not depend on answers."""
+        return True
+
     def tell(self, trials: Sequence[Trial]) -> None:
         """Ignore the answers."""
 

@@ -123,6 +123,19 @@ class Placer(ABC):
         """Go on from `state`, which another instance of the same problem and config returned."""
 
     @property
+    def asynchronous(self) -> bool:
+        """Whether `ask` may be called while answers are open, and `tell` with any of them; False by default.
+
+        Where several machines measure, such a placer is asked again as soon as one is free.
+        """
+        return False
+
+    @property
+    def ends(self) -> bool:
+        """Whether the placer ends by itself, so that the search does not end for known placements; False by default."""
+        return False
+
+    @property
     def info(self) -> Mapping[str, float]:
         """Numbers about the finished search, such as `{"updates": 12}`, for the result; none by default."""
         return {}
@@ -169,6 +182,18 @@ class Trainer(ABC):
         """
 
     @abstractmethod
+    def reinforce(self, problems: Sequence[Problem], number: int) -> float:
+        """Do as `update`, from latencies of the policy's own placements alone: no solver's placement is imitated.
+
+        Args:
+            problems: the batch.
+            number: how many updates came before.
+
+        Returns:
+            The mean logarithm of latency over optimum of what the policy chooses.
+        """
+
+    @abstractmethod
     def place(self, problem: Problem) -> IntArray:
         """Return the device that the policy chooses for each group, `[G]`, without any search."""
 
@@ -191,11 +216,14 @@ class Backend(ABC):
         knows_costs: whether `costs` tells the costs of groups; a run then asks it instead of profiling the model.
         runs_stages: whether `measure` runs staged candidates submodel by submodel and times each; a search then asks
             for that.
+        varies_by_process: whether latencies depend on the process, as those of compiled code do; each heat and each
+            round of the final comparison is then measured in a fresh one.
     """
 
     simulated: ClassVar[bool] = False
     knows_costs: ClassVar[bool] = False
     runs_stages: ClassVar[bool] = False
+    varies_by_process: ClassVar[bool] = True
 
     @classmethod
     def available(cls) -> str:
@@ -222,6 +250,16 @@ class Backend(ABC):
         """
         return ""
 
+    @classmethod  # noqa: B027 - there need not be anything to import
+    def preload(cls, job: Job) -> None:
+        """Import what building takes time to import; the model's file need not be there yet.
+
+        Asked in the measuring process before it builds the backend, while another process prepares or measures.
+
+        Args:
+            job: what it will be built from.
+        """
+
     @abstractmethod
     def __init__(self, job: Job) -> None:
         """Open the model on the devices of the job; `job.options` holds the settings."""
@@ -233,6 +271,17 @@ class Backend(ABC):
     @abstractmethod
     def supported(self) -> BoolArray:
         """Return which device of the job can run which operation of the model, `[N, D]`; asked once a run."""
+
+    def automatic(self, target: str) -> Mapping[str, str]:
+        """Return the device that OpenVINO's own rule gives each operation; empty where there is none to ask.
+
+        Args:
+            target: what a user would compile for, such as `HETERO:GPU,CPU`.
+
+        Returns:
+            Device by operation name; an operation that no device takes is left out.
+        """
+        return {}
 
     @abstractmethod
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
@@ -275,6 +324,14 @@ class Exporter(ABC):
         Returns:
             The files written, the main one first.
         """
+
+    def limits(self, folder: Path) -> tuple[str, ...]:
+        """Return what this form cannot carry of the placement in `folder`, one line each; shown before writing.
+
+        Args:
+            folder: a finished run, or an exported one.
+        """
+        return ()
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:
         """Return advice, shown after writing, on how to use what was written; empty for none.

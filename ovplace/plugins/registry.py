@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
+import functools
 import importlib
 import importlib.util
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -31,6 +33,10 @@ ROLES = {
     "exporters": "Exporter",
 }
 """Plug-in folder (and entry-point group, behind `ovplace.`) -> name of the class a plug-in module holds."""
+
+
+EXTRAS = {"torch": "ovplace[learned]", "torch_geometric": "ovplace[learned]"}
+"""Package that plug-ins import at once -> what pip is to install; others say what they lack when they are used."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +118,19 @@ def load(role: str, name: str) -> Plugin:
         name: its file name or entry-point name; or the dotted path of a module that holds one.
 
     Raises:
-        UsageError: there is none of that name, or the module does not hold what `protocols` declares.
+        UsageError: there is none of that name, the module does not hold what `protocols` declares, or a package that
+            it imports is missing.
     """
     from ovplace.plugins import protocols
 
-    module, kind = importlib.import_module(_location(role, name)), ROLES[role]
+    location, kind = _location(role, name), ROLES[role]
+    if location == name and not _binds(location, kind):
+        raise UsageError(f"'{name}' is no {role[:-1]}: {name} has no class '{kind}', and is not imported")
+    try:
+        module = importlib.import_module(location)
+    except ModuleNotFoundError as error:
+        package = EXTRAS.get(error.name or "", error.name)
+        raise UsageError(f"the {role[:-1]} '{name}' needs {error.name}; pip install '{package}'") from error
     if not hasattr(module, kind):
         raise UsageError(f"'{name}' is no {role[:-1]}: {module.__name__} has no class '{kind}'")
     if not issubclass(getattr(module, kind), getattr(protocols, kind)):
@@ -164,12 +178,33 @@ def _dotted(name: str) -> dict[str, str]:
     return {name: name} if found else {}
 
 
+def _binds(module: str, name: str) -> bool:
+    """Return whether a module defines a name, by its source: a run folder names plug-ins, and may name anything."""
+    if module in sys.modules:
+        return True
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return False
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        match node:
+            case ast.ClassDef(name=found) if found == name:
+                return True
+            case ast.ImportFrom(names=names) if name in {alias.asname or alias.name for alias in names}:
+                return True
+    return False
+
+
 def _locations(role: str) -> dict[str, str]:
     folder = Path(__file__).parents[1] / role
     files = (*folder.glob("[!_]*.py"), *(path.parent for path in folder.glob("[!_]*/__init__.py")))
     found = {path.stem: f"ovplace.{role}.{path.stem}" for path in files}
-    found.update({point.name: point.module for point in entry_points(group=f"ovplace.{role}")})
-    return found
+    return found | _installed(f"ovplace.{role}", tuple(sys.path))
+
+
+@functools.cache  # reads the metadata of all installed packages: 4 ms, and a grid of 250 runs asks a thousand times
+def _installed(group: str, path: tuple[str, ...]) -> dict[str, str]:
+    """Return the modules of an entry-point group by name, of the packages on `path`."""
+    return {point.name: point.module for point in entry_points(group=group)}
 
 
 def build_dataclass(kind: Any, values: dict[str, object], place: str) -> Any:

@@ -45,11 +45,13 @@ class LinkBench:
         n_ops: operations of the model.
         pieces: what it consists of; the first one has the smallest tensors.
         devices: names of the devices.
+        staged: whether what is cut runs stage by stage, which compiles each half once for all that share it.
     """
 
     n_ops: int
     pieces: tuple[Piece, ...]
     devices: tuple[str, ...]
+    staged: bool = False
 
     def measure(self, number: int, ask: Ask, spec: MeasureSpec, into: LinkSamples) -> None:
         """Measure one piece cut in two between all pairs of devices; one with branches also with these elsewhere.
@@ -104,7 +106,7 @@ class LinkBench:
         for i, stages in enumerate(stretches):
             device_of[list(_operations(piece, stages))] = pair[i % 2]
         placement = Placement(device_of, self.devices)
-        return Candidate(f"{piece} split", placement, part=_operations(piece, range(STAGES)))
+        return Candidate(f"{piece} split", placement, part=_operations(piece, range(STAGES)), staged=self.staged)
 
 
 def _operations(piece: Piece, stages: Sequence[int]) -> tuple[int, ...]:

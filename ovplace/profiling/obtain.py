@@ -14,7 +14,8 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Job
-from ovplace.measure.process_pool import ProcessPool, WorkerSpec
+from ovplace.measuring.pool import Pool
+from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.parts import OpenLinks, Profile, Profiler
 from ovplace.session.baselines import Baseline, measure_baselines
@@ -60,21 +61,22 @@ class Costs:
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']}")
             return cls(CostTable.from_dict(data["table"]), dict(data["about"]))
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+        except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
             raise ValueError(f"no cost table: {error}") from error
 
 
 @contextmanager
-def link_bench(session: Session) -> Iterator[tuple[LinkBench, ProcessPool]]:
+def link_bench(session: Session) -> Iterator[tuple[LinkBench, Pool]]:
     """Yield the link model on the session's devices, with a pool that measures it."""
     from ovplace.ir.parts.link_model import save_link_model
 
     search = session.config.search
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "links.xml"
-        bench = LinkBench(*save_link_model(path, PIECES), devices=session.problem.device_names)
+        staged = search.stages and session.config.plugins.backend.factory.runs_stages
+        bench = LinkBench(*save_link_model(path, PIECES), devices=session.problem.device_names, staged=staged)
         job = Job(str(path), session.devices, seed=search.seed, options=session.config.plugins.backend.options)
-        pool = ProcessPool(WorkerSpec(search.backend, job))
+        pool = session.site.open_pool(WorkerSpec(search.backend, job))
         try:
             yield bench, pool
         finally:
@@ -111,8 +113,8 @@ def obtain_costs(
 ) -> Costs:
     """Return the costs of the run's problem, and keep them in the run's store.
 
-    A continued run takes those it began with; a backend that knows the costs is asked; else they come from an earlier
-    run's profile, or are measured.
+    A continued run takes those it began with, unless it has an answer already and now the time to complete them; a
+    backend that knows the costs is asked; else they come from an earlier run's profile, or are measured.
 
     Args:
         measurer: of the run.
@@ -125,7 +127,7 @@ def obtain_costs(
     """
     session = measurer.session
     found = _stored(measurer.store)
-    if found is None or not _fits(found.table, session):
+    if found is None or not _fits(found.table, session) or _may_be_completed(found, measurer):
         if session.config.plugins.backend.factory.knows_costs:
             table = session.pool.ask("costs", session.problem.partition)
             found = Costs(table, {"source": table.source})
@@ -156,6 +158,19 @@ def stored_costs(store: RunStore) -> CostTable | None:
     return found.table if found else None
 
 
+def _may_be_completed(found: Costs, measurer: Measurer) -> bool:
+    """Return whether parts are to be timed for which an earlier call had no time.
+
+    Only once the run has an answer: one that was stopped goes on asking what it would have asked.
+    """
+    is_cut = bool(found.about.get("estimated")) and measurer.session.folder.result.exists()
+    return is_cut and not _is_worth(found.about, _budget_s(measurer))
+
+
+def _budget_s(measurer: Measurer) -> float:
+    return min(measurer.session.config.profiling.budget_s, measurer.deadline.left_s)
+
+
 def _stored(store: RunStore) -> Costs | None:
     return _read({"format": FORMAT, "table": store.get(_TABLE), "about": store.get(_ABOUT) or {}})
 
@@ -177,7 +192,7 @@ def _remembered_or_measured(
     measurer: Measurer, baselines: Sequence[Baseline], listener: Listener, open_links: OpenLinks
 ) -> Costs:
     session, key = measurer.session, _key(measurer.session)
-    budget_s = min(session.config.profiling.budget_s, measurer.deadline.left_s)
+    budget_s = _budget_s(measurer)
     known = _read(find_profile(key)) if session.config.profiling.reuse else None
     if known is not None and _fits(known.table, session) and _is_worth(known.about, budget_s):
         listener(Progress("profile", 1, 1, "the parts were timed in an earlier run"))
@@ -192,7 +207,8 @@ def _remembered_or_measured(
 
 def _is_worth(about: Mapping[str, Any], budget_s: float) -> bool:
     """Return whether a profile is complete, or took about the time that there is now."""
-    return not about["estimated"] or about["seconds"] >= ENOUGH * budget_s
+    seconds = about.get("seconds")
+    return not about.get("estimated", True) or (isinstance(seconds, int | float) and seconds >= ENOUGH * budget_s)
 
 
 def _key(session: Session) -> str:

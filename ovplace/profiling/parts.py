@@ -16,7 +16,7 @@ from ovplace.cost.calibration.assemble import assemble
 from ovplace.cost.calibration.links import Links, fit_links, link_intervals
 from ovplace.cost.calibration.part_layout import PartLayout, PartTask, PartTimes
 from ovplace.graphs.op_graph import FloatArray
-from ovplace.measure.process_pool import ProcessPool
+from ovplace.measuring.pool import Pool
 from ovplace.profiling.links import PIECES, LinkBench, LinkSamples
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
@@ -41,7 +41,7 @@ SLOW_MS = 30.0
 GRACE_S = 5.0
 _LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
 
-OpenLinks = Callable[[Session], AbstractContextManager[tuple[LinkBench, ProcessPool]]]
+OpenLinks = Callable[[Session], AbstractContextManager[tuple[LinkBench, Pool]]]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from ovplace.config.schema import RunConfig
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
-from ovplace.core.result import RunResult
+from ovplace.core.result.run_result import RunResult
 from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
 from ovplace.session.problem import form_groups

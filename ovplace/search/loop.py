@@ -2,28 +2,57 @@
 
 Resume equals uninterrupted: the placer's state is stored right after each `ask`, each trial when it is measured.
 A run killed in between measures what is left of the batch, tells all of it, and goes on asking the same.
+
+Where several machines measure, a placer that can learn from any answer is asked again as soon as one is free; others
+get as many placements at once as there are machines, and wait for all.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ovplace.core.measurement import Candidate, MeasureSpec, Trial
+from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
+from ovplace.errors import StoreError
 from ovplace.plugins.protocols import Placer
-from ovplace.search.staging import Staging
+from ovplace.search.flight import Flight, Landed
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
-from ovplace.store.run_db import RunStore
 
 T = TypeVar("T")
 
 IDLE = 200
-"""Placements asked for in a row, none of them new, after which the placer is taken to be done."""
+"""Placements asked for in a row, none of them new, after which a placer that does not end is taken to be done."""
+
+AHEAD = 10
+"""One placement more is asked for than there are machines for each of so many: they wait until one is free, and a
+search on many machines asks for several at a time, each of which stores the placer's state."""
+
+
+class Trials(dict[int, Trial]):
+    """Trials by number.
+
+    Attributes:
+        measured: how many of them the store did not answer.
+        best_ratio: least ratio of all.
+    """
+
+    def __init__(self, found: Iterable[Trial]) -> None:
+        """Start with some."""
+        super().__init__()
+        self.measured, self.best_ratio = 0, float("inf")
+        for trial in found:
+            self.add(trial)
+
+    def add(self, trial: Trial) -> None:
+        """Add one more."""
+        self[trial.number] = trial
+        self.measured += not trial.cached
+        self.best_ratio = min(self.best_ratio, trial.ratio)
 
 
 @dataclass(frozen=True)
@@ -45,82 +74,115 @@ class Loop:
 
     Attributes:
         placer: proposes placements.
-        measurer: measures them.
-        reference: the candidate that each placement is timed in turns with.
-        spec: how to time.
+        measurer: keeps what is measured.
+        flight: measures placements.
         budget: when to stop.
         origin: name of the placer.
         listener: is called with each step.
-        staging: how placements are measured.
     """
 
     placer: Placer
     measurer: Measurer
-    reference: Candidate
-    spec: MeasureSpec
+    flight: Flight
     budget: Budget
     origin: str
     listener: Listener
-    staging: Staging
 
     def run(self) -> list[Trial]:
         """Search until the budget or the measurer's time is spent.
 
         Returns:
             All trials of the run, those of earlier calls included.
+
+        Raises:
+            OvplaceError: nothing can measure any more; what was measured is in the store.
         """
-        store, idle = self.measurer.store, 0
-        trials = store.trials()
-        pending, first = self._resume(store)
+        trials = Trials(self.measurer.store.trials())
+        try:
+            self._search(trials)
+        except TimeIsUpError:
+            pass
+        finally:
+            self.flight.stop()
+        return [trials[number] for number in sorted(trials)]
+
+    def _search(self, trials: Trials) -> None:
+        idle, open_ = 0, self._resume()
+        for number in open_.keys() - trials.keys():
+            self.flight.start(number, open_[number])
         while True:
-            before = _measured(trials)
-            if not self._answer(pending[len(trials) - first :], trials):
-                return trials
-            if pending:
-                self._timed(lambda batch=trials[first:]: self.placer.tell(batch))  # type: ignore[misc]
-            idle = idle + len(pending) if _measured(trials) == before else 0
-            wanted = min(self.budget.batch, self.budget.measurements - _measured(trials))
-            if wanted <= 0 or idle >= IDLE or self._time_is_up():
-                return trials
-            pending, first = list(self._timed(lambda n=wanted: self.placer.ask(n))), len(trials)  # type: ignore[misc]
-            if not pending:
-                return trials
-            store.save_checkpoint(self.placer.state(), pending)
+            before = trials.measured
+            if not self._answer(open_, trials):
+                return
+            told = [trials[number] for number in sorted(open_.keys() & trials.keys())]
+            if told:
+                self._timed(lambda batch=told: self.placer.tell(batch))  # type: ignore[misc]
+            for trial in told:
+                del open_[trial.number]
+            idle = idle + len(told) if trials.measured == before else 0
+            if (idle >= IDLE and not self.placer.ends) or self._time_is_up():
+                return
+            wanted = min(self._room(open_), self.budget.measurements - trials.measured - len(open_))
+            asked = list(self._timed(lambda n=wanted: self.placer.ask(n))) if wanted > 0 else []  # type: ignore[misc]
+            if not asked and not open_:
+                return
+            self._start(asked, open_, trials)
 
-    def _resume(self, store: RunStore) -> tuple[list[Placement], int]:
-        """Restore the placer to its last `ask`; return what it asked for and the number of its first trial."""
-        checkpoint = store.checkpoint()
+    def _start(self, asked: Sequence[Placement], open_: dict[int, Placement], trials: Mapping[int, Trial]) -> None:
+        if asked:
+            first = 1 + max((*open_, *trials), default=-1)
+            new = dict(enumerate(asked, first))
+            open_.update(new)
+            self.measurer.store.save_checkpoint(self.placer.state(), open_)
+            for number, placement in new.items():
+                self.flight.start(number, placement)
+
+    def _room(self, open_: Mapping[int, Placement]) -> int:
+        """Return how many placements to ask for: none while a placer that learns from whole batches waits for one."""
+        most = max(self.budget.batch, self.flight.room)
+        if self._is_asynchronous:
+            return most + most // AHEAD - len(open_) if len(open_) <= most else 0
+        return 0 if open_ else most
+
+    @property
+    def _is_asynchronous(self) -> bool:
+        return self.placer.asynchronous and self.flight.room > 1
+
+    def _resume(self) -> dict[int, Placement]:
+        """Restore the placer to its last `ask`; return what it was not told of, by the numbers of the trials."""
+        checkpoint = self.measurer.store.checkpoint()
         if checkpoint is None:
-            return [], 0
-        self.placer.restore(checkpoint.state)
-        return list(checkpoint.pending), checkpoint.first
+            return {}
+        try:
+            self.placer.restore(checkpoint.state)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise StoreError(
+                f"the placer '{self.origin}' cannot go on from the state in the run folder ({_of(error)}): it is "
+                "damaged, or of another version; start anew in another folder with -o"
+            ) from error
+        return dict(checkpoint.pending)
 
-    def _answer(self, open_: Sequence[Placement], trials: list[Trial]) -> bool:
-        """Measure what is still open of a batch; return whether all of it is measured."""
-        for placement in open_:
-            if _measured(trials) >= self.budget.measurements or self._time_is_up():
+    def _answer(self, open_: Mapping[int, Placement], trials: Trials) -> bool:
+        """Measure what is open: all of it, or one for a placer that learns from each; return whether that was done."""
+        while open_.keys() - trials.keys():
+            if trials.measured >= self.budget.measurements or self._time_is_up():
                 return False
-            try:
-                trials.append(self._trial(len(trials), placement))
-            except TimeIsUpError:
-                return False
-            self._tell_listener(trials)
+            landed = self.flight.next()
+            trial = self._trial(landed, open_[landed.number])
+            trials.add(trial)
+            self.measurer.store.add_trial(landed.key, trial)
+            self._tell_listener(trial, trials)
+            if self._is_asynchronous:
+                break
         return True
 
-    def _trial(self, number: int, placement: Placement) -> Trial:
-        candidate = self.staging.candidate(f"trial {number}", placement)
-        key = self.measurer.key(candidate, [self.reference], self.spec)
-        stored = self.measurer.store.find(key)
-        cached = stored is not None
-        stored = stored or self.measurer.measure_pair(candidate, self.reference, self.spec)
-        trial = Trial(number, placement, stored.measurement, stored.ratio, self.origin, cached)
-        self.measurer.store.add_trial(key, trial)
-        return trial
+    def _trial(self, landed: Landed, placement: Placement) -> Trial:
+        stored = landed.stored
+        return Trial(landed.number, placement, stored.measurement, stored.ratio, self.origin, landed.cached)
 
-    def _tell_listener(self, trials: Sequence[Trial]) -> None:
-        last, best = trials[-1], min(trial.ratio for trial in trials)
+    def _tell_listener(self, last: Trial, trials: Trials) -> None:
         text = f"{last.ratio:.3f}" if last.measurement.ok else str(last.measurement.error)
-        self.listener(Progress("search", _measured(trials), self.budget.measurements, text, best))
+        self.listener(Progress("search", trials.measured, self.budget.measurements, text, trials.best_ratio))
 
     def _time_is_up(self) -> bool:
         return self.measurer.deadline.left_s <= 0
@@ -132,5 +194,5 @@ class Loop:
         return value
 
 
-def _measured(trials: Sequence[Trial]) -> int:
-    return sum(not trial.cached for trial in trials)
+def _of(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

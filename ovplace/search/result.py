@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from ovplace.core.certificate import Certificate, finite
 from ovplace.core.device import Device
-from ovplace.core.measurement import Measurement, Trial
-from ovplace.core.result import RunResult
-from ovplace.core.result_parts import (
+from ovplace.core.measurement import MACHINE, Measurement, Trial
+from ovplace.core.placement import Placement
+from ovplace.core.result.parts import (
     Accuracy,
     BaselineSummary,
     BestPlacement,
     DeviceSummary,
     Environment,
+    MachineSummary,
     ModelSummary,
     OutsideFraction,
     SearchSummary,
     TimeSpent,
 )
+from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval, median_interval
 from ovplace.core.verdict import Status
-from ovplace.search.final_comparison import FinalComparison
+from ovplace.search.comparison.final_comparison import FinalComparison
 from ovplace.seeds import generator
 from ovplace.session.baselines import Baseline
 from ovplace.session.measurer import Seconds
@@ -50,6 +54,7 @@ class Findings:
         certificate: of the placer's solver; None where it has none.
         info: numbers that the placer reports of itself, by name.
         stages_over_hetero: latency in stages over that by HETERO, of placements measured both ways, by name.
+        aside: why machines of the fleet were set aside, by name.
     """
 
     session: Session
@@ -64,6 +69,7 @@ class Findings:
     certificate: Certificate | None = None
     info: Mapping[str, float] = field(default_factory=dict)
     stages_over_hetero: Mapping[str, float] = field(default_factory=dict)
+    aside: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_result(findings: Findings) -> RunResult:
@@ -75,10 +81,11 @@ def build_result(findings: Findings) -> RunResult:
         note=session.selection.note,
         baselines=tuple(_baseline(findings, baseline) for baseline in findings.baselines),
         best=_best(findings),
+        found=_found(findings),
         verdict=findings.comparison.verdict,
         accuracy=_accuracy(findings),
         search=_search(findings),
-        environment=_environment(findings),
+        environment=environment_of(session, findings.command),
         folder=session.folder.path,
     )
 
@@ -100,55 +107,75 @@ def _device(device: Device) -> DeviceSummary:
     )
 
 
-def _latency(session: Session, measured: Sequence[Measurement], name: str) -> Interval | None:
-    """Return the median latency in ms over all samples; None where there is none."""
-    samples = [sample for m in measured for sample in m.samples_ms]
-    if not samples:
+def _latency(session: Session, baseline: Baseline) -> Interval | None:
+    """Return a baseline's median latency in ms before the search; None where it failed."""
+    if not baseline.measurement.ok:
         return None
-    return median_interval(np.array(samples), generator(session.config.search.seed, "latency", name))
+    rng = generator(session.config.search.seed, "latency", baseline.name)
+    return median_interval(np.array(baseline.measurement.samples_ms), rng)
 
 
 def _baseline(findings: Findings, baseline: Baseline) -> BaselineSummary:
-    session, m = findings.session, baseline.measurement
-    finally_measured = findings.comparison.measured.get(baseline.name, ())
+    comparison, m = findings.comparison, baseline.measurement
     return BaselineSummary(
         name=baseline.name,
-        latency_ms=_latency(session, [m], baseline.name),
+        latency_ms=_latency(findings.session, baseline),
         ratio=finite(baseline.ratio),
         competes=baseline.competes,
         submodels=tuple(m.submodels),
         runs_on=m.facts.get("execution_devices", ""),
         max_rel_error=finite(m.max_error) if m.outputs else None,
         error=f"{m.error}: {m.error_text}" if m.error else None,
-        final_latency_ms=_latency(session, finally_measured, f"final {baseline.name}"),
+        final_latency_ms=comparison.rounds.latency(baseline.name),
+        final_ratio=comparison.rounds.interval(baseline.name, comparison.verdict.against),
     )
 
 
-def _answer_measurements(findings: Findings) -> Sequence[Measurement]:
-    """Return the measurements of the answer: the final comparison's where there was one."""
-    comparison = findings.comparison
-    if comparison.best:
-        faster = comparison.verdict.status == Status.FASTER
-        return comparison.best if faster else comparison.measured[comparison.verdict.against]
-    return [next(b for b in findings.baselines if b.name == comparison.verdict.against).measurement]
+def _against(findings: Findings) -> Baseline:
+    """Return the baseline that the verdict names."""
+    return next(b for b in findings.baselines if b.name == findings.comparison.verdict.against)
 
 
 def _best(findings: Findings) -> BestPlacement:
-    session, placement = findings.session, findings.comparison.placement
-    measured = _answer_measurements(findings)
+    comparison, found = findings.comparison, _found(findings)
+    if found and comparison.verdict.status == Status.FASTER:
+        return found
+    against = _against(findings)
+    latency = comparison.rounds.latency(against.name) if found else _latency(findings.session, against)
+    return _placed(findings, comparison.origin, comparison.placement, latency, comparison.measured(against)[0])
+
+
+def _found(findings: Findings) -> BestPlacement | None:
+    """Return the placement of the search that was in the final comparison, whether it won or lost."""
+    comparison = findings.comparison
+    if comparison.found is None or comparison.found.placement is None:
+        return None
+    latency = comparison.rounds.latency(comparison.found.name)
+    origin = findings.session.config.search.placer
+    return _placed(findings, origin, comparison.found.placement, latency, comparison.best[0])
+
+
+def _placed(
+    findings: Findings, origin: str, placement: Placement, latency: Interval | None, measured: Measurement
+) -> BestPlacement:
+    graph = findings.session.graph
     return BestPlacement(
-        origin=findings.comparison.origin,
-        latency_ms=_latency(session, measured, "best"),
+        origin=origin,
+        latency_ms=latency,
         ops_per_device=placement.ops_per_device(),
-        submodels=tuple(measured[0].submodels or placement.submodels(session.graph)),
-        cut_bytes=placement.cut_bytes(session.graph),
+        submodels=tuple(measured.submodels or placement.submodels(graph)),
+        cut_bytes=placement.cut_bytes(graph),
         hash=placement.hash,
+        max_rel_error=finite(measured.max_error) if measured.outputs else None,
     )
 
 
 def _accuracy(findings: Findings) -> Accuracy:
+    comparison = findings.comparison
     reference = "" if findings.session.selection.simulated else "the whole model on CPU in f32"
-    return Accuracy(reference, _answer_measurements(findings)[0].outputs)
+    faster = comparison.verdict.status == Status.FASTER
+    measured = comparison.best if faster else comparison.measured(_against(findings))
+    return Accuracy(reference, measured[0].outputs)
 
 
 def _search(findings: Findings) -> SearchSummary:
@@ -170,6 +197,23 @@ def _search(findings: Findings) -> SearchSummary:
         costs=dict(findings.costs) if findings.costs is not None else None,
         certificate=findings.certificate,
         stages_over_hetero=dict(findings.stages_over_hetero),
+        machines=_machines(findings),
+    )
+
+
+def _machines(findings: Findings) -> tuple[MachineSummary, ...]:
+    by_name: defaultdict[str, list[Trial]] = defaultdict(list)
+    for trial in findings.trials:
+        if name := trial.measurement.facts.get(MACHINE):
+            by_name[name].append(trial)
+    names = sorted({*by_name, *findings.aside})
+    return tuple(_machine(name, by_name[name], findings.aside.get(name, "")) for name in names)
+
+
+def _machine(name: str, trials: Sequence[Trial], aside: str) -> MachineSummary:
+    reference_ms = [trial.measurement.median_ms / trial.ratio for trial in trials if np.isfinite(trial.ratio)]
+    return MachineSummary(
+        name, sum(not trial.cached for trial in trials), median(reference_ms) if reference_ms else None, aside
     )
 
 
@@ -190,8 +234,13 @@ def _time_spent(findings: Findings) -> TimeSpent:
     )
 
 
-def _environment(findings: Findings) -> Environment:
-    session = findings.session
+def environment_of(session: Session, command: str = "") -> Environment:
+    """Return the environment of a run.
+
+    Args:
+        session: the run.
+        command: its command line.
+    """
     return Environment(
         versions={"ovplace": __version__, "openvino": session.facts.get("openvino", "")},
         simulated=session.facts.get("simulated", ""),
@@ -199,5 +248,5 @@ def _environment(findings: Findings) -> Environment:
         platform=session.facts.get("platform", ""),
         drivers={d.name: d.facts["driver"] for d in session.devices if d.facts.get("driver")},
         seed=session.config.search.seed,
-        command=findings.command,
+        command=command,
     )

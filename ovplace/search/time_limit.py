@@ -7,15 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from ovplace.core.measurement import Trial
+from ovplace.core.result.labels import marked
 from ovplace.session.baselines import Baseline
+from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener, Progress
 from ovplace.session.fitting import measuring_s, one_sample
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
+NOTABLE_SHARE = 0.1
+"""Part of the time that is left at the end from which the result says so."""
+
 
 def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, float]:
-    """Return about how many seconds the search and the final comparison take.
+    """Return about how many seconds the search and the final comparison take; simulated inferences take none.
 
     Args:
         session: the run.
@@ -29,8 +34,28 @@ def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, 
     specs = [one_sample(spec) if m.median_ms > slow_ms else spec for m in working]
     round_s = measuring_s(fastest, spec) + sum(measuring_s(m, s) for m, s in zip(working, specs, strict=True))
     rounds = (config.rounds + 1) // 2  # which suffice for a clear gain; a limited call spends the others on searching
-    comparing_s = (config.race / config.finalists + rounds) * (session.starting_s + round_s)
-    return search.budget * sum(measuring_s(m, session.config.measure) for m in working[:2]), comparing_s
+    starts = config.race / config.finalists + rounds
+    if session.selection.simulated:
+        return 0.0, starts * session.starting_s
+    searching_s = search.budget * sum(measuring_s(m, session.config.measure) for m in working[:2])
+    return searching_s, starts * (session.starting_s + round_s)
+
+
+def with_labels(listener: Listener, session: Session) -> Listener:
+    """Return a listener that is told of emulated and simulated devices as such.
+
+    Args:
+        listener: is called with each step.
+        session: the run.
+    """
+    emulated = {device.name: device.emulated for device in session.devices}
+
+    def listen(event: Progress) -> None:
+        named = event.phase in (Phase.BASELINES, Phase.COMPARISON)
+        text = marked(event.text, emulated, bool(session.selection.simulated)) if named else event.text
+        listener(replace(event, text=text))
+
+    return listen
 
 
 def with_time_left(listener: Listener, measurer: Measurer) -> Listener:
@@ -71,4 +96,7 @@ def notes(
         found.append(f"profiling was cut short, {costs['measured']} of {parts} parts were timed; expect a weak result")
     if cut:
         found.append(f"the search was cut short after {len(trials)} of {budget} placements")
+    elif len(trials) >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
+        left = f"{measurer.time.left_s:.0f} s before the time was up"
+        found.append(f"the search ended with its budget of {budget} placements, {left}; a larger --budget uses them")
     return tuple(found)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ovplace.config import toml
+from ovplace.config.files import find_config
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.errors import UsageError
@@ -26,16 +27,17 @@ def effective(
     """Return the run that a file, `--set` texts and options describe, later ones winning, all settings typed.
 
     Args:
-        file: a TOML file.
+        file: a TOML file, or the name of one that comes with ovplace.
         settings: `section.key=value` texts.
         given: options, fields of `SearchConfig`.
         folder: the run folder; a run that began there goes on without its policy file.
 
     Raises:
         ConfigError: one of them is not understood.
-        UsageError: a plug-in is unknown, or `machine` or `policy` contradict the backend or placer named with them.
+        UsageError: there is no such file, a plug-in is unknown, or `machine` or `policy` contradict the backend or
+            placer named with them.
     """
-    layers = (toml.read(Path(file)) if file else {}, toml.assignments(settings), {"search": dict(given or {})})
+    layers = (toml.read(find_config(file)) if file else {}, toml.assignments(settings), {"search": dict(given or {})})
     return resolved(toml.build_config(toml.merge(*(expanded(layer, folder) for layer in layers))))
 
 

@@ -33,6 +33,17 @@ def choose_devices(config: RunConfig) -> Selection:
     )
 
 
+def all_devices() -> tuple[Device, ...]:
+    """Return every device of this machine, an NPU included, and the emulated GPU where there is no real one."""
+    from ovplace.devices import emulated_gpu
+    from ovplace.devices.discover import physical_devices
+
+    physical = tuple(device for device in physical_devices() if not device.emulated)
+    if any(device.plugin == "GPU" for device in physical) or emulated_gpu.why_unavailable():
+        return physical
+    return (*physical, emulated_gpu.emulated_device())
+
+
 def null_aliases(selection: Selection) -> dict[str, Device]:
     """Return an identical alias of each device that can have one, by the device's name."""
     if selection.simulated:

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
-from ovplace.measure.process_pool import ProcessPool
+from ovplace.measuring.pool import Pool
 from ovplace.session.deadline import Deadline, Phase, TimeBudget, TimeIsUpError
 from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
+
+LEAST_EXTENSION_S = 2.0
+"""Time left of the call that is still worth dividing."""
 
 
 @dataclass
@@ -97,6 +100,17 @@ class Measurer:
         """Begin a phase: what is measured from now on has to keep to its time."""
         self.phase, self.deadline = phase, self.time.deadline(phase)
 
+    def extend(self) -> bool:
+        """Let the present phase have half of the time that later ones would get; return whether that is any.
+
+        For a search that has found nothing to compare, so that the time kept for the comparison would go to waste.
+        """
+        left_s = self.time.left_s
+        if not self.time.is_limited or self.deadline.left_s > 0 or left_s < LEAST_EXTENSION_S:
+            return False
+        self.deadline = replace(self.deadline, at_s=self.time.clock() + left_s / 2)
+        return True
+
     def key(self, candidate: Candidate, others: Sequence[Candidate], spec: MeasureSpec) -> str:
         """Return the cache key of a measurement.
 
@@ -124,11 +138,10 @@ class Measurer:
             BackendError: the process does not come up.
         """
         with self.seconds.counting("starting"):
-            self.session.pool.recycle()
-            self.session.pool.start()
+            self.session.start_afresh()
 
     def request(
-        self, candidates: Sequence[Candidate], spec: MeasureSpec, pool: ProcessPool | None = None
+        self, candidates: Sequence[Candidate], spec: MeasureSpec, pool: Pool | None = None
     ) -> list[Measurement]:
         """Measure the candidates in turns, now, and account for the time.
 
@@ -148,12 +161,33 @@ class Measurer:
         limited = replace(spec, deadline_s=self.deadline.cut(spec.deadline_s))
         measured = (pool or self.session.pool).measure(candidates, limited)
         self.seconds.requests += time.monotonic() - start
-        if limited.deadline_s < spec.deadline_s and all(m.error == ErrorKind.TIMEOUT for m in measured):
+        self._account(measured, limited=limited.deadline_s < spec.deadline_s)
+        return measured
+
+    def paired(self, both: Sequence[Measurement], *, limited: bool) -> StoredMeasurement:
+        """Return a candidate's measurement that was made elsewhere in turns with a reference's.
+
+        Args:
+            both: the candidate's and the reference's measurement.
+            limited: whether the request had less time than it may take, as the phase had no more.
+
+        Raises:
+            TimeIsUpError: it had, and did not end within it.
+        """
+        self._account(both[:1] if both[0] is both[1] else both, limited=limited)
+        return self._compared(both, check=True)
+
+    def _account(self, measured: Sequence[Measurement], *, limited: bool) -> None:
+        """Add the time of a request to that of the run.
+
+        Raises:
+            TimeIsUpError: it had less time than it may take, and did not end within it.
+        """
+        if limited and all(m.error == ErrorKind.TIMEOUT for m in measured):
             raise TimeIsUpError
         for m in measured:
             self.seconds.compiling += float(m.facts.get("compiling_ms", 0)) / 1e3
             self.seconds.inferring += float(m.facts.get("inferring_ms", 0)) / 1e3
-        return measured
 
     def stored_pair(
         self, candidate: Candidate, reference: Candidate, spec: MeasureSpec, attempts: int = 1, *, check: bool = True
@@ -196,7 +230,12 @@ class Measurer:
             both = self.measure([candidate], spec, attempts) * 2
         else:
             both = self.measure([candidate, reference], spec, attempts)
+        return self._compared(both, check=check)
+
+    def _compared(self, both: Sequence[Measurement], *, check: bool) -> StoredMeasurement:
         measured = self.check_outputs(both[0]) if check else both[0]
+        if measured.ok and both[1].outputs and not measured.outputs:
+            measured = _mismatch(measured, "it has no outputs, and its reference has")
         return StoredMeasurement(measured, latency_ratio(measured, both[1]))
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec, attempts: int) -> list[Measurement]:
@@ -222,8 +261,11 @@ class Measurer:
         """Return the measurement, as a failure if its outputs are further off than the limit allows."""
         if not measurement.ok or (measurement.max_error <= self.limit and np.isfinite(measurement.max_error)):
             return measurement
-        text = f"relative output error {measurement.max_error:.2g}, allowed is {self.limit:.2g}"
-        return replace(measurement, samples_ms=(), blocks=(), error=ErrorKind.OUTPUT_MISMATCH, error_text=text)
+        return _mismatch(measurement, f"relative output error {measurement.max_error:.2g}, allowed is {self.limit:.2g}")
+
+
+def _mismatch(measurement: Measurement, text: str) -> Measurement:
+    return replace(measurement, samples_ms=(), blocks=(), error=ErrorKind.OUTPUT_MISMATCH, error_text=text)
 
 
 def latency_ratio(measured: Measurement, reference: Measurement) -> float:

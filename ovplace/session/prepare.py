@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ovplace.config.schema import RunConfig
 from ovplace.graphs.op_graph import OpGraph
-from ovplace.measure.isolated_call import isolated_call
+from ovplace.measuring.isolated_call import isolated_call
 from ovplace.store.run_folder import RunFolder
 
 
@@ -20,7 +20,7 @@ def prepare_model(config: RunConfig, folder: RunFolder) -> OpGraph:
         folder: the run folder.
 
     Raises:
-        ModelError: the model cannot be read or prepared.
+        ModelError: the model cannot be read or prepared, or not within the time of the call.
         UsageError: the shapes are not understood or do not fit the inputs.
     """
     from ovplace.ir.prepare.prepare import prepare
@@ -29,5 +29,7 @@ def prepare_model(config: RunConfig, folder: RunFolder) -> OpGraph:
     target = folder.prepared_model
     if not (target.exists() and folder.has_begun):
         model = Path(config.search.model)
-        isolated_call(f"reading '{model}'", prepare, model, target, config.search.shape)
+        isolated_call(
+            f"reading '{model}'", prepare, model, target, config.search.shape, limit_s=config.search.time_s or None
+        )
     return read_graph(target)

@@ -15,11 +15,13 @@ from ovplace.core.problem import Problem
 from ovplace.devices.select import Selection, references
 from ovplace.errors import BackendError, UsageError
 from ovplace.graphs.op_graph import OpGraph
-from ovplace.measure.process_pool import ProcessPool, WorkerSpec
-from ovplace.session.devices import choose_devices, null_aliases
+from ovplace.measuring.pool import Pool
+from ovplace.measuring.process_pool import WorkerSpec
+from ovplace.session.devices import null_aliases
 from ovplace.session.events import Listener, Progress
 from ovplace.session.prepare import prepare_model
 from ovplace.session.problem import make_problem
+from ovplace.session.site import Site, ThisMachine, open_site
 from ovplace.store.run_folder import RunFolder
 
 
@@ -38,6 +40,7 @@ class Session:
         pool: where candidates are measured.
         facts: the backend's facts on versions and hardware, by name.
         starting_s: what starting the measuring process took, in seconds.
+        site: where further pools are opened.
     """
 
     config: RunConfig
@@ -47,14 +50,29 @@ class Session:
     defaults: tuple[Device, ...]
     nulls: Mapping[str, Device]
     problem: Problem
-    pool: ProcessPool
+    pool: Pool
     facts: dict[str, str] = field(default_factory=dict)
     starting_s: float = 0.0
+    site: Site = field(default_factory=ThisMachine)
 
     @property
     def devices(self) -> tuple[Device, ...]:
         """The devices to choose from."""
         return self.selection.devices
+
+    def start_afresh(self) -> None:
+        """Replace the measuring process by a fresh one, where that makes a difference to the backend.
+
+        Raises:
+            BackendError: the process does not come up.
+        """
+        if self.config.plugins.backend.factory.varies_by_process:
+            self.pool.renew()
+
+    def close(self) -> None:
+        """End the measuring processes, and leave the fleet if there is one."""
+        self.pool.close()
+        self.site.close()
 
     def input_id(self) -> str:
         """Return what identifies the inputs: their file's hash, or the seed they are drawn from."""
@@ -73,6 +91,11 @@ def check_settings(config: RunConfig) -> None:
     inputs = config.plugins and config.search.input
     if inputs and not Path(inputs).is_file():
         raise UsageError(f"the inputs '{inputs}' do not exist; check the path")
+    if inputs and Path(inputs).suffix == ".npy":
+        raise UsageError(
+            f"the inputs '{inputs}' have no names; give an .npz with one array an input: "
+            f"np.savez('inputs.npz', NAME=np.load('{inputs}'))"
+        )
 
 
 def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Session:
@@ -90,20 +113,31 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Se
         OvplaceError: the model, a device or the backend does not work; each with its own text.
     """
     listener(Progress("prepare", 0, 3, "reading the model"))
-    graph = prepare_model(config, folder)
-    selection = choose_devices(config)
+    site = open_site(config)
+    try:
+        return _open_at(site, config, folder, listener)
+    except BaseException:
+        site.close()
+        raise
+
+
+def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listener) -> Session:
+    selection = site.choose_devices(config)
     listener(Progress("prepare", 1, 3, selection.note))
     defaults, nulls = references(selection.devices), null_aliases(selection)
     job = _job(config, folder, (*selection.devices, *defaults, *nulls.values()))
-    pool = ProcessPool(WorkerSpec(config.search.backend, job))
+    pool = site.open_pool(WorkerSpec(config.search.backend, job))
     try:
+        pool.preload()
+        graph = prepare_model(config, folder)
         start = time.monotonic()
         pool.start()
         starting_s = time.monotonic() - start
         supported = pool.ask("supported")[:, : len(selection.devices)]
         problem = make_problem(config, graph, selection.devices, supported)
         listener(Progress("prepare", 2, 3, f"{len(graph)} operations in {problem.n_groups} groups"))
-        return Session(config, folder, graph, selection, defaults, nulls, problem, pool, dict(pool.facts()), starting_s)
+        facts = dict(pool.facts())
+        return Session(config, folder, graph, selection, defaults, nulls, problem, pool, facts, starting_s, site)
     except BaseException:
         pool.close()
         raise

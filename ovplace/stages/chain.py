@@ -13,36 +13,34 @@ from time import perf_counter
 import openvino as ov
 
 from ovplace.errors import PlacementError
-from ovplace.ir.parts.part import Feed, output_sources
+from ovplace.ir.parts.part import Feed, Part
 from ovplace.stages.compiled_stages import CompiledStage
 
 
 class CompiledChain:
-    """A placement as compiled stages; used like an `openvino.CompiledModel`.
+    """A placement, or a part of one, as compiled stages; used like an `openvino.CompiledModel`.
 
     Attributes:
         devices: the device of each stage, in running order.
     """
 
-    def __init__(self, stages: Sequence[CompiledStage], model: ov.Model) -> None:
+    def __init__(self, stages: Sequence[CompiledStage], whole: Part) -> None:
         """Put the stages in a row.
 
         Args:
             stages: in running order.
-            model: the whole model.
+            whole: what they are the stages of.
         """
         self.devices = tuple(stage.stage.device for stage in stages)
-        self._stages = stages
-        self._inputs = [Feed(op.get_friendly_name(), 0) for op in model.get_parameters()]
-        self._outputs = output_sources(model)
+        self._stages, self._whole = stages, whole
 
     def create_infer_request(self) -> Chain:
         """Return requests of all stages, wired.
 
         Raises:
-            PlacementError: a stage reads, or the model returns, what no stage computes.
+            PlacementError: a stage reads, or the whole returns, what no stage computes.
         """
-        return Chain(self._stages, self._inputs, self._outputs)
+        return Chain(self._stages, self._whole.feeds, self._whole.yields)
 
     def get_property(self, name: str) -> list[str]:
         """Return the values of a property of all stages, each once."""
@@ -61,11 +59,11 @@ class Chain:
 
         Args:
             stages: in running order.
-            inputs: the whole model's inputs.
-            outputs: which tensor each output of the whole model is.
+            inputs: the tensors that go into the whole.
+            outputs: which tensor each output of the whole is.
 
         Raises:
-            PlacementError: a stage reads, or the model returns, what no stage computes.
+            PlacementError: a stage reads, or the whole returns, what no stage computes.
         """
         self.last_ms: tuple[float, ...] = ()
         self._requests = [stage.compiled.create_infer_request() for stage in stages]
@@ -82,11 +80,11 @@ class Chain:
 
     @property
     def model_outputs(self) -> Sequence[ov.Tensor]:
-        """The outputs of the whole model."""
+        """The outputs of the whole."""
         return self._outputs
 
     def set_input_tensor(self, index: int, tensor: ov.Tensor) -> None:
-        """Give the whole model an input.
+        """Give the whole an input.
 
         Args:
             index: number of the input.
@@ -96,7 +94,7 @@ class Chain:
             request.set_input_tensor(i, tensor)
 
     def get_output_tensor(self, index: int) -> ov.Tensor:
-        """Return an output of the whole model, as the last inference left it."""
+        """Return an output of the whole, as the last inference left it."""
         return self._outputs[index]
 
     def infer(self) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import openvino as ov
 
 from ovplace.core.device import Device
-from ovplace.ir.parts.part import Part, extract
+from ovplace.ir.parts.part import Part
 from ovplace.ir.tensors import output_bytes
 from ovplace.stages.compiler import Compiler
 from ovplace.stages.stage import Stage
+
+Cut = Callable[[tuple[int, ...]], Part]
 
 COMPILED_BYTES = 4 * 2**20
 """Size of a compiled model beside its weights and outputs: what the emulated GPU takes for each."""
@@ -38,16 +40,16 @@ class CompiledStage:
 class CompiledStages:
     """The compiled stages of one model; beyond a limit of memory, the least recently used ones are released."""
 
-    def __init__(self, compiler: Compiler, model: ov.Model, devices: Mapping[str, Device], limit_bytes: int) -> None:
+    def __init__(self, compiler: Compiler, cut: Cut, devices: Mapping[str, Device], limit_bytes: int) -> None:
         """Start with none.
 
         Args:
             compiler: compiles what is not kept.
-            model: the whole model.
+            cut: returns operations of the model, by their indices, as a part.
             devices: the devices of the job, by name.
             limit_bytes: memory that kept stages may hold.
         """
-        self._compiler, self._model, self._devices, self._limit = compiler, model, devices, limit_bytes
+        self._compiler, self._cut, self._devices, self._limit = compiler, cut, devices, limit_bytes
         self._kept: OrderedDict[Stage, CompiledStage] = OrderedDict()
 
     def get(self, stage: Stage) -> CompiledStage:
@@ -64,7 +66,7 @@ class CompiledStages:
         return self._kept[stage]
 
     def _compiled(self, stage: Stage) -> CompiledStage:
-        part = extract(self._model, stage.ops)
+        part = self._cut(stage.ops)
         compiled = self._compiler.compile(part.model, stage.ops, self._devices[stage.device])
         return CompiledStage(stage, part, compiled, _bytes_of(part.model))
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ovplace.core.placement import Placement
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.submodels import running_submodels, submodel_devices
+
+_ELSEWHERE = -1
+"""Device of the operations that are not of the part."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +28,8 @@ class Stage:
     device: str
 
 
-def stages_of(graph: OpGraph, placement: Placement) -> tuple[Stage, ...]:
-    """Return the stages of a placement in running order.
+def stages_of(graph: OpGraph, placement: Placement, part: Sequence[int] = ()) -> tuple[Stage, ...]:
+    """Return the stages of a placement, or of a part of it, in running order.
 
     A placement on one device is one stage even where its operations are not connected: that is what a user would
     compile without HETERO.
@@ -31,9 +37,15 @@ def stages_of(graph: OpGraph, placement: Placement) -> tuple[Stage, ...]:
     Args:
         graph: the model.
         placement: the device of each operation, `[N]`.
+        part: indices of operations; only their stages, as if the rest ran on a device of its own. Empty for all.
     """
-    if placement.is_uniform:
-        return (Stage(tuple(range(len(graph))), placement.used[0]),)
-    submodels = running_submodels(graph, placement.device_of)
-    devices = submodel_devices(graph, placement.device_of, submodels)
-    return tuple(Stage(tuple(ops.tolist()), placement.devices[d]) for ops, d in zip(submodels, devices, strict=True))
+    ops = np.array(part or range(len(graph)), dtype=np.int64)
+    used = np.unique(placement.device_of[ops])
+    if len(used) == 1:
+        return (Stage(tuple(ops.tolist()), placement.devices[used[0]]),)
+    device_of = np.full(len(graph), _ELSEWHERE)
+    device_of[ops] = placement.device_of[ops]
+    submodels = running_submodels(graph, device_of)
+    devices = submodel_devices(graph, device_of, submodels)
+    found = zip(submodels, devices, strict=True)
+    return tuple(Stage(tuple(ops.tolist()), placement.devices[d]) for ops, d in found if d != _ELSEWHERE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,6 +41,32 @@ def replacing(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def delete_abandoned(folder: Path) -> None:
+    """Delete the temporary files that killed processes have left in a folder.
+
+    Args:
+        folder: it need not exist, and files that cannot be deleted stay.
+    """
+    for path in folder.glob("*.tmp"):
+        pid = path.suffixes[-2:-1]
+        if pid and not _is_running(pid[0][1:]):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _is_running(pid: str) -> bool:
+    """Return whether there may be a process of that number."""
+    if sys.platform == "win32" or not pid.isdecimal():
+        return True  # signal 0 asks nothing there, it is Ctrl-C
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def replace_file(new: Path, path: Path) -> None:

@@ -73,7 +73,7 @@ class Blobs:
                 raise
         except (OSError, RuntimeError):
             return False
-        self._shrink()
+        self.shrink()
         return True
 
     def drop(self, key: str) -> None:
@@ -81,14 +81,24 @@ class Blobs:
         with suppress(OSError, RuntimeError):
             self._path(key).unlink(missing_ok=True)
 
-    def _shrink(self) -> None:
-        _delete_abandoned(self._home())
-        files = sorted(_files(self._home()), key=lambda found: found[1], reverse=True)
+    def lent(self) -> Path | None:
+        """Return the folder for OpenVINO's own cache, whose files count as blobs; None where there is to be none."""
+        if not self.limit_bytes:
+            return None
+        try:
+            self._home().mkdir(parents=True, exist_ok=True)
+        except (OSError, RuntimeError):
+            return None
+        return self._home()
+
+    def shrink(self) -> None:
+        """Delete the least recently used files beyond the limit."""
         total = 0
-        for path, _, size in files:
-            total += size
-            if total > self.limit_bytes:
-                with suppress(OSError):
+        with suppress(OSError, RuntimeError):
+            _delete_abandoned(self._home())
+            for path, _, size in sorted(_files(self._home()), key=lambda found: found[1], reverse=True):
+                total += size
+                if total > self.limit_bytes:
                     path.unlink(missing_ok=True)
 
     def _home(self) -> Path:

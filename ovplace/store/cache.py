@@ -1,5 +1,6 @@
-"""The user's cache folder, shared by all runs: profiles, one JSON file each, and compiled models (`blobs.py`).
+"""The user's cache folder, shared by all runs.
 
+It holds profiles, one JSON file each, compiled models (`blobs.py`), and models of a fleet by their hashes.
 A cache that cannot be read or written is no cache: nothing here raises.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ovplace.core.json_text import parse_json
 from ovplace.store.atomic import atomic_write
 
 VARIABLE = "OVPLACE_CACHE"
@@ -32,7 +34,7 @@ class CacheContent:
     """The files of one kind in the cache.
 
     Attributes:
-        kind: `profiles` or `blobs`.
+        kind: `profiles`, `blobs`, or `models` that other machines sent.
         files: how many there are.
         n_bytes: their size together.
     """
@@ -42,7 +44,7 @@ class CacheContent:
     n_bytes: int
 
 
-KINDS = ("profiles", "blobs")
+KINDS = ("profiles", "blobs", "models")
 
 
 def cache_content() -> list[CacheContent]:
@@ -78,7 +80,7 @@ def _size(path: Path) -> int:
 def find_profile(key: str) -> Mapping[str, Any] | None:
     """Return the profile that `keep_profile` stored under `key`; None if there is none that can be read."""
     try:
-        data = json.loads(_path(key).read_text(encoding="utf-8"))
+        data = parse_json(_path(key).read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home folder
         return None
     return data if isinstance(data, dict) else None

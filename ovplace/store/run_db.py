@@ -15,20 +15,21 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ovplace.core.json_text import parse_json
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.errors import StoreError
 from ovplace.plugins.protocols import State
 
 SCHEMA = 2
-_DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError)
+_DAMAGE = (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError, OverflowError)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS placements(hash TEXT PRIMARY KEY, devices TEXT NOT NULL, device_of BLOB NOT NULL);
@@ -60,18 +61,30 @@ class StoredMeasurement:
 
 
 @dataclass(frozen=True)
+class NamedMeasurement(StoredMeasurement):
+    """A stored measurement with what it is of.
+
+    Attributes:
+        name: the candidate's name.
+        key: its cache key; what is measured several times has keys that end in a blank and a text of its own.
+    """
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """The state of the search after its last `ask`.
 
     Attributes:
         state: the placer's own state.
-        pending: the placements that it asked for; those already measured are the last trials in the store.
-        first: number of the first pending trial.
+        pending: the placements of whose measurements it was not told yet, by the numbers of their trials; the store
+            may have some of these.
     """
 
     state: State
-    pending: tuple[Placement, ...]
-    first: int
+    pending: Mapping[int, Placement]
 
 
 def cache_key(*parts: object) -> str:
@@ -99,6 +112,7 @@ class RunStore:
             StoreError: it cannot be written, is not a run store, or is of another version.
         """
         self._path = path
+        self._placed: set[str] = set()  # hashes of placements that this process has stored
         with self._guard():
             self._db = sqlite3.connect(path, isolation_level=None)
         try:
@@ -113,6 +127,7 @@ class RunStore:
         self._db.close()
 
     def _set_up(self) -> None:
+        self._check_tables()
         self._db.execute("PRAGMA journal_mode=WAL")
         # A killed process loses nothing; after a power cut the last steps may be missing, and what is there fits.
         self._db.execute("PRAGMA synchronous=NORMAL")
@@ -123,6 +138,21 @@ class RunStore:
         elif found != SCHEMA:
             raise StoreError(
                 f"'{self._path}' has schema {found}, this ovplace writes {SCHEMA}; use another folder with -o"
+            )
+
+    def _check_tables(self) -> None:
+        """Refuse a file with views, triggers or other tables: they would run SQL of whoever wrote the file.
+
+        Source: "Defense Against The Dark Arts", https://www.sqlite.org/security.html.
+        """
+        self._db.execute("PRAGMA trusted_schema=OFF")
+        with closing(sqlite3.connect(":memory:")) as own:
+            own.executescript(_TABLES)
+            strange = sorted(_objects(self._db) - _objects(own))
+        if strange:
+            raise StoreError(
+                f"'{self._path}' holds {strange[0][0]} '{strange[0][1]}', which no version of ovplace writes; use "
+                "another folder with -o"
             )
 
     @contextmanager
@@ -151,7 +181,7 @@ class RunStore:
         """Return the value that `put` stored under `key`; None if there is none."""
         with self._guard(_DAMAGE):
             row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-            return json.loads(row[0]) if row else None
+            return parse_json(row[0]) if row else None
 
     def put(self, key: str, value: object) -> None:
         """Store a value, in place of an earlier one of that key.
@@ -167,7 +197,7 @@ class RunStore:
         """Return the measurement stored under a cache key; None if there is none."""
         with self._guard(_DAMAGE):
             row = self._db.execute("SELECT data, ratio FROM measurements WHERE key = ?", (key,)).fetchone()
-            return StoredMeasurement(Measurement.from_dict(json.loads(row[0])), _ratio(row[1])) if row else None
+            return StoredMeasurement(Measurement.from_dict(parse_json(row[0])), _ratio(row[1])) if row else None
 
     def put_measurement(self, key: str, name: str, stored: StoredMeasurement) -> None:
         """Store a measurement that is not a trial's: of a baseline or a finalist.
@@ -194,23 +224,32 @@ class RunStore:
             row = (trial.number, trial.placement.hash, key, trial.origin, int(trial.cached))
             db.execute("INSERT INTO trials VALUES (?, ?, ?, ?, ?)", row)
 
-    def trials(self) -> list[Trial]:
-        """Return all trials in order."""
+    def trials(self, first: int = 0) -> list[Trial]:
+        """Return all trials in order, from number `first` on."""
         query = (
             "SELECT number, placement, data, ratio, origin, cached FROM trials JOIN measurements USING (key) "
-            "ORDER BY number"
+            "WHERE number >= ? ORDER BY number"
         )
         with self._guard(_DAMAGE):
             return [
                 Trial(
                     number,
                     self.placement(placement),
-                    Measurement.from_dict(json.loads(data)),
+                    Measurement.from_dict(parse_json(data)),
                     _ratio(ratio),
                     origin,
                     bool(cached),
                 )
-                for number, placement, data, ratio, origin, cached in self._db.execute(query).fetchall()
+                for number, placement, data, ratio, origin, cached in self._db.execute(query, (first,)).fetchall()
+            ]
+
+    def measurements(self) -> list[NamedMeasurement]:
+        """Return all measurements, those of trials included, in the order in which they were stored."""
+        query = "SELECT data, ratio, name, key FROM measurements ORDER BY rowid"
+        with self._guard(_DAMAGE):
+            return [
+                NamedMeasurement(Measurement.from_dict(parse_json(data)), _ratio(ratio), name, key)
+                for data, ratio, name, key in self._db.execute(query).fetchall()
             ]
 
     def placement(self, digest: str) -> Placement:
@@ -218,28 +257,30 @@ class RunStore:
         devices, blob = self._db.execute(
             "SELECT devices, device_of FROM placements WHERE hash = ?", (digest,)
         ).fetchone()
-        return Placement(np.frombuffer(blob, dtype="<i4").astype(np.int64), tuple(json.loads(devices)))
+        return Placement(np.frombuffer(blob, dtype="<i4").astype(np.int64), tuple(parse_json(devices)))
 
-    def save_checkpoint(self, state: State, pending: Sequence[Placement]) -> None:
-        """Store the placer's state right after an `ask`, with the placements that it asked for.
+    def save_checkpoint(self, state: State, pending: Mapping[int, Placement]) -> None:
+        """Store the placer's state right after an `ask`, with the placements whose answers it was not told yet.
 
         Args:
             state: the placer's state, plain data.
-            pending: the placements, none of them measured yet.
+            pending: the placements by the numbers of their trials.
         """
         with self._transaction() as db:
-            for placement in pending:
-                _insert_placement(db, placement)
-            first = db.execute("SELECT COUNT(*) FROM trials").fetchone()[0]
+            for placement in pending.values():
+                if placement.hash not in self._placed:  # a fleet has many pending, most of them for long
+                    _insert_placement(db, placement)
             long = {name: value for name, value in state.items() if isinstance(value, str) and len(value) >= _LONG}
             texts = {name: _hashed(value) for name, value in long.items()}
-            row = {"hashes": [placement.hash for placement in pending], "first": first, "texts": texts}
+            hashes = [placement.hash for placement in pending.values()]
+            row = {"hashes": hashes, "numbers": list(pending), "texts": texts}
             short = {name: value for name, value in state.items() if name not in texts}
             db.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (json.dumps(short), json.dumps(row)))
             rows = [(texts[name], value) for name, value in long.items()]
             db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
             kept = ", ".join("?" * len(texts))
             db.execute(f"DELETE FROM texts WHERE hash NOT IN ({kept})", tuple(texts.values()))
+        self._placed.update(hashes)
 
     def checkpoint(self) -> Checkpoint | None:
         """Return the last checkpoint, None before the first `ask`."""
@@ -247,10 +288,18 @@ class RunStore:
             row = self._db.execute("SELECT state, pending FROM checkpoint").fetchone()
             if row is None:
                 return None
-            state, pending = json.loads(row[0]), json.loads(row[1])
+            state, pending = parse_json(row[0]), parse_json(row[1])
             for name, digest in pending["texts"].items():
                 state[name] = self._db.execute("SELECT text FROM texts WHERE hash = ?", (digest,)).fetchone()[0]
-            return Checkpoint(state, tuple(map(self.placement, pending["hashes"])), pending["first"])
+            first = pending.get("first", 0)  # of earlier versions, whose numbers follow each other
+            numbers = pending.get("numbers", range(first, first + len(pending["hashes"])))
+            placements = map(self.placement, pending["hashes"])
+            return Checkpoint(state, dict(zip(numbers, placements, strict=True)))
+
+
+def _objects(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Return type, name and definition of all that a database defines."""
+    return {(kind, name, sql or "") for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master")}
 
 
 def _ratio(stored: float | None) -> float:

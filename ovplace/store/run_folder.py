@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ovplace.config import toml
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
-from ovplace.core.result import RunResult
+from ovplace.core.json_text import parse_json
+from ovplace.core.result.run_result import RunResult
 from ovplace.errors import PlacementError, StoreError
 from ovplace.store.atomic import atomic_write, write_json
+from ovplace.store.lock import locked
 from ovplace.store.run_db import RunStore
 
 
@@ -65,6 +67,16 @@ class RunFolder:
         return self.path / "result.json"
 
     @property
+    def report(self) -> Path:
+        """The report of a finished run, for a browser."""
+        return self.path / "report.html"
+
+    @property
+    def lock(self) -> Path:
+        """The lock file; it is there while a process searches."""
+        return self.path / "run.lock"
+
+    @property
     def has_begun(self) -> bool:
         """True if a run has begun here."""
         return self.config.exists()
@@ -88,6 +100,16 @@ class RunFolder:
             raise PlacementError(
                 f"'{self}' holds no finished run: there is no {missing[0]}; give the 'ovplace optimize' command again"
             )
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other processes from searching here while a block runs.
+
+        Raises:
+            InUseError: one does.
+            StoreError: the folder cannot be written.
+        """
+        advice = f"'ovplace show {self}' tells how far it is; for a run beside it choose another folder with -o"
+        return locked(self.lock, f"the run in '{self}' is being searched by", advice)
 
     def create(self) -> None:
         """Make the folder.
@@ -115,7 +137,7 @@ class RunFolder:
             StoreError: it cannot be written.
         """
         try:
-            atomic_write(self.config, toml.dumps(config))
+            atomic_write(self.config, toml.stored(config))
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -134,7 +156,7 @@ class RunFolder:
             StoreError: it cannot be read, is damaged, or is of a version that this one does not read.
         """
         try:
-            return RunResult.from_json(json.loads(self.result.read_text(encoding="utf-8")), self.path)
+            return RunResult.from_json(parse_json(self.result.read_text(encoding="utf-8")), self.path)
         except (OSError, ValueError) as error:
             raise StoreError(f"cannot read the run in '{self}': {error}; give its 'ovplace optimize' again") from error
 
@@ -145,7 +167,7 @@ class RunFolder:
             StoreError: it cannot be read.
         """
         try:
-            found = json.loads(self.placement.read_text(encoding="utf-8"))
+            found = parse_json(self.placement.read_text(encoding="utf-8"))
             return {str(name): str(device) for name, device in found.items()}
         except (OSError, ValueError, AttributeError) as error:
             raise StoreError(f"cannot read the run in '{self}': {error}; give its 'ovplace optimize' again") from error

@@ -5,6 +5,7 @@ It is a plug-in with its dotted path, `ovplace.testing.fake_backend`, so that a 
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import signal
@@ -23,6 +24,7 @@ from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.graphs.op_graph import BoolArray
 from ovplace.plugins import protocols
+from ovplace.testing.faults.arming import disarm
 
 SUMMARY = "computed latencies, for tests"
 NAME = "ovplace.testing.fake_backend"
@@ -39,9 +41,10 @@ class Config:
         ops: number of operations of the model; 0 counts those of the model file.
         split: latency of placements on several devices over the first device's; 0 draws it from the placement's hash.
         fault: the fault to produce, a key of `FAULTS`; empty for none.
-        on: when to produce it: at `build`, for `all` candidates, for `split` ones, or for `some` of these (one in
-            three, by hash).
-        log: file that gets a line for each measured candidate: process id and placement hash.
+        on: when to produce it: at `build`, for `all` candidates, for `split` ones, for `some` of these (one in three,
+            by hash), or when it is `armed`.
+        armed: file with the name of the fault that the next request has to produce, once; `arming.arm` writes it.
+        log: file that gets a line for each measured candidate: process id, placement hash and the name's first word.
         delay_s: duration of each request in seconds.
         version: version in the facts.
     """
@@ -50,6 +53,7 @@ class Config:
     split: float = 0.0
     fault: str = ""
     on: str = "split"
+    armed: str = ""
     log: str = ""
     delay_s: float = 0.0
     version: str = "1"
@@ -113,19 +117,25 @@ class Backend(protocols.Backend):
             return Measurement.failed(ErrorKind.COMPILE, f"the model has {self._ops} operations, not {candidate.part}")
         if not {*candidate.target.rpartition(":")[2].split(","), ""} <= {*self._names, ""}:
             return Measurement.failed(ErrorKind.COMPILE, f"no device '{candidate.target}'")
-        if self._goes_wrong(candidate) and (answer := FAULTS[self._config.fault](candidate)) is not None:
+        fault = self._fault_of(candidate)
+        if fault and (answer := FAULTS[fault](candidate)) is not None:
             return answer
         return _measurement(self.latency_ms(candidate), candidate, spec)
 
-    def _goes_wrong(self, candidate: Candidate) -> bool:
+    def _fault_of(self, candidate: Candidate) -> str:
+        """Return the name of the fault to produce; empty for none."""
+        if self._config.on == "armed":
+            return disarm(self._config.armed)
         split = candidate.placement is not None and not candidate.placement.is_uniform
         chosen = {"all": True, "split": split, "some": split and int(candidate.hash[-4:], 16) % 3 == 0}
-        return bool(self._config.fault) and chosen.get(self._config.on, False)
+        return self._config.fault if chosen.get(self._config.on, False) else ""
 
     def _note(self, candidates: Sequence[Candidate]) -> None:
         if self._config.log:
             with Path(self._config.log).open("a", encoding="utf-8") as log:
-                log.writelines(f"{os.getpid()} {candidate.hash}\n" for candidate in candidates)
+                log.writelines(
+                    f"{os.getpid()} {candidate.hash} {candidate.name.split()[0]}\n" for candidate in candidates
+                )
 
 
 def _count_ops(model: Path) -> int:
@@ -174,6 +184,12 @@ def _lie(latency_ms: float, **rest: Any) -> Callable[[Any], object]:
     return lambda candidate: _measurement(latency_ms, candidate, _ONE, **rest)
 
 
+def _hang_at_exit(_: object) -> None:
+    """End, as drivers do that hang in their own clean-up."""
+    atexit.register(_hang, None)
+    raise SystemExit(3)
+
+
 def _print(_: object) -> None:
     sys.stdout.write("a driver's greeting\n" * 100)
     sys.stdout.flush()
@@ -196,6 +212,10 @@ FAULTS: Mapping[str, Callable[[Any], object]] = {
     "nan_samples": _lie(float("nan")),
     "negative": _lie(-1.0),
     "nan_outputs": _lie(1.0, outputs=(OutputError("y", float("nan"), float("nan"), float("nan")),)),
+    "wrong_outputs": _lie(1.0, outputs=(OutputError("y", 3.0, 3.0, 1.0),)),
+    "no_outputs": _lie(1.0, outputs=()),
+    "segfault": lambda _: os.kill(os.getpid(), signal.SIGSEGV),
+    "exit_hang": _hang_at_exit,
     "print": _print,
 }
 """Faults by name: functions of the candidate, whose result, unless None, is the answer."""

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ovplace.core.measurement import OutputError
-from ovplace.core.result import RunResult
-from ovplace.core.result_parts import (
+from ovplace.core.result.parts import (
     Accuracy,
     BaselineSummary,
     BestPlacement,
@@ -18,6 +17,7 @@ from ovplace.core.result_parts import (
     SearchSummary,
     TimeSpent,
 )
+from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import LEVEL, Status, Verdict
 

@@ -13,9 +13,9 @@ from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
 from ovplace.devices.select import Selection
 from ovplace.graphs.op_graph import OpGraph
-from ovplace.measure.process_pool import ProcessPool, WorkerSpec
-from ovplace.search.final_comparison import FinalComparison, decide
-from ovplace.search.run import make_loop
+from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
+from ovplace.search.comparison.final_comparison import FinalComparison, decide
+from ovplace.search.explore import make_loop
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import Listener, Progress, silent
 from ovplace.session.measurer import Measurer
@@ -42,10 +42,7 @@ class DirectPool:
             measure: answers requests.
             fresh: is called where a pool would start a new process.
         """
-        self.measure, self.recycle = measure, fresh
-
-    def start(self) -> None:
-        """There is nothing to start."""
+        self.measure, self.renew = measure, fresh
 
     def close(self) -> None:
         """There is nothing to end."""
@@ -86,10 +83,9 @@ def session(
         **search: fields of `SearchConfig`.
     """
     of = problem(graph or layered(OPS, seed=3), seed=search.get("seed", 0))
+    asked: dict[str, Any] = {"backend": fake_backend.NAME, "early_exit": False, **search}
     return Session(
-        config=RunConfig(
-            search=SearchConfig(**{"backend": fake_backend.NAME, **search}), measure=spec, comparison=comparison
-        ),
+        config=RunConfig(search=SearchConfig(**asked), measure=spec, comparison=comparison),
         folder=RunFolder(folder),
         graph=of.graph,
         selection=Selection(of.devices),

@@ -22,7 +22,8 @@ class PolicyScore:
     Attributes:
         problem: the problem.
         zero_shot: zero-shot placement of the policy.
-        per_graph: zero-shot placement after updates on this problem alone; equal to `zero_shot` without updates.
+        per_graph: zero-shot placement after updates on this problem alone, by its latencies and without the solvers'
+            placement; equal to `zero_shot` without updates.
     """
 
     problem: TrainingProblem
@@ -63,7 +64,7 @@ def _score(trainer: Trainer, problem: TrainingProblem, updates: range) -> Policy
         return PolicyScore(problem, zero_shot, zero_shot)
     trained = trainer.dump()
     for number in updates:
-        trainer.update([problem.problem], number)
+        trainer.reinforce([problem.problem], number)
     score = PolicyScore(problem, zero_shot, problem.over_best(trainer.place(problem.problem)))
     trainer.restore(trained)
     return score

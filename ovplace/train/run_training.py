@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ovplace.errors import ConfigError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.session.events import Listener, Progress
+from ovplace.store.lock import locked
 from ovplace.train.evaluation import evaluate, summary_rows
 from ovplace.train.random_machines import random_machines
 from ovplace.train.training_loop import TrainingSet, run_training_loop
@@ -36,9 +37,15 @@ def run_training(plan: TrainingPlan, output: Path, listener: Listener) -> dict[s
         The output of `ovplace train --json`.
 
     Raises:
-        OvplaceError: no machine can run a model, or a file cannot be written.
+        OvplaceError: no machine can run a model, a file cannot be written, or another process trains that policy.
         InterruptedRunError: Ctrl-C was pressed; the same call continues.
     """
+    lock = output.with_name(f"{output.name}.lock")
+    with locked(lock, f"the policy '{output}' is being trained by", "wait for it, or choose another file with -o"):
+        return _trained(plan, output, listener)
+
+
+def _trained(plan: TrainingPlan, output: Path, listener: Listener) -> dict[str, Any]:
     found = _training_problems(plan, listener)
     first = next(found, None)
     if first is None:
@@ -108,7 +115,7 @@ def _provenance(plan: TrainingPlan) -> Mapping[str, object]:
         "machines": [f"{machine.name} {machine.digest}".strip() for machine in plan.machines],
         "random_machines": plan.config.random_machines,
         "versions": {
-            "ovplace": __version__, "torch": str(torch.__version__), "numpy": np.__version__,
+            "ovplace": __version__, "torch": version("torch"), "numpy": np.__version__,
             "python": platform.python_version(),
         },
     }  # fmt: skip

@@ -28,7 +28,7 @@ class TrainConfig:
             are rare, and the others have a trivial solution.
         seed: root seed of all random numbers.
         solver_s: time limit of the mixed-integer program for each held-out problem, seconds; 0 does not use it.
-        per_graph: updates on each held-out problem alone, for comparison; 0 for none.
+        per_graph: updates on each held-out problem alone, by policy gradient, for comparison; 0 for none.
         output: the policy file.
     """
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from ovplace import zoo
 from ovplace.config import toml
+from ovplace.config.files import find_toml
 from ovplace.config.toml import value_text
 from ovplace.errors import ConfigError, UsageError
 from ovplace.plugins import registry
 from ovplace.plugins.registry import Plugin, build_dataclass
-from ovplace.shipped import shipped, shipped_in
 from ovplace.simulation import machine_file
 from ovplace.simulation.machine import Machine
 from ovplace.train.training_config import TrainConfig
@@ -59,13 +59,7 @@ def find_config(text: str) -> Path:
     Raises:
         UsageError: there is no such file.
     """
-    if Path(text).is_file():
-        return Path(text)
-    found = shipped(f"{CONFIGS}/{text}.toml") if Path(text).name == text else None
-    if found is None:
-        known = ", ".join(shipped_in(CONFIGS, ".toml"))
-        raise UsageError(f"there is no training '{text}'; give a .toml file, or one of: {known}")
-    return found
+    return find_toml(text, CONFIGS, "training")
 
 
 def read_plan(file: Path, changes: Iterable[str] = ()) -> TrainingPlan:

@@ -19,11 +19,21 @@ SUMMARY = "Inception-V3, 94 convolutions, 299x299"
 
 @dataclass(frozen=True)
 class Config(ClassifierConfig):
-    """An image classifier for larger images, 75 pixels a side or more."""
+    """An image classifier for larger images, 75 pixels a side or more.
+
+    Attributes:
+        height: Image height in pixels.
+        width: Image width in pixels.
+        transform_input: Scale and shift each channel first, as torchvision's model with published weights does.
+    """
 
     height: int = 299
     width: int = 299
+    transform_input: bool = False
 
+
+IMAGENET = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225))
+"""Mean and standard deviation of each channel over ImageNet."""
 
 SMALL = Config(height=139, width=139, multiplier=0.5, classes=100)
 
@@ -32,7 +42,7 @@ def build(config: Config) -> ov.Model:
     """Returns the model, `data` `[N, 3, H, W]` to `logits` `[N, classes]`."""
     net = Builder(np.random.default_rng(config.seed), config.multiplier)
     data = image(config.batch, config.height, config.width)
-    features = _stem(net, data)
+    features = _stem(net, _transformed(net.within("transform"), data) if config.transform_input else data)
     for name, pool_channels in (("5b", 32), ("5c", 64), ("5d", 64)):
         features = _block_a(net.within(f"Mixed_{name}"), features, pool_channels)
     features = _block_b(net.within("Mixed_6a"), features)
@@ -42,6 +52,18 @@ def build(config: Config) -> ov.Model:
     for name in ("7b", "7c"):
         features = _block_e(net.within(f"Mixed_{name}"), features)
     return finish("inception-v3", data, {"logits": net.classifier(features, config.classes)})
+
+
+def _transformed(net: Builder, data: Tensor) -> ov.Node:
+    """From ImageNet's mean and deviation of each channel to mean 0.5 and deviation 0.5."""
+    channels = []
+    for index, (mean, deviation) in enumerate(IMAGENET):
+        own = net.within(str(index))
+        plane = opset.gather(data, own.ints("index", index), own.ints("axis", 1), name=own.path("gather"))
+        plane = opset.unsqueeze(plane, own.ints("axes", 1), name=own.path("unsqueeze"))
+        scaled = opset.multiply(plane, own.floats("scale", deviation / 0.5), name=own.path("multiply"))
+        channels.append(own.add("add", scaled, own.floats("shift", (mean - 0.5) / 0.5)))
+    return net.concat("concat", channels)
 
 
 def _stem(net: Builder, data: Tensor) -> ov.Node:

@@ -10,7 +10,7 @@ from ovplace.core.measurement import Job
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.plugins import registry
 from ovplace.testing import fake_backend, models
-from ovplace.testing.backend_contract import BackendContract
+from ovplace.testing.contracts.backend import BackendContract
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from ovplace.core.measurement import Measurement
 from ovplace.plugins.registry import Plugin
 from ovplace.testing import fake_backend
-from ovplace.testing.backend_contract import BackendContract
+from ovplace.testing.contracts.backend import BackendContract
 from ovplace.testing.sessions import job
 
 Sound = fake_backend.Backend

@@ -16,7 +16,7 @@ from ovplace.errors import ModelError
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.measure.process_pool import ProcessPool, WorkerSpec
+from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
 from ovplace.testing import models
 
 SPEC = MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=0.0, hopeless_ratio=1e6)
@@ -126,7 +126,7 @@ def test_short_inferences_get_more_samples_and_hopeless_candidates_one(saved, mo
 def test_a_planted_difference_is_seen(saved):
     path = saved(chain())
     graph, backend = read_graph(path), Backend(Job(path, PAIR))
-    backend._reference = [backend._reference[0] + np.float32(0.25)]
+    backend.reference = [backend.reference[0] + np.float32(0.25)]
     output = backend.measure([whole(graph)], SPEC)[0].outputs[0]
     assert output.max_abs == pytest.approx(0.25, abs=1e-6)
 
@@ -135,7 +135,7 @@ def test_a_planted_difference_is_seen(saved):
 def test_outputs_that_are_not_finite_where_they_should_be_fail(saved, value):
     path = saved(chain())
     graph, backend = read_graph(path), Backend(Job(path, PAIR))
-    backend._reference[0][0, 0] = value
+    backend.reference[0][0, 0] = value
     measured = backend.measure([whole(graph)], SPEC)[0]
     assert measured.error == ErrorKind.OUTPUT_MISMATCH
     assert measured.submodels
@@ -164,7 +164,7 @@ def test_every_element_type_of_inputs(saved, kind):
     graph, backend = read_graph(path), Backend(Job(path, PAIR))
     measured = backend.measure([whole(graph), halves(graph)], SPEC)
     assert all(m.ok and m.max_error < 1e-6 for m in measured), [m.error_text for m in measured]
-    assert np.isfinite(backend._reference[0]).all()
+    assert np.isfinite(backend.reference[0]).all()
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f64", "i32", "i64", "boolean", "u8"])
@@ -172,9 +172,9 @@ def test_every_element_type_of_outputs(saved, kind):
     x = ops.parameter([2, 3], np.float32, name="x")
     path = saved(ov.Model([ops.result(ops.convert(ops.relu(x), getattr(ov.Type, kind)))], [x]))
     graph, backend = read_graph(path), Backend(Job(path, PAIR))
-    reference = np.maximum(backend._inputs[0], 0)
+    reference = np.maximum(backend.inputs[0], 0)
     if kind in ("f16", "bf16", "f64"):
-        np.testing.assert_allclose(backend._reference[0].astype(np.float32), reference, rtol=1e-2)
+        np.testing.assert_allclose(backend.reference[0].astype(np.float32), reference, rtol=1e-2)
     m = backend.measure([whole(graph)], SPEC)[0]
     assert m.ok and m.max_error == 0, m.error_text
 
@@ -193,8 +193,8 @@ def test_state_starts_anew(saved, name):
             backend._start_state(request)
         request.infer()
         outputs.append(np.array(request.get_output_tensor(0).data))
-    assert not np.allclose(outputs[0], backend._reference[0])
-    np.testing.assert_allclose(outputs[1], backend._reference[0], atol=1e-6)
+    assert not np.allclose(outputs[0], backend.reference[0])
+    np.testing.assert_allclose(outputs[1], backend.reference[0], atol=1e-6)
 
 
 def test_a_stateful_model_in_two_parts(saved):
@@ -253,7 +253,7 @@ def test_a_users_inputs(saved, tmp_path):
     x = np.linspace(-1, 1, 16).reshape(2, 8)  # f64: converted
     np.savez(tmp_path / "x.npz", x=x, unused=1)
     backend = Backend(Job(path, PAIR, input_path=str(tmp_path / "x.npz")))
-    np.testing.assert_allclose(backend._inputs[0], x.astype(np.float32))
+    np.testing.assert_allclose(backend.inputs[0], x.astype(np.float32))
     assert backend.measure([whole(read_graph(path))], SPEC)[0].max_error == 0
 
 
@@ -391,6 +391,24 @@ def test_a_staged_placement_is_timed_stage_by_stage(saved):
     assert [o.max_abs for o in stage_run.outputs] == [o.max_abs for o in whole_run.outputs]
     assert set(stage_run.facts["execution_devices"].split(",")) == set(NAMES)
     assert whole_run.stages_ms == one_device.stages_ms == ()
+
+
+def test_a_cut_part_in_stages_shares_what_its_halves_compiled(saved, monkeypatch):
+    path = saved(chain(shape=(64, 256)))
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    steps = [i for i, kind in enumerate(graph.types) if kind in ("Multiply", "Tanh")]
+    sides = tuple(steps[:2]), tuple(steps[2:4])
+    device_of = np.zeros(len(graph), dtype=int)
+    device_of[list(sides[1])] = 1
+    alone = [
+        Candidate("alone", Placement.uniform(len(graph), name, NAMES), part=side)
+        for name, side in zip(NAMES, sides, strict=True)
+    ]
+    cut = Candidate("cut", Placement(device_of, NAMES), part=(*sides[0], *sides[1]), staged=True)
+    backend.measure(alone, SPEC)  # which records the tensors that go into them, too
+    monkeypatch.setattr(backend._core, "compile_model", None)  # nothing is compiled any more
+    [measured] = backend.measure([cut], SPEC)
+    assert measured.submodels == NAMES, measured.error_text
 
 
 def test_states_of_stages_start_anew_like_those_of_a_whole_model(saved):

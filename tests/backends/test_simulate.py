@@ -10,6 +10,7 @@ import numpy as np
 import openvino as ov
 import pytest
 
+import ovplace
 from ovplace import zoo
 from ovplace.backends.simulate import Backend, Config
 from ovplace.core.device import Device
@@ -21,10 +22,11 @@ from ovplace.errors import DeviceError, ModelError, UsageError
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import own_name, read_graph
+from ovplace.measuring.process_pool import running_pids
 from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.simulation.machine_file import load_machine
-from ovplace.testing.backend_contract import BackendContract
+from ovplace.testing.contracts.backend import BackendContract
 
 SPEC = MeasureSpec(warmup=1, blocks=3, repeats=4, min_time_ms=0.0, hopeless_ratio=1e6)
 MACHINE = """
@@ -241,6 +243,19 @@ def test_noise_is_seeded_and_never_the_same_twice(simulated, graph, here):
     here.with_suffix(".requests").unlink()
     assert simulated(noisy, noise=1.0).measure(candidates, SPEC) == first
     assert simulated(noisy, noise=1.0).measure(candidates, SPEC) == again
+
+
+def test_one_process_measures_a_whole_run(tmp_path):
+    zoo.save_recipe("siren", zoo.recipe("siren").SMALL, tmp_path / "siren.xml")
+    pids = set()
+    ovplace.optimize(
+        tmp_path / "siren.xml",
+        tmp_path / "run",
+        machine="core-ultra",
+        budget=2,
+        listener=lambda step: pids.update(running_pids()),
+    )
+    assert len(pids) == 1
 
 
 def test_samples_are_as_the_spec_asks(simulated, graph):

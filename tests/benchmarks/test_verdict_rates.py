@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from ovplace.search.judgement import LOST_RATIO
+from ovplace.search.comparison.judgement import LOST_RATIO
 
 study = importlib.import_module("benchmarks.studies.verdict_rates")
 LEVELS = (0.5, 0.98)

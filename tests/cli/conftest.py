@@ -4,8 +4,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+import numpy as np
 import openvino as ov
 import pytest
+from openvino import opset14
 
 from ovplace.cli import main
 from ovplace.testing.models import TINY
@@ -79,3 +81,13 @@ def finished(tiny, tmp_path_factory):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder, Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def inverse(tmp_path_factory):
+    """Return a model whose middle operation the GPU plugin does not support."""
+    x = opset14.parameter([4, 4], np.float32, name="x")
+    middle = opset14.inverse(opset14.relu(x, name="before"), name="middle")
+    path = tmp_path_factory.mktemp("models") / "inverse.xml"
+    ov.save_model(ov.Model([opset14.result(opset14.exp(middle, name="after"))], [x]), path, compress_to_fp16=False)
+    return path

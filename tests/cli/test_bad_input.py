@@ -9,6 +9,8 @@ import pytest
 from openvino import opset13 as ops
 
 from ovplace.devices import discover
+from ovplace.errors import BackendError
+from ovplace.measuring.process_pool import ProcessPool
 from ovplace.testing.models import TINY
 
 
@@ -141,11 +143,15 @@ def test_options(ovplace, tmp_path, tiny, case):
     assert not (tmp_path / "run" / "config.toml").exists(), "a mistyped call must not occupy the folder"
 
 
-def test_what_a_mistyped_call_prepared_is_not_taken_for_the_next_model(ovplace, tmp_path, tiny):
+def test_what_a_failed_call_prepared_is_not_taken_for_the_next_model(ovplace, tmp_path, tiny, monkeypatch):
+    def start(_):
+        raise BackendError("no process today")
+
+    monkeypatch.setattr(ProcessPool, "start", start)
     other = tmp_path / "other.xml"
     ov.save_model(TINY["int8_weights"](), other, compress_to_fp16=False)
     for model, kind in ((tiny, "Convolution"), (other, "MatMul")):
-        fails(ovplace("optimize", model, "-d", "TPU", "-q", "-o", tmp_path / "run"), 1, "TPU")
+        fails(ovplace("optimize", model, "-d", "CPU", "-q", "-o", tmp_path / "run"), 1, "no process today")
         assert kind in {op.get_type_name() for op in ov.Core().read_model(tmp_path / "run" / "placed.xml").get_ops()}
 
 
@@ -225,6 +231,14 @@ def test_what_nobody_expected(ovplace, monkeypatch):
         done = ovplace(*arguments)
         assert done.code == 1
         assert "Traceback" in done.err
+
+
+def test_an_error_is_one_line_whatever_stands_in_a_name(ovplace, tmp_path):
+    done = ovplace("inspect", tmp_path / ("a\x1b[31m\n" + "x" * 100 + ".xml"))
+    fails(done, 1, "a\\x1b[31m x")
+    done = ovplace("config", "show", "--set", "x" * 100_000)
+    fails(done, 2, "x [...] x")
+    assert len(done.err) < 2100
 
 
 def test_interrupted_anywhere(ovplace, monkeypatch):

@@ -22,6 +22,7 @@ def test_the_cache_is_shown_and_emptied(ovplace, cache):
     assert {entry["kind"]: entry["files"] for entry in json.loads(ovplace("cache", "--json").out)["content"]} == {
         "blobs": 1,
         "profiles": 1,
+        "models": 0,
     }
     assert ovplace("cache", "--clear").out.startswith("deleted from")
     assert not list(cache.glob("*/*"))
@@ -29,4 +30,4 @@ def test_the_cache_is_shown_and_emptied(ovplace, cache):
 
 def test_a_cache_that_is_not_there_is_empty(ovplace, tmp_path, monkeypatch):
     monkeypatch.setenv("OVPLACE_CACHE", str(tmp_path / "nowhere"))
-    assert [entry["files"] for entry in json.loads(ovplace("cache", "--json").out)["content"]] == [0, 0]
+    assert [entry["files"] for entry in json.loads(ovplace("cache", "--json").out)["content"]] == [0, 0, 0]

@@ -9,6 +9,7 @@ import openvino as ov
 import pytest
 
 from ovplace.cli import COMMANDS
+from ovplace.devices.emulated_gpu import why_unavailable
 
 HEAVY = ("openvino", "numpy", "rich", "scipy", "torch", "networkx")
 
@@ -53,6 +54,21 @@ def test_inspect(ovplace, tiny):
     text = ovplace("inspect", tiny, "--coarsener", "none").out
     assert found["hash"] in text
     assert "coarsener 'none'" in text
+
+
+def test_inspect_says_what_each_device_can_run(ovplace, inverse):
+    found = {device["name"]: device for device in data(ovplace("inspect", inverse, "--json"))["devices"]}
+    assert found["CPU"]["supported"] == found["CPU"]["computing"] == 3
+    assert found["CPU"]["unsupported"] == {}
+    assert "3 of 3 operations" in ovplace("inspect", inverse).out
+    if not why_unavailable():
+        assert found["GPU"]["unsupported"] == {"Inverse": 1}
+        assert "1 Inverse" in ovplace("inspect", inverse).out
+
+
+def test_devices_say_how_an_npu_is_treated(ovplace):
+    assert "NPU: an NPU takes part only where -d names it, as in -d NPU,CPU" in ovplace("devices").out
+    assert "-d NPU,CPU" in data(ovplace("devices", "--json"))["npu"]
 
 
 def test_devices(ovplace):
@@ -120,7 +136,7 @@ def test_a_rigorous_measurement_gives_every_percentile(ovplace, tiny):
 
 def test_a_failing_device_is_a_row_and_nothing_at_all_an_error(ovplace, tiny, quick, monkeypatch):
     from ovplace.core.measurement import ErrorKind, Measurement
-    from ovplace.measure.process_pool import ProcessPool
+    from ovplace.measuring.process_pool import ProcessPool
 
     failure = Measurement.failed(ErrorKind.COMPILE, "no such kernel")
     monkeypatch.setattr(ProcessPool, "measure", lambda self, candidates, spec: [failure] * len(candidates))
@@ -134,7 +150,9 @@ def test_dry_run_writes_nothing(ovplace, tmp_path, tiny, quick):
     found = data(ovplace("optimize", tiny, "-o", tmp_path / "run", *quick, "--dry-run", "--json"))
     assert (found["placements"], found["rounds"], found["devices"]) == (3, 2, ["CPU_A", "CPU"])
     assert found["seconds"] > 0.5
-    assert data(ovplace("optimize", tiny, *quick, "--dry-run", "--json", "--time", "1s"))["seconds"] <= 1
+    many = [*quick, "--budget", "10000", "--dry-run", "--json"]
+    assert data(ovplace("optimize", tiny, *many))["seconds"] > 30
+    assert data(ovplace("optimize", tiny, *many, "--time", "30s"))["seconds"] <= 30
     assert "roughly" in ovplace("optimize", tiny, *quick, "--dry-run").out
     assert not (tmp_path / "run").exists()
 

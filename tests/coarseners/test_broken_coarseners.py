@@ -12,7 +12,7 @@ import pytest
 
 from ovplace.core.partition import Partition
 from ovplace.plugins.registry import Plugin
-from ovplace.testing.coarsener_contract import CoarsenerContract, coarsener_cases
+from ovplace.testing.contracts.coarsener import CoarsenerContract, coarsener_cases
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ovplace.plugins import registry
-from ovplace.testing.coarsener_contract import CoarsenerContract
+from ovplace.testing.contracts.coarsener import CoarsenerContract
 
 
 class TestEveryCoarsener(CoarsenerContract):

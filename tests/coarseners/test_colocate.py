@@ -4,8 +4,9 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ovplace.coarseners.colocate import Coarsener, Config, colocation
+from ovplace.coarseners.colocate import Coarsener, Config
 from ovplace.core.partition import Partition
+from ovplace.graphs.colocation import colocation
 from ovplace.testing.graphs import chain, diamond, graph, layered
 from ovplace.zoo import resnet_50
 
@@ -40,6 +41,12 @@ def test_works_on_the_legal_groups():
     of = chain(("Constant", "MatMul", "Relu", "Sin"))
     legal = Partition(np.array([0, 0, 1, 2]))
     assert Coarsener(Config()).coarsen(of, legal).n_groups == 1
+
+
+def test_chains_of_operations_join_the_legal_groups_that_they_cross():
+    of = graph(("Constant", "MatMul", "Relu", "Constant", "MatMul"), [(0, 1), (1, 2), (2, 4), (3, 4)])
+    legal = Partition(np.array([0, 0, 1, 2, 2]))
+    assert Coarsener(Config("operations")).coarsen(of, legal).group_of.tolist() == [0, 0, 0, 1, 1]
 
 
 def test_resnet_50_as_openvino_writes_it_has_the_published_size(tmp_path):

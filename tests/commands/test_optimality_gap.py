@@ -18,10 +18,10 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
 from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import DeviceError, PlacementError, StoreError
+from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
-from ovplace.search.final_comparison import decide
+from ovplace.search.explore import make_loop
 from ovplace.search.result import Findings, build_result
-from ovplace.search.run import make_loop
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer

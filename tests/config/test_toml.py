@@ -27,7 +27,7 @@ SEARCHES = st.builds(
     time_s=POSITIVE,
     seed=st.integers(0, 2**63 - 1),
     emulate_gpu=st.sampled_from([None, True, False]),
-    max_error=st.none() | st.floats(allow_nan=False),
+    max_error=st.none() | st.floats(0, allow_nan=False),
     require_gain=st.booleans(),
 )
 SPECS = st.builds(MeasureSpec, warmup=st.integers(0, 9), repeats=st.integers(1, 99), min_time_ms=POSITIVE)

@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 
 from ovplace.core.certificate import Certificate
 from ovplace.core.measurement import OutputError
-from ovplace.core.result import RunResult
-from ovplace.core.result_parts import (
+from ovplace.core.result.parts import (
     Accuracy,
     BaselineSummary,
     BestPlacement,
     DeviceSummary,
     Environment,
+    MachineSummary,
     ModelSummary,
     OutsideFraction,
     SearchSummary,
     TimeSpent,
 )
+from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import LEVEL, Status, Verdict
 from ovplace.testing.results import run_result
@@ -49,7 +50,15 @@ SEARCH = st.builds(
     placer_info=st.dictionaries(TEXT, NUMBER, max_size=2),
     costs=st.none() | st.dictionaries(TEXT, NUMBER | TEXT, max_size=2),
     stages_over_hetero=st.dictionaries(TEXT, NUMBER, max_size=2),
+    machines=st.lists(st.builds(MachineSummary, TEXT, st.integers(), st.none() | NUMBER, TEXT), max_size=2).map(tuple),
     certificate=st.none() | st.builds(Certificate, TEXT, TEXT, NUMBER, NUMBER | st.just(-inf), NUMBER, TEXT),
+)
+PLACEMENT = st.builds(
+    BestPlacement,
+    latency_ms=st.none() | INTERVAL,
+    ops_per_device=st.dictionaries(TEXT, st.integers()),
+    submodels=SUBMODELS,
+    max_rel_error=MAYBE,
 )
 RESULT = st.builds(
     RunResult,
@@ -63,15 +72,12 @@ RESULT = st.builds(
             max_rel_error=MAYBE,
             submodels=SUBMODELS,
             final_latency_ms=st.none() | INTERVAL,
+            final_ratio=st.none() | st.builds(Interval, NUMBER, NUMBER, NUMBER, st.just(LEVEL)),
         ),
         max_size=2,
     ).map(tuple),
-    best=st.builds(
-        BestPlacement,
-        latency_ms=st.none() | INTERVAL,
-        ops_per_device=st.dictionaries(TEXT, st.integers()),
-        submodels=SUBMODELS,
-    ),
+    best=PLACEMENT,
+    found=st.none() | PLACEMENT,
     verdict=VERDICT,
     accuracy=st.builds(
         Accuracy, TEXT, st.lists(st.builds(OutputError, TEXT, NUMBER, NUMBER, NUMBER), max_size=2).map(tuple)

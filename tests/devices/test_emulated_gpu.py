@@ -126,6 +126,26 @@ except DeviceError as error:
     assert said.strip().endswith("False")
 
 
+@needs_runtime
+@pytest.mark.parametrize(("before", "made", "enabled"), [
+    ("", "", True),
+    ("", "dev/dxg", False),  # it might hide a GPU
+    ("import openvino", "", False),  # too late, which whoever loads something on it is told
+])  # fmt: skip
+def test_it_is_enabled_where_no_gpu_is_and_it_still_can_be(tmp_path, before, made, enabled):
+    if made:
+        (tmp_path / made).parent.mkdir()
+        (tmp_path / made).touch()
+    code = f"""
+{before}
+from pathlib import Path
+from ovplace.devices import discover, emulated_gpu
+discover.emulate_where_no_gpu(Path({str(tmp_path)!r}))
+print(emulated_gpu.is_enabled())
+"""
+    assert child(code).strip() == str(enabled)
+
+
 def test_asking_loads_nothing():
     code = """
 import sys

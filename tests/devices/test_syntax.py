@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovplace.devices.syntax import DeviceRequest, check_together, from_tables, parse_devices
-from ovplace.errors import ConfigError, OvplaceError, UsageError
+from ovplace.errors import ConfigError, DeviceError, OvplaceError, UsageError
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 
@@ -103,3 +103,9 @@ def test_bad_tables_are_refused_with_their_place(table):
         from_tables({"CPU_A": table})
     with pytest.raises(UsageError, match=r"\[devices.CPU_DEFAULT\]"):
         from_tables({"CPU_DEFAULT": {"base": "CPU"}})
+
+
+@pytest.mark.parametrize("key", ["CACHE_DIR", "CONFIG_FILE"])
+def test_no_device_reads_or_writes_files(key):
+    with pytest.raises(DeviceError, match=f"sets {key}"):
+        parse_devices(f"CPU{{{key}:/tmp/x}}")

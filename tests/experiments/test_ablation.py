@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -19,12 +20,11 @@ from ovplace.experiments.execute import error_text
 from ovplace.experiments.grid import read_grid
 from ovplace.search.completed_run import open_completed_run
 from ovplace.search.run import run as search
+from ovplace.store.run_folder import RunFolder
 
 
 def copied(finished, case, tmp_path, *changes):
     """Return the plan of a changed ablation in a folder that holds the finished one."""
-    import shutil
-
     shutil.copytree(finished[0].out, tmp_path / "out")
     return read_grid(case.write(tmp_path, *changes), tmp_path / "out")
 
@@ -75,15 +75,17 @@ def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
     assert found.found_to_single == pytest.approx(min(quiet) / single_ms, rel=1e-9)
 
 
-def test_a_part_is_run_now_and_the_rest_later(case, tmp_path):
-    ablation = read_grid(case.file, tmp_path / "out")
+def test_a_part_is_run_now_and_the_rest_later(finished, case, tmp_path):
+    ablation = copied(finished, case, tmp_path)
+    for cell in (cell for cell in ablation.cells if cell.variant == "cuts"):
+        shutil.rmtree(cell.folder)
     part = ablate(ablation, 1, only="cuts/*/3")
-    assert [(run["variant"], run["seed"]) for run in part["runs"] if run["status"] == "finished"] == [("cuts", 3)]
-    assert [run["status"] for run in part["runs"]].count("open") == 3
+    assert [(run["variant"], run["seed"]) for run in part["runs"] if run["status"] == "open"] == [("cuts", 4)]
+    assert [run["status"] for run in part["runs"]].count("finished") == 3
     told = []
     ablate(ablation, 1, told.append, only="full/*")
     assert (told[-1].done, told[-1].total) == (2, 2)
-    with pytest.raises(UsageError, match=r"--only 'cut/\*' fits no run of 'quick'; the first one is 'full/small/"):
+    with pytest.raises(UsageError, match=r"--only 'cut/\*' fits no run of 'changed'; the first one is 'full/small/"):
         ablate(ablation, 1, only="cut/*")
 
 
@@ -106,6 +108,16 @@ def test_a_failing_run_is_a_row_and_the_others_go_on(finished, case, tmp_path):
     assert "broken.xml" in error
     assert "\n" not in error
     assert error in (ablation.out / "ablation.md").read_text()
+
+
+def test_finished_runs_of_a_fleet_are_kept_when_its_scheduler_moves(finished, case, tmp_path):
+    ablation = copied(finished, case, tmp_path)
+    elsewhere = read_grid(tmp_path / "changed.toml", ablation.out, ["search.cluster=tls://127.0.0.1:1"])
+    assert {run["status"] for run in table(elsewhere)["runs"]} == {"failed"}
+    for cell in ablation.cells:
+        moved = replace(cell.config, search=replace(cell.config.search, cluster="tls://127.0.0.1:2"))
+        RunFolder(cell.folder).write_config(moved)
+    assert {run["status"] for run in table(elsewhere)["runs"]} == {"finished"}
 
 
 def test_a_run_with_other_settings_is_not_taken_for_this_one(finished, case, tmp_path):

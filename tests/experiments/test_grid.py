@@ -41,14 +41,20 @@ def test_here_is_real(case, tmp_path):
     ablation = read_grid(file, tmp_path)
     assert {run.config.search.backend for run in ablation.cells} == {"openvino"}
     assert not any(run.simulated for run in ablation.cells)
+    assert all(run.timed_here for run in ablation.cells)
+    elsewhere = read_grid(file, tmp_path, ["search.cluster=tls://127.0.0.1:1"])
+    assert not any(run.timed_here for run in elsewhere.cells)
 
 
 def test_recipes_and_shapes(case, tmp_path):
-    models = f'"demo", {{recipe = "bert-base", tokens = 8}}, {{path = "{case.model}", shape = "[1,3,8,8]"}}'
+    models = (
+        f'"demo", {{recipe = "bert-base", fp16 = true, tokens = 8}}, {{path = "{case.model}", shape = "[1,3,8,8]"}}'
+    )
     ablation = read_grid(case.write(tmp_path, (f'"{case.model}"', models)), tmp_path)
-    assert [model.label for model in ablation.models] == ["demo", "bert-base tokens=8", "small"]
+    assert [model.label for model in ablation.models] == ["demo", "bert-base tokens=8 fp16", "small"]
     files = {run.model: (run.config.search.model, run.config.search.shape) for run in ablation.cells}
-    assert files["bert-base tokens=8"] == (str(tmp_path / "models/bert-base-tokens=8.xml"), "")
+    assert files["bert-base tokens=8 fp16"] == (str(tmp_path / "models/bert-base-tokens=8-fp16.xml"), "")
+    assert [model.fp16 for model in ablation.models] == [False, True, False]
     assert files["small"] == (str(case.model), "[1,3,8,8]")
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ovplace import api
+import ovplace
 from ovplace.plugins import registry
 from ovplace.plugins.protocols import Exporter
-from ovplace.testing.exporter_contract import ExporterContract
+from ovplace.testing.contracts.exporter import ExporterContract
 
 MODEL = Path(__file__).parents[2] / "models" / "demo.xml"
 
@@ -17,7 +17,7 @@ def finished(tmp_path_factory):
     """Return a finished run on the devices of this machine: a blob needs real ones."""
     folder = tmp_path_factory.mktemp("exported") / "run"
     quick = ["comparison.rounds=2", "comparison.blocks=3", "comparison.min_time_ms=0", "measure.min_time_ms=0"]
-    api.optimize(MODEL, folder, settings=quick, device="CPU", budget=1)
+    ovplace.optimize(MODEL, folder, settings=quick, device="CPU", budget=1)
     return folder
 
 

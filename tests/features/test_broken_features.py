@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ovplace.plugins.registry import Plugin
-from ovplace.testing.feature_contract import FeatureContract, feature_cases
+from ovplace.testing.contracts.feature import FeatureContract, feature_cases
 
 
 @dataclass(frozen=True)

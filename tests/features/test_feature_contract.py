@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ovplace.plugins import registry
-from ovplace.testing.feature_contract import FeatureContract
+from ovplace.testing.contracts.feature import FeatureContract
 
 
 class TestEveryFeature(FeatureContract):

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import openvino as ov
+import pytest
+
+from ovplace.errors import ModelError, StoreError
 from ovplace.ir.exceptions import last_line, without_positions
+from ovplace.ir.prepare.prepare import prepare
+from ovplace.ir.saving import save_in_memory_model
+from ovplace.testing import models
 
 SAID = """Exception from src/inference/src/cpp/core.cpp:117:
 Exception from src/inference/src/dev/plugin.cpp:54:
@@ -25,3 +32,16 @@ def test_what_is_nothing_but_positions_stays() -> None:
 
 def test_no_text_gives_the_type() -> None:
     assert without_positions(RuntimeError()) == last_line(RuntimeError()) == "RuntimeError"
+
+
+def test_a_full_disk_is_told_with_what_is_free(monkeypatch, tmp_path) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise RuntimeError("basic_ios::clear: iostream error")
+
+    ov.save_model(models.residual(), tmp_path / "model.xml")
+    monkeypatch.setattr(ov, "save_model", full)
+    free = r"the disk is full, or fails \(\d+\.\d MiB are free there\); choose another folder with -o"
+    with pytest.raises(ModelError, match=f"cannot write the prepared model .*{free}"):
+        prepare(tmp_path / "model.xml", tmp_path / "prepared.xml")
+    with pytest.raises(StoreError, match=r"cannot save the model .* MiB are free there\)"):
+        save_in_memory_model(models.residual(), tmp_path, begun=False)

@@ -10,7 +10,7 @@ import pytest
 from openvino import opset13 as opset
 
 from ovplace.ir.inputs import as_tensor, random_inputs
-from ovplace.ir.time_once import time_once
+from ovplace.ir.timing.once import time_once
 
 KINDS = (ov.Type.f32, ov.Type.f16, ov.Type.bf16, ov.Type.i64, ov.Type.u8, ov.Type.boolean, ov.Type.i4)
 

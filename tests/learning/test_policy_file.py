@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from ovplace.errors import StoreError, UsageError
+from ovplace.learning import policy_file
 from ovplace.learning.policy_file import SHIPPED, PolicyFile
 
 
@@ -143,3 +144,9 @@ def test_a_full_disk_leaves_the_old_file(file, monkeypatch):
 def test_a_path_that_cannot_be_written_is_named(file):
     with pytest.raises(StoreError, match=r"cannot write the policy"):
         made()[1].write(file / "below.npz")
+
+
+def test_what_would_fill_the_memory_is_refused_before_it_is_unpacked(file, monkeypatch):
+    monkeypatch.setattr(policy_file, "LARGEST_BYTES", 100)
+    with pytest.raises(UsageError, match="is not a policy file"):
+        PolicyFile.read(file)

@@ -14,8 +14,8 @@ import pytest
 from ovplace.core.placement import Placement
 from ovplace.plugins.registry import Plugin
 from ovplace.seeds import generator
-from ovplace.testing import placer_contract
-from ovplace.testing.placer_contract import PlacerContract, all_fail
+from ovplace.testing.contracts import placer as placer_contract
+from ovplace.testing.contracts.placer import PlacerContract, all_fail
 
 
 @dataclass(frozen=True)

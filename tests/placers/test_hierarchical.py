@@ -7,8 +7,8 @@ import pytest
 
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
+from ovplace.testing.contracts.placer import advance
 from ovplace.testing.graphs import chain, diamond, problem, trial_of
-from ovplace.testing.placer_contract import advance
 
 HIERARCHICAL = registry.load("placers", "hierarchical")
 LEARNED_ALONE = {"uniform": False, "redraws": 0}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ovplace.plugins import registry
-from ovplace.testing.placer_contract import PlacerContract
+from ovplace.testing.contracts.placer import PlacerContract
 from ovplace.testing.slow import slow_except
 
 LONG = ("fc_grouper", "hierarchical", "hsdag", "milp", "min_cut", "optuna", "placeto", "seq2seq")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ovplace import api
+import ovplace
 from ovplace.commands.export import export, exporter
 from ovplace.experiments.score import score
 from ovplace.plugins import protocols
@@ -80,7 +80,7 @@ def asked(tmp_path, monkeypatch):
 
 def test_a_run_asks_for_what_is_declared_only(asked, tmp_path):
     folder = tmp_path / "run"
-    api.optimize(
+    ovplace.optimize(
         MODEL,
         folder,
         settings=["backend.machine=two-gpus", "comparison.rounds=2", "comparison.blocks=3"],

@@ -3,7 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -72,9 +71,13 @@ def test_summaries_are_read_without_importing():
     assert all(registry.summary("exporters", name) for name in registry.names("exporters"))
 
 
-def test_other_packages_add_plugins(monkeypatch):
-    points = [EntryPoint("fake", fake_backend.NAME, "ovplace.backends")]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "ovplace.backends" else [])
+def test_other_packages_add_plugins(tmp_path, monkeypatch):
+    assert "fake" not in registry.names("backends")
+    package = tmp_path / "other-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(f"[ovplace.backends]\nfake = {fake_backend.NAME}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
     assert "fake" in registry.names("backends")
     assert registry.load("backends", "fake").module is fake_backend
 
@@ -102,3 +105,19 @@ def test_values_take_the_fields_types():
 def test_the_place_of_a_bad_value_is_named(wrong):
     with pytest.raises(ConfigError, match=rf"x\.{next(iter(wrong))}"):
         registry.build_dataclass(Sample, wrong, "x")
+
+
+def test_a_module_that_is_no_plug_in_is_not_imported(tmp_path, monkeypatch):
+    """A run folder from elsewhere names its plug-ins: what it names must not run because of that."""
+    folder = tmp_path / "somewhere"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "acts.py").write_text("raise SystemExit('it ran')\n")
+    (folder / "late.py").write_text("from other import Placer\nraise ZeroDivisionError\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        UsageError, match=r"'somewhere\.acts' is no placer: somewhere\.acts has no class 'Placer', and is not imp"
+    ):
+        registry.load("placers", "somewhere.acts")
+    with pytest.raises(UsageError, match="needs other"):
+        registry.load("placers", "somewhere.late")

@@ -159,6 +159,20 @@ def test_a_run_that_goes_on_takes_what_it_began_with(tmp_path, store, open_links
     assert second.about["measured"] == first.about["measured"]
 
 
+@pytest.mark.parametrize("has_answer", [True, False])
+def test_a_run_with_an_answer_completes_a_profile_that_was_cut(tmp_path, store, open_links, cache, has_answer):
+    of = measurer(tmp_path, store)
+    baselines = measure_baselines(of, of.session.config.measure, silent)
+    of.deadline = Deadline(of.time.clock() + 1e-3)
+    first = obtain_costs(of, baselines, silent, open_links)
+    of.deadline = Deadline()
+    if has_answer:
+        of.session.folder.result.write_text("{}")
+    second = obtain_costs(of, baselines, silent, open_links)
+    assert first.about["estimated"] > 0
+    assert second.about["estimated"] == (0 if has_answer else first.about["estimated"])
+
+
 def test_another_run_reuses_the_profile(tmp_path, store, open_links):
     pool, asked = counting()
     first = obtain(measurer(tmp_path, store, pool), open_links)
@@ -234,7 +248,9 @@ def test_a_run_on_real_devices_and_its_continuation(tmp_path, cache):
     ov.save_model(models.residual(), path, compress_to_fp16=False)
     alias = {"base": "CPU", "properties": {"INFERENCE_PRECISION_HINT": "f32"}}
     config = RunConfig(
-        search=SearchConfig(model=str(path), device="CPU_A,CPU_B", placer="min_cut", budget=2, emulate_gpu=False),
+        search=SearchConfig(
+            model=str(path), device="CPU_A,CPU_B", placer="min_cut", budget=3, emulate_gpu=False, early_exit=False
+        ),
         profiling=ProfilingConfig(budget_s=8.0),
         comparison=SHORT_COMPARISON,
         devices={"CPU_A": alias, "CPU_B": alias},

@@ -14,7 +14,7 @@ import pytest
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
-from ovplace.measure import process_pool as pool_module
+from ovplace.measuring import process_pool as pool_module
 from ovplace.session.baselines import _nothing_works
 from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import diamond

@@ -13,9 +13,9 @@ from ovplace.config.schema import ComparisonConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
-from ovplace.search import judgement
-from ovplace.search.final_comparison import decide
-from ovplace.search.rounds import Rounds
+from ovplace.search.comparison import judgement
+from ovplace.search.comparison.final_comparison import decide
+from ovplace.search.comparison.rounds import Rounds
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
@@ -137,7 +137,7 @@ def test_each_round_has_a_process_of_its_own():
     world = World(0.9, 0)
     found = compared(world, config=replace(COMPARISON, race=0))
     assert world.processes == 1 + COMPARISON.rounds
-    against = found.measured[found.verdict.against]
+    against = found.rounds.of(found.verdict.against)
     assert set(map(id, found.best)).isdisjoint(map(id, against))
     assert len(found.best) == len(against) == COMPARISON.rounds
     assert all(len(m.blocks) == COMPARISON.blocks for m in found.best)
@@ -154,8 +154,15 @@ def test_what_differs_much_between_processes_is_measured_again_and_called_unstab
 
 def test_each_baseline_that_was_compared_has_its_rounds():
     found = compared(World(0.8, 0))
-    assert found.measured.keys() == set(BEST)
-    assert all(len(measured) == COMPARISON.rounds for measured in found.measured.values())
+    assert all(len(found.rounds.of(name)) == COMPARISON.rounds for name in BEST)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_latencies_of_the_final_comparison_have_its_ratios(seed):
+    found = compared(World(0.8, seed, between=0.2, within=0.1))
+    best, against = found.rounds.latency(found.found.name), found.rounds.latency(found.verdict.against)
+    assert best.value / against.value == pytest.approx(found.verdict.ratio.value)
+    assert best.low < best.value < best.high
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.search.expectation import Expectation
-from ovplace.search.race import Field, Heat, noise_of, race
+from ovplace.search.comparison.expectation import Expectation
+from ovplace.search.comparison.race import Field, Heat, noise_of, race
 from ovplace.testing.measurements import measured_ms, placements, profiled, true_table
 
 NOISE = 0.02

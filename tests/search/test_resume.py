@@ -17,7 +17,7 @@ from ovplace.core.device import Device
 from ovplace.core.placement import Placement
 from ovplace.plugins import registry
 from ovplace.search import loop
-from ovplace.search.run import make_loop
+from ovplace.search.explore import make_loop
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import Deadline
 from ovplace.session.measurer import Measurer

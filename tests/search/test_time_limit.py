@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
+from ovplace.config.schema import RIGOROUS_ROUNDS, ComparisonConfig, RunConfig, SearchConfig
+from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, MeasureSpec
 from ovplace.errors import BackendError
 from ovplace.ir.parts.link_model import save_link_model
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs
-from ovplace.search.run import explore, run
+from ovplace.search.explore import explore
+from ovplace.search.run import run
+from ovplace.search.time_limit import expected_s, with_labels
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import GRACE_S, Phase, TimeBudget
-from ovplace.session.events import silent
+from ovplace.session.events import Progress, silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.testing.sessions import OPS, DirectPool, direct, session
@@ -123,6 +127,32 @@ def test_a_search_that_was_cut_short_says_so(store):
     assert f"the search was cut short after {len(found.trials)} of 50 placements" in found.comparison.verdict.notes
 
 
+def test_time_that_is_left_is_spent_on_more_rounds(store):
+    found = explore(measurer(World(lambda c, spec: 0.2, split=0.5), store, budget=3), silent)
+    assert len(found.comparison.best) == RIGOROUS_ROUNDS > COMPARISON.rounds
+    unlimited = measurer(World(lambda c, spec: 0.2, split=0.5), RunStore(Path(":memory:")), float("inf"), budget=3)
+    assert len(explore(unlimited, silent).comparison.best) == COMPARISON.rounds
+
+
+def test_the_number_of_rounds_follows_the_duration_of_the_first_one(store):
+    found = explore(measurer(World(lambda c, spec: 2.0, split=0.5), store, budget=3), silent)
+    assert COMPARISON.rounds < len(found.comparison.best) < RIGOROUS_ROUNDS
+    assert not any("the time sufficed" in note for note in found.comparison.verdict.notes)
+
+
+def test_a_search_that_ended_early_says_so(store):
+    found = explore(measurer(World(lambda c, spec: 0.01, split=0.5), store, budget=3), silent)
+    assert any("ended with its budget of 3 placements" in note for note in found.comparison.verdict.notes)
+
+
+def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store):
+    world = World(lambda c, spec: 3.0, fault="fail")
+    found = explore(measurer(world, store, budget=500), silent)
+    assert all(trial.placement.is_uniform for trial in found.trials if trial.measurement.ok)
+    assert any("no other placement worked" in note for note in found.comparison.verdict.notes)
+    assert LIMIT_S - 10.0 < world.now - 1000.0 <= LIMIT_S + world.longest_s
+
+
 def test_a_call_that_measured_baselines_only_answers_with_the_best(store):
     placed = World(lambda c, spec: 500.0 if c.name.startswith("trial") else 1.0)
     found = explore(measurer(placed, store), silent)
@@ -208,3 +238,25 @@ def test_the_profile_ends_in_time(store, tmp_path, monkeypatch, cost_s):
     found = obtain_costs(of, baselines, silent, open_links)
     assert world.now - start <= left_s + max(GRACE_S, world.longest_s)
     assert found.table.n_groups == OPS
+
+
+def test_steps_name_emulated_devices_as_such(store):
+    of = session(Path(), direct())
+    of.selection = replace(of.selection, devices=(Device("GPU", "GPU", emulated=True), Device("CPU", "CPU")))
+    told: list[str] = []
+    listener = with_labels(lambda event: told.append(event.text), of)
+    for phase, text in (
+        ("baselines", "HETERO:GPU,CPU (automatic)"),
+        ("final comparison", "trial 3 against GPU"),
+        ("search", "0.9"),
+    ):
+        listener(Progress(phase, text=text))
+    assert told == ["HETERO:GPU (emulated),CPU (automatic)", "trial 3 against GPU (emulated)", "0.9"]
+
+
+def test_simulated_inferences_are_not_expected_to_take_time(store):
+    of = session(Path(), direct(), spec=SPEC, comparison=COMPARISON, budget=50)
+    baselines = measure_baselines(Measurer(of, store), SPEC, silent)
+    assert min(expected_s(of, baselines)) > 0
+    of.selection = replace(of.selection, simulated="two-gpus")
+    assert expected_s(of, baselines) == (0.0, 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import openvino as ov
 import pytest
@@ -10,9 +12,10 @@ from ovplace.core.device import Device
 from ovplace.core.placement import Placement
 from ovplace.devices.variants import register
 from ovplace.errors import PlacementError
-from ovplace.ir.affinity import compile_placement
+from ovplace.ir.affinity import apply, compile_placement
 from ovplace.ir.inputs import as_tensor, random_inputs
 from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.parts.part import extract, whole
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.stages.chain import CompiledChain
@@ -39,14 +42,14 @@ class Prepared:
         self.graph = read_graph(folder / "model.xml")
         self.legal = legal_groups(self.graph)
         self.compiler = Compiler(self.core, Blobs(2**30, folder / "blobs"), "identity")
-        self.stages = CompiledStages(self.compiler, self.model, DEVICES, limit_bytes)
+        self.stages = CompiledStages(self.compiler, partial(extract, self.model), DEVICES, limit_bytes)
 
     def random_placement(self, seed):
         rng = np.random.default_rng(seed)
         return self.legal.lift(rng.integers(0, 2, self.legal.n_groups), tuple(DEVICES))
 
     def chain(self, placement):
-        return CompiledChain([self.stages.get(s) for s in stages_of(self.graph, placement)], self.model)
+        return CompiledChain([self.stages.get(s) for s in stages_of(self.graph, placement)], whole(self.model))
 
     def outputs(self, compiled):
         request = compiled.create_infer_request()
@@ -67,6 +70,12 @@ class CountingCore(ov.Core):
 @pytest.fixture(params=KINDS)
 def prepared(request, tmp_path):
     return Prepared(getattr(models, request.param)(), tmp_path)
+
+
+@pytest.fixture
+def everything_is_kept(monkeypatch):
+    monkeypatch.setattr("ovplace.stages.compiler.WORTH_S", 0.0)
+    monkeypatch.setattr("ovplace.stages.compiler.BYTES_PER_S", float("inf"))
 
 
 def test_a_chain_computes_what_hetero_computes(prepared):
@@ -98,6 +107,17 @@ def test_one_device_is_one_stage(prepared):
     )
 
 
+def test_the_stages_of_a_part_are_its_own(prepared):
+    placement = prepared.random_placement(1)
+    part = tuple(int(op) for op in prepared.graph.order[: len(prepared.graph) // 2])
+    stages = stages_of(prepared.graph, placement, part)
+    assert all(set(stage.ops) <= set(part) for stage in stages)
+    for stage in stages:
+        assert {placement.devices[placement.device_of[op]] for op in stage.ops} == {stage.device}
+    everything = tuple(range(len(prepared.graph)))
+    assert stages_of(prepared.graph, placement, everything) == stages_of(prepared.graph, placement)
+
+
 def test_shared_stages_are_compiled_once(prepared):
     placement = prepared.random_placement(0)
     stages = stages_of(prepared.graph, placement)
@@ -107,7 +127,8 @@ def test_shared_stages_are_compiled_once(prepared):
     assert prepared.core.compiled == len(stages)
 
 
-def test_the_least_recently_used_are_released(tmp_path):
+def test_the_least_recently_used_are_released(tmp_path, monkeypatch):
+    monkeypatch.setattr("ovplace.stages.compiler.WORTH_S", float("inf"))  # a busy machine compiles slowly
     prepared = Prepared(models.residual(), tmp_path, limit_bytes=1)
     stages = stages_of(prepared.graph, prepared.random_placement(0))[:2]
     for stage in [*stages, stages[0]]:
@@ -115,9 +136,7 @@ def test_the_least_recently_used_are_released(tmp_path):
     assert prepared.core.compiled == 3
 
 
-def test_another_process_imports_what_was_compiled(tmp_path, monkeypatch):
-    monkeypatch.setattr("ovplace.stages.compiler.WORTH_S", 0.0)
-    monkeypatch.setattr("ovplace.stages.compiler.BYTES_PER_S", float("inf"))
+def test_another_process_imports_what_was_compiled(tmp_path, everything_is_kept):
     first = Prepared(models.residual(), tmp_path)
     placement = first.random_placement(0)
     outputs, _ = first.outputs(first.chain(placement))
@@ -128,9 +147,41 @@ def test_another_process_imports_what_was_compiled(tmp_path, monkeypatch):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_blob_that_does_not_load_is_compiled_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("ovplace.stages.compiler.WORTH_S", 0.0)
-    monkeypatch.setattr("ovplace.stages.compiler.BYTES_PER_S", float("inf"))
+def test_another_process_imports_the_reference_and_the_choice_of_one_device(tmp_path, everything_is_kept):
+    compiled = []
+    for _ in range(2):
+        prepared = Prepared(models.residual(), tmp_path)
+        whole_models = [
+            prepared.compiler.compile_reference(prepared.model),
+            prepared.compiler.compile_automatic(prepared.model, "HETERO:CPU_A,CPU_B", list(DEVICES.values())),
+        ]
+        compiled.append(prepared.core.compiled)
+        first, second = (prepared.outputs(whole_model)[0][0] for whole_model in whole_models)
+        np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-6)
+    assert compiled == [2, 0]
+
+
+def test_several_submodels_of_hetero_are_compiled_each_time(tmp_path, everything_is_kept):
+    prepared = Prepared(models.residual(), tmp_path)
+    placement = prepared.random_placement(0)
+    placed = prepared.model.clone()
+    names = [placement.devices[d] for d in placement.device_of.tolist()]
+    apply(placed, dict(zip(prepared.graph.names, names, strict=True)))
+    for count in (1, 2):
+        prepared.compiler.compile_automatic(placed, "HETERO:CPU_A,CPU_B", list(DEVICES.values()))
+        assert prepared.core.compiled == count
+
+
+def test_auto_compiles_through_a_folder_that_counts_as_blobs(tmp_path):
+    prepared = Prepared(models.residual(), tmp_path)
+    compiled = prepared.compiler.compile_automatic(prepared.model, "AUTO:CPU_A,CPU_B", list(DEVICES.values()))
+    assert prepared.outputs(compiled)[0][0].size
+    assert list((tmp_path / "blobs").glob("*.blob"))
+    Blobs(1, tmp_path / "blobs").shrink()
+    assert not list((tmp_path / "blobs").glob("*.blob"))
+
+
+def test_a_blob_that_does_not_load_is_compiled_anew(tmp_path, everything_is_kept):
     first = Prepared(models.residual(), tmp_path)
     stage = stages_of(first.graph, first.random_placement(0))[0]
     first.stages.get(stage)
@@ -146,4 +197,4 @@ def test_a_chain_that_lacks_a_stage_is_refused(prepared):
     stages = stages_of(prepared.graph, prepared.random_placement(0))
     compiled = [prepared.stages.get(stage) for stage in stages[1:]]
     with pytest.raises(PlacementError, match="no stage before it computes"):
-        CompiledChain(compiled, prepared.model).create_infer_request()
+        CompiledChain(compiled, whole(prepared.model)).create_infer_request()

@@ -60,7 +60,7 @@ def test_everything_comes_back_in_another_session(path):
     trials = fill(store)
     store.put_measurement("baseline", "CPU", StoredMeasurement(GOOD, 1.25))
     store.put("stage", {"done": [1, 2]})
-    pending = [trial(7).placement, trial(2).placement]
+    pending = {3: trial(7).placement, 5: trial(2).placement}
     store.save_checkpoint({"rng": {"state": 2**100}, "text": "ä\n"}, pending)
     store.close()
 
@@ -69,11 +69,14 @@ def test_everything_comes_back_in_another_session(path):
     assert again.find("baseline") == StoredMeasurement(GOOD, 1.25)
     assert again.find("key 1") == StoredMeasurement(BAD, float("inf"))
     assert again.find("absent") is None
+    assert [(found.key, found.name) for found in again.measurements()] == [
+        *((f"key {each.number}", f"trial {each.number}") for each in trials),
+        ("baseline", "CPU"),
+    ]
     assert again.get("stage") == {"done": [1, 2]}
     found = again.checkpoint()
     assert found.state == {"rng": {"state": 2**100}, "text": "ä\n"}
-    assert [p.hash for p in found.pending] == [p.hash for p in pending]
-    assert found.first == len(trials)
+    assert {n: p.hash for n, p in found.pending.items()} == {n: p.hash for n, p in pending.items()}
     again.close()
 
 
@@ -86,7 +89,7 @@ def test_a_cached_trial_refers_to_the_first_measurement(opened):
 def test_the_last_checkpoint_counts(opened):
     assert opened.checkpoint() is None
     for number in range(3):
-        opened.save_checkpoint({"n": number}, [])
+        opened.save_checkpoint({"n": number}, {})
     assert opened.checkpoint().state == {"n": 2}
 
 
@@ -94,7 +97,7 @@ def test_long_parts_of_a_state_are_written_when_they_change(opened, path):
     weights = ["ä" * 50_000, "b" * 50_000]
     written = []
     for number, text in enumerate([weights[0], weights[0], weights[1], "short"]):
-        opened.save_checkpoint({"n": number, "weights": text, "same": weights[1]}, [])
+        opened.save_checkpoint({"n": number, "weights": text, "same": weights[1]}, {})
         assert opened.checkpoint().state == {"n": number, "weights": text, "same": weights[1]}
         with sqlite3.connect(path) as db:
             written.append([row[0] for row in db.execute("SELECT text FROM texts ORDER BY rowid")])
@@ -256,3 +259,24 @@ def test_nothing_said_to_be_stored_is_lost_by_a_kill(path):
     assert said + 1 <= len(found) <= said + 2
     assert found[said].placement.hash == trial(said).placement.hash
     store.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON trials BEGIN DELETE FROM trials; END",
+        "DROP TABLE trials; CREATE VIEW trials AS WITH RECURSIVE n(number) AS "
+        "(SELECT 1 UNION ALL SELECT number + 1 FROM n) SELECT number, '' placement, '' key, '' origin, 0 cached FROM n",
+        "DROP TABLE meta; CREATE TABLE meta(key TEXT, value TEXT GENERATED ALWAYS AS (hex(zeroblob(1000))))",
+        "CREATE TABLE more(x)",
+    ],
+)
+def test_a_store_that_brings_sql_of_its_own_is_refused(path, sql):
+    store = RunStore(path)
+    fill(store)
+    store.close()
+    with sqlite3.connect(path) as db:
+        db.executescript(sql)
+    db.close()
+    with pytest.raises(StoreError, match="which no version of ovplace writes"):
+        RunStore(path)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
-from ovplace.errors import PlacementError, StoreError
-from ovplace.store.atomic import atomic_write, replacing, write_json
+from ovplace.errors import InUseError, PlacementError, StoreError
+from ovplace.store.atomic import atomic_write, delete_abandoned, replacing, write_json
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.results import run_result
 
@@ -89,3 +92,42 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path):
     atomic_write(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_temporary_files_of_killed_processes_are_deleted(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    kept = [f"config.toml.{os.getpid()}.tmp", "notes.tmp", "config.toml", "a.b.tmp"]
+    for name in (*kept, f"config.toml.{dead.pid}.tmp", f"config.toml.{10**30}.tmp"):
+        (tmp_path / name).write_text("half")
+    delete_abandoned(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
+    delete_abandoned(tmp_path / "nowhere")
+
+
+def test_a_process_of_somebody_else_keeps_its_temporary_files(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refused)
+    (tmp_path / "config.toml.1.tmp").write_text("half")
+    delete_abandoned(tmp_path)
+    assert (tmp_path / "config.toml.1.tmp").exists()
+
+
+def test_all_files_of_a_finished_run_are_known(folder):
+    wanted = (folder.result, folder.placement, folder.database, folder.config, folder.prepared_model)
+    for path in wanted:
+        path.write_text("")
+    folder.check_finished()
+    assert folder.placed_model in folder.answer_files()
+    assert {folder.given_model.name, folder.report.name} == {"given.xml", "report.html"}
+
+
+def test_one_process_searches_in_a_folder(folder):
+    with folder.locked():
+        assert folder.lock.exists()
+        with pytest.raises(InUseError, match=r"is being searched by .*; 'ovplace show"), folder.locked():
+            pass
+    folder.open_store().close()
+    assert folder.database.exists()

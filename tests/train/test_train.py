@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from ovplace.errors import ConfigError, InterruptedRunError, StoreError
+from ovplace.errors import ConfigError, InterruptedRunError, InUseError, StoreError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.seeds import generator
 from ovplace.session.events import silent
+from ovplace.store.lock import locked
 from ovplace.testing.graphs import layered, problem
 from ovplace.train.evaluation import evaluate, summary_rows
 from ovplace.train.run_training import TRAINED, run_training
@@ -49,6 +50,13 @@ def small(tmp_path):
     return read_plan(path)
 
 
+def test_a_second_training_of_a_policy_ends_at_once_and_names_the_first(small, tmp_path):
+    output = tmp_path / "policy.npz"
+    with locked(tmp_path / "policy.npz.lock", "", ""), pytest.raises(InUseError, match="is being trained by process"):
+        run_training(small, output, silent)
+    assert not list(tmp_path.glob("policy*"))
+
+
 def test_a_training_leaves_a_policy_and_says_what_it_is_worth(small, tmp_path):
     output = tmp_path / "out" / "policy.npz"
     data = run_training(small, output, silent)
@@ -83,11 +91,15 @@ class Fixed:
     """A trainer that counts, and always chooses one device."""
 
     def __init__(self, device=0):
-        self.device, self.count = device, 0
+        self.device, self.count, self.reinforced = device, 0, 0
 
     def update(self, problems, number):
         self.count += 1
         return 0.1
+
+    def reinforce(self, problems, number):
+        self.reinforced += 1
+        return self.update(problems, number)
 
     def place(self, problem) -> IntArray:
         return np.full(problem.n_groups, self.device)
@@ -133,6 +145,7 @@ def test_scores_are_latencies_over_the_best(tmp_path):
     assert scores["held-out x"][0].single == pytest.approx(2.0)
     assert scores["held-out x"][0].zero_shot == pytest.approx(case.over_best(np.zeros(6, dtype=np.int64)))
     assert trainer.count == 0, "training on a case alone is undone"
+    assert trainer.reinforced == 3, "and does not imitate the solvers' answer for it"
     assert [row["set"] for row in summary_rows(scores)] == [
         "held-out x",
         "held-out x, mixed",

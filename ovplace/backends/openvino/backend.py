@@ -15,7 +15,6 @@ import numpy as np
 
 from ovplace.backends.openvino.config import Config
 from ovplace.core.accuracy import compare_all
-from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
 from ovplace.errors import ModelError, PlacementError
 from ovplace.graphs.op_graph import BoolArray
@@ -49,7 +48,12 @@ class _Ready:
 
 
 class Backend(protocols.Backend):
-    """Owns one `ov.Core`; lives in the measuring process."""
+    """Owns one `ov.Core`; lives in the measuring process.
+
+    Attributes:
+        inputs: what every inference reads, an array for each input of the model.
+        reference: outputs of the whole model on the CPU in f32, which every candidate's are compared with.
+    """
 
     runs_stages: ClassVar[bool] = True
 
@@ -60,10 +64,7 @@ class Backend(protocols.Backend):
             DeviceError: the emulated GPU cannot be enabled, or a device cannot be registered.
             ModelError: the prepared model cannot be read, or does not run on the CPU in f32.
         """
-        if any(device.emulated for device in job.devices):
-            from ovplace.devices import emulated_gpu
-
-            emulated_gpu.enable()  # before openvino is imported
+        self.preload(job)
         import openvino as ov
 
         from ovplace.backends.openvino.candidates import Candidates
@@ -74,16 +75,34 @@ class Backend(protocols.Backend):
         self._core = ov.Core()
         register(self._core, job.devices)
         self._model = self._core.read_model(job.model_path)
-        self._inputs = self._read_inputs()
-        self._candidates = Candidates(self._core, self._model, self._inputs, job, self._config)
+        self.inputs = self._read_inputs()
+        self._candidates = Candidates(self._core, self._model, self.inputs, job, self._config)
         self._kept: OrderedDict[str, _Ready] = OrderedDict()
         self._spent_ms = {"compiling_ms": 0.0, "inferring_ms": 0.0}  # in the runtime, since the last answer
-        self._reference = self._whole_model_outputs()
+        self.reference = self._whole_model_outputs()
 
     @classmethod
     def available(cls) -> str:
         """Return an empty text: OpenVINO always has a CPU."""
         return ""
+
+    @classmethod
+    def preload(cls, job: Job) -> None:
+        """Import OpenVINO, with the emulated GPU where the job has it.
+
+        Args:
+            job: what it will be built from.
+
+        Raises:
+            DeviceError: the emulated GPU cannot be enabled.
+        """
+        if any(device.emulated for device in job.devices):
+            from ovplace.devices import emulated_gpu
+
+            emulated_gpu.enable()  # before openvino is imported
+        import ovplace.backends.openvino.candidates
+        import ovplace.devices.variants
+        import ovplace.ir.inputs  # noqa: F401 - for later
 
     def facts(self) -> Mapping[str, str]:
         """Return the versions and hardware that results depend on."""
@@ -101,12 +120,25 @@ class Backend(protocols.Backend):
         The answer holds for the whole model on that device, or for large parts of it where there is none for the
         whole, so it is a filter; measuring confirms.
         """
+        from ovplace.ir.device_query import query_support
+
         ops = self._model.get_ordered_ops()
         table = np.zeros((len(ops), len(self._job.devices)), dtype=bool)
+        known: dict[tuple[object, ...], set[str]] = {}  # aliases of a device support the same
         for d, device in enumerate(self._job.devices):
-            known = self._query(device)
-            table[:, d] = [op.get_friendly_name() in known for op in ops]
+            same = device.base, *sorted(device.properties.items())
+            if same not in known:
+                known[same] = query_support(self._core, self._model, device)
+            table[:, d] = [op.get_friendly_name() in known[same] for op in ops]
         return table
+
+    def automatic(self, target: str) -> Mapping[str, str]:
+        """Return the device of each operation by `Core.query_model`; empty where the plugins cannot answer."""
+        try:
+            found = self._core.query_model(self._model, target)
+        except RuntimeError:
+            return {}
+        return {str(name): str(device) for name, device in found.items()}
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
         """Compile the candidates, check the outputs of those that are whole models, and time them in turns.
@@ -207,7 +239,7 @@ class Backend(protocols.Backend):
             # of four compilations of a 137-way split); every later one is right.
             self._start_state(request)
             self._timed(ready)
-        ready.outputs = outputs = compare_all(self._output_names(), self._reference, _outputs(request))
+        ready.outputs = outputs = compare_all(self._output_names(), self.reference, _outputs(request))
         ready.staged = candidate.staged and len(submodels) > 1
         ready.execution = ",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES"))
         broken = next((o for o in outputs if not np.isfinite(o.max_abs)), None)
@@ -268,7 +300,7 @@ class Backend(protocols.Backend):
         from ovplace.ir.inputs import as_tensor
 
         request = compiled.create_infer_request()
-        for i, (port, array) in enumerate(zip(self._model.inputs, self._inputs, strict=True)):
+        for i, (port, array) in enumerate(zip(self._model.inputs, self.inputs, strict=True)):
             request.set_input_tensor(i, as_tensor(port, array))
         return request
 
@@ -287,7 +319,7 @@ class Backend(protocols.Backend):
     def _whole_model_outputs(self) -> list[Any]:
         try:
             with self._spending("compiling_ms"):
-                compiled = self._core.compile_model(self._model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+                compiled = self._candidates.reference()
             request = self._request(compiled)
             with self._spending("inferring_ms"):
                 request.infer()
@@ -297,19 +329,6 @@ class Backend(protocols.Backend):
                 f"the model does not run on the CPU in f32, the reference of every check: {text}"
             ) from error
         return _outputs(request)
-
-    def _query(self, device: Device) -> set[str]:
-        """Return the operations that `device` supports; only the keys of the answer can be trusted.
-
-        The GPU plugin answers under the name it was first used by, whichever alias is asked.
-        """
-        from ovplace.devices.emulated_faults import is_faulty
-        from ovplace.ir.legal.support import supported_names
-
-        known = supported_names(self._model, lambda model: set(self._core.query_model(model, device.name)))
-        if device.emulated:
-            known -= {op.get_friendly_name() for op in self._model.get_ops() if is_faulty(op)}
-        return known
 
 
 def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit: float) -> set[int]:

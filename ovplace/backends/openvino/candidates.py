@@ -15,7 +15,7 @@ from ovplace.ir.affinity import check_chain, compile_placed, compile_placement, 
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.inputs import Array
 from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
-from ovplace.ir.parts.part import Part, devices_of, extract
+from ovplace.ir.parts.part import Part, devices_of, extract, whole
 from ovplace.ir.read import op_graph
 from ovplace.stages.chain import CompiledChain
 from ovplace.stages.compiled_stages import CompiledStages
@@ -48,9 +48,17 @@ class Candidates:
             [device.to_dict() for device in job.devices if device.emulated],
         ]
         self._compiler = Compiler(core, Blobs(config.blobs_mib * 2**20), identity)
-        self._stages = CompiledStages(self._compiler, model, self._devices, config.stages_mib * 2**20)
+        self._stages = CompiledStages(self._compiler, self._cut, self._devices, config.stages_mib * 2**20)
         self._intermediate = IntermediateTensors(core, model, inputs)
         self._parts: dict[tuple[int, ...], Part | Exception] = {}  # of the present request
+
+    def reference(self) -> ov.CompiledModel:
+        """Return the whole model on the CPU in f32.
+
+        Raises:
+            RuntimeError: it does not compile.
+        """
+        return self._compiler.compile_reference(self._model)
 
     def cut_out(self, candidates: Sequence[Candidate]) -> None:
         """Cut out the parts that are asked for, and record what goes into them.
@@ -59,18 +67,18 @@ class Candidates:
             candidates: of the present request; parts of earlier ones are forgotten.
         """
         self._parts = {}
-        for part in {candidate.part for candidate in candidates if candidate.part}:
+        for ops in {candidate.part for candidate in candidates if candidate.part}:
             try:
-                self._parts[part] = extract(self._model, part)
+                self._parts[ops] = extract(self._model, ops)
             except (PlacementError, RuntimeError) as error:
-                self._parts[part] = error
+                self._parts[ops] = error
         found = [part for part in self._parts.values() if not isinstance(part, Exception)]
         if found:
             self._intermediate.record(found)
 
     def tensors(self, candidate: Candidate) -> list[ov.Tensor]:
         """Return the value of each input of the part that a candidate is of."""
-        return self._intermediate.tensors(self._part(candidate), self._job.seed)
+        return self._intermediate.tensors(self._cut(candidate.part), self._job.seed)
 
     def compiled(self, candidate: Candidate) -> Compiled:
         """Return a candidate compiled, or wired from compiled stages.
@@ -80,17 +88,15 @@ class Candidates:
             RuntimeError: it does not compile.
         """
         placement = candidate.placement
-        if candidate.part:
-            return self._compiled_part(candidate)
         if placement is None:
-            # AUTO answers from the CPU until its choice is compiled; that would be timed by accident.
-            settled = {"ENABLE_STARTUP_FALLBACK": False} if candidate.target.startswith("AUTO") else {}
-            return self._core.compile_model(self._model, candidate.target, settled)
-        self._check(placement)
-        if candidate.staged and not placement.is_uniform:
-            return CompiledChain([self._stages.get(stage) for stage in stages_of(self._graph, placement)], self._model)
-        if placement.is_uniform:
-            return self._compiler.compile(self._model, [], self._devices[placement.used[0]])
+            return self._compiler.compile_automatic(self._model, candidate.target, self._job.devices)
+        on_part = self._on_part(candidate)
+        if on_part.is_uniform and not candidate.part:
+            return self._compiler.compile(self._model, [], self._devices[on_part.used[0]])
+        if candidate.staged or on_part.is_uniform:
+            return self._in_stages(candidate, placement)
+        if candidate.part:
+            return self._part_by_hetero(candidate, placement)
         return compile_placement(self._core, self._model, placement)
 
     def submodels(self, candidate: Candidate, compiled: Compiled) -> tuple[str, ...]:
@@ -116,20 +122,24 @@ class Candidates:
         check_chain(placement, chain)
         return chain
 
-    def _compiled_part(self, candidate: Candidate) -> ov.CompiledModel:
-        part, placement = self._part(candidate).model, self._on_part(candidate)
-        if placement.is_uniform:
-            return self._compiler.compile(part, candidate.part, self._devices[placement.used[0]])
-        names = op_names(self._model)
-        known = zip(candidate.part, placement.device_of.tolist(), strict=True)
-        table = {names[i]: placement.devices[d] for i, d in known}
+    def _in_stages(self, candidate: Candidate, placement: Placement) -> Compiled:
+        stages = stages_of(self._graph, placement, candidate.part)
+        compiled = [self._stages.get(stage) for stage in stages]
+        if self._on_part(candidate).is_uniform:
+            return compiled[0].compiled
+        return CompiledChain(compiled, self._cut(candidate.part) if candidate.part else whole(self._model))
+
+    def _part_by_hetero(self, candidate: Candidate, placement: Placement) -> ov.CompiledModel:
+        part, names = self._cut(candidate.part).model, op_names(self._model)
+        table = {names[i]: placement.devices[placement.device_of[i]] for i in candidate.part}
         return compile_placed(self._core, part, devices_of(part, table))
 
-    def _part(self, candidate: Candidate) -> Part:
-        part = self._parts[candidate.part]
+    def _cut(self, ops: tuple[int, ...]) -> Part:
+        """Return operations as a part; those that are asked for were cut out before."""
+        part = self._parts.get(ops)
         if isinstance(part, Exception):
             raise part
-        return part
+        return part or extract(self._model, ops)
 
     def _on_part(self, candidate: Candidate) -> Placement:
         """Return the placement of the operations that run."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -12,10 +11,10 @@ from click.shell_completion import CompletionItem
 from ovplace.cli.output.console import Console
 from ovplace.errors import UsageError
 
+if TYPE_CHECKING:
+    from click.types import OptionHelpExtra
+
 F = TypeVar("F", bound=Callable[..., Any])
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smh]?)+")
-_PART = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
@@ -34,11 +33,25 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
         Raises:
             click.BadParameter: the text is no duration.
         """
-        if isinstance(value, float):
-            return value
-        if not _DURATION.fullmatch(value):
-            self.fail(f"'{value}' is no duration; write 90s, 10m or 1h30m", param, ctx)
-        return sum(float(number) * _UNITS[unit or "s"] for number, unit in _PART.findall(value))
+        from ovplace.config.duration import seconds
+
+        try:
+            return seconds(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Setting(click.Option):
+    """An option that stands for a setting of `[search]`: it has no default of its own, its help shows the setting's."""
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """Return what stands in brackets behind the help text."""
+        from ovplace.config.schema import SearchConfig
+
+        extra, default = super().get_help_extra(ctx), getattr(SearchConfig(), self.name or "", None)
+        if default not in (None, "", False, 0.0) or self.name == "seed":
+            extra["default"] = str(default)
+        return extra
 
 
 def completes(role: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
@@ -50,6 +63,13 @@ def completes(role: str) -> Callable[[click.Context, click.Parameter, str], list
         return [CompletionItem(name) for name in registry.names(role) if name.startswith(start)]
 
     return complete
+
+
+def _configs(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    from ovplace.config.files import run_configs
+
+    own = [CompletionItem(name) for name in run_configs() if name.startswith(start)]
+    return [*own, CompletionItem(start, type="file")]
 
 
 def _machines(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
@@ -88,8 +108,8 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 common = _all(
-    click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_louder, help="Tell each step."),
-    click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quieter, help="Tell errors only."),
+    click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_louder, help="Verbose log: each step."),
+    click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quieter, help="Errors only."),
     click.option(
         "--debug", is_flag=True, expose_value=False, callback=_debug, is_eager=True, help="Traceback for each error."
     ),
@@ -104,18 +124,37 @@ preparing = click.option(
     "-shape",
     "--shape",
     metavar="SHAPE",
-    help="Static input shapes as in benchmark_app: 'data[1,3,224,224],mask[1,8]' or '[1,3,224,224]'.",
+    help="Static input shapes as in benchmark_app: 'data[1,3,224,224],mask[1,8]' or '[1,3,224,224]'; the "
+    "model's by default.",
 )
 
 coarsener = click.option(
-    "--coarsener", metavar="NAME", shell_complete=completes("coarseners"), help="How operations are grouped."
+    "--coarsener",
+    cls=Setting,
+    metavar="NAME",
+    shell_complete=completes("coarseners"),
+    help="How operations are grouped.",
+)
+
+placement = click.option(
+    "--placement", metavar="FILE.json", help="Flat JSON, operation name to device, as optimize leaves it."
 )
 
 rigorous = click.option("--rigorous", is_flag=True, help="Twenty fresh processes, for a smaller interval.")
 
+cluster = click.option(
+    "--cluster",
+    metavar="tls://HOST:PORT",
+    help="Measure on the machines of a fleet, whose scheduler is there; on this machine by default.",
+)
+
 configuring = _all(
     click.option(
-        "--config", "config_file", metavar="FILE", help="TOML file, or the name of one that comes with ovplace."
+        "--config",
+        "config_file",
+        metavar="FILE",
+        shell_complete=_configs,
+        help="TOML file, or the name of one that comes with ovplace, such as placers/genetic; none by default.",
     ),
     click.option(
         "--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Set any setting; may be repeated."
@@ -127,13 +166,13 @@ measuring = _all(
         "-d",
         "--device",
         metavar="DEVICES",
-        help="Devices, such as GPU,CPU or HETERO:GPU,CPU or 'CPU_BF16=CPU{INFERENCE_PRECISION_HINT:bf16},GPU'; "
-        "what the machine has by default.",
+        help="Devices, what the machine has by default: GPU,CPU or HETERO:GPU,CPU, or with properties "
+        "'CPU{INFERENCE_PRECISION_HINT:f32},GPU'.",
     ),
     preparing,
     click.option("-i", "--input", metavar="FILE.npz", help="One array an input; random inputs by default."),
-    click.option("--seed", type=int, help="Seed of everything random."),
-    click.option("--backend", metavar="NAME", shell_complete=completes("backends"), help="What measures."),
+    click.option("--seed", cls=Setting, type=int, help="Seed of everything random."),
+    click.option("--backend", cls=Setting, metavar="NAME", shell_complete=completes("backends"), help="What measures."),
     click.option(
         "--machine",
         metavar="NAME|FILE",
@@ -149,18 +188,34 @@ measuring = _all(
 )
 
 searching = _all(
-    click.option("--placer", metavar="NAME", shell_complete=completes("placers"), help="The search algorithm."),
-    click.option("--policy", metavar="FILE", help="Start from a policy that 'ovplace train' made, or from 'shipped'."),
+    click.option(
+        "--placer", cls=Setting, metavar="NAME", shell_complete=completes("placers"), help="The search algorithm."
+    ),
+    click.option(
+        "--policy",
+        metavar="FILE",
+        help="Start from a policy that 'ovplace train' made, or from 'shipped'; none by default.",
+    ),
     coarsener,
-    click.option("--budget", type=int, help="Placements to measure, at most."),
+    click.option("--budget", cls=Setting, type=int, help="Placements to measure, at most."),
     click.option(
         "-t",
         "--time",
         "time_s",
         type=Duration(),
-        help="Time of the whole call, at most: 90s, 10m, 1h30m. A continued run has it anew.",
+        help="Time of the whole call, at most: 90s, 10m, 1h30m; no limit by default. A continued run has it anew.",
     ),
-    click.option("--max-error", type=float, help="Reject placements whose relative output error is larger."),
+    click.option(
+        "--max-error",
+        type=float,
+        help="Reject placements whose relative output error is larger; by default than 0.001 where all devices compute "
+        "in f32, and than twice that of the worst single device elsewhere.",
+    ),
+    click.option(
+        "--early-exit/--no-early-exit",
+        default=None,
+        help="Skip the search where the profile proves that no split can help; the default.",
+    ),
     click.option("--require-gain", is_flag=True, default=None, help="Exit with 3 unless a placement wins."),
 )
 

@@ -7,11 +7,15 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from ovplace.cli.output.settings_doc import Setting, documented_settings
+from ovplace.cli.output.terminal import columns
 from ovplace.config.resolve import ChosenPlugin
 from ovplace.config.schema import RunConfig
 from ovplace.config.toml import value_text
 
 _HEAD = "Settings of a run. A file given by --config overrides these, --set overrides the file, options override both."
+_WIDTH = 112
+"""Columns of the comments, fewer on a narrow terminal."""
+
 _FEATURES = "Settings of node features, a section for each that has any."
 _DEVICES = "Device variants: -d may name them, and without -d they are all meant."
 
@@ -66,4 +70,4 @@ def _section(name: str, keys: list[Setting], values: Mapping[str, object], about
 
 
 def _comment(text: str) -> list[str]:
-    return [f"# {line}" for line in textwrap.wrap(text, 110)]
+    return [f"# {line}" for line in textwrap.wrap(text, min(_WIDTH, columns() or _WIDTH) - 2)]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
 
 import click
+
+from ovplace.cli.output.terminal import fitted
 
 
 @dataclass
@@ -27,4 +31,5 @@ class Console:
             level: the least verbosity at which it is written.
         """
         if self.verbosity >= level:
-            click.echo(text, err=True)
+            with suppress(OSError):  # a run goes on without the terminal it was started from
+                click.echo(fitted(text, sys.stderr), err=True)

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import click
 
-from ovplace.cli.output.tables import show_table, size
-from ovplace.core.result import RunResult
-from ovplace.core.result_parts import BaselineSummary
+from ovplace.cli.output.tables import show_json, show_table
+from ovplace.cli.output.terminal import say
+from ovplace.core.result.labels import label, size
+from ovplace.core.result.rows import ResultRow, remarks, rows_of
+from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status
 from ovplace.store.run_folder import RunFolder
 
-_HEADER = ("placement", "median ms", "95 % interval", "ratio", "output error", "remark")
+_HEADER = ("placement", "latency ms", "95 % interval", "ratio", "output error", "remark")
 
 
-def show_result(result: RunResult) -> None:
-    """Print the result of a finished run."""
-    best = [_best_row(result)] if result.is_faster else []
-    show_table(_HEADER, [*(_row(result, baseline) for baseline in result.baselines), *best], right=(1, 2, 3, 4))
+def show_result(result: RunResult, as_json: bool = False) -> None:
+    """Print the result of a finished run.
+
+    Args:
+        result: the result.
+        as_json: print what `result.json` holds.
+    """
+    if as_json:
+        show_json(result.to_json())
+        return
+    rows = list(rows_of(result))
+    answer = next((number for number, row in enumerate(rows) if row.is_answer), None)
+    show_table(_HEADER, [_cells(result, row) for row in rows], right=(1, 2, 3, 4), marked=answer)
     click.echo()
-    for line in (*verdict_lines(result), *_next_lines(result)):
+    for line in verdict_lines(result):
+        say(line)
+    for line in _next_lines(result):
         click.echo(line)
 
 
@@ -37,63 +49,17 @@ def verdict_lines(result: RunResult) -> Iterator[str]:
             yield _against_default(result, name, ratio)
     if verdict.null_control:
         base = label(result, verdict.against)
-        yield f"Null control, the same cut between {base} and an identical {base}: {_ratio(verdict.null_control)}."
+        same = f"Sanity check: the same cut on one device, between {base} and an identical {base}"
+        yield f"{same}: {_ratio(verdict.null_control)}."
     for note in verdict.notes:
         yield f"Note: {note}."
 
 
-def label(result: RunResult, name: str) -> str:
-    """Return a name in which devices that are emulated or simulated are marked.
-
-    Args:
-        result: says which devices are.
-        name: of a device, or of a baseline that names some.
-    """
-    emulated = {device.name: device.emulated for device in result.devices}
-    return marked(name, emulated, bool(result.environment.simulated))
-
-
-def marked(name: str, emulated: Mapping[str, bool], simulated: bool) -> str:
-    """Return a name in which devices that are emulated or simulated are marked.
-
-    Args:
-        name: of a device, or of a baseline that names some.
-        emulated: for each device whether it is emulated.
-        simulated: whether all of them are simulated.
-    """
-    for device, is_emulated in emulated.items():
-        if word := "emulated" if is_emulated else "simulated" if simulated else "":
-            name = re.sub(rf"(?<![\w.]){re.escape(device)}(?![\w.])", f"{device} ({word})", name)
-    return name
-
-
-def _row(result: RunResult, baseline: BaselineSummary) -> tuple[str, ...]:
-    mark = "" if baseline.competes else "does not compete"
-    name = label(result, baseline.name)
-    if baseline.error:
-        return name, "-", "-", "-", "-", baseline.error
-    chosen = f"runs on {_runs_on(result, baseline)}" if baseline.name.startswith("AUTO") else ""
-    cells = (*_latency(_comparable(result, baseline)), number(baseline.ratio), error(baseline.max_rel_error))
-    return (name, *cells, ", ".join(filter(None, (mark, chosen))))
-
-
-def _comparable(result: RunResult, baseline: BaselineSummary) -> Interval | None:
-    """Return the latency that may stand beside the answer's: both of the final comparison, as the machine drifts."""
-    compared = any(other.final_latency_ms for other in result.baselines)
-    return baseline.final_latency_ms if compared else baseline.latency_ms
-
-
-def _runs_on(result: RunResult, baseline: BaselineSummary) -> str:
-    """Return what AUTO chose; the GPU plugin calls itself `GPU.0` even where there is but one `GPU`."""
-    names = baseline.runs_on.split(",")
-    return ", ".join(label(result, n if n in result.device_names else n.removesuffix(".0")) for n in names)
-
-
-def _best_row(result: RunResult) -> tuple[str, ...]:
-    best, verdict = result.best, result.verdict
-    ratio = number(verdict.ratio.value if verdict.ratio else None)
-    cells = (*_latency(best.latency_ms), ratio, error(result.accuracy.max_rel_error))
-    return (f"found by {best.origin}", *cells, f"against {label(result, verdict.against)}, in turns")
+def _cells(result: RunResult, row: ResultRow) -> tuple[str, ...]:
+    name = label(result, row.name) if row.baseline else f"found by {row.name}"
+    cells = (*_latency(row.latency_ms), number(row.ratio), error(row.max_rel_error))
+    answer = ("the answer",) if row.is_answer else ()
+    return (name, *cells, ", ".join((*answer, *remarks(result, row))))
 
 
 def _answer(result: RunResult) -> str:
@@ -105,7 +71,9 @@ def _answer(result: RunResult) -> str:
     if verdict.ratio is None:
         return f"{answer} is the answer."
     if verdict.status == Status.SAME:
-        return f"{answer} is the answer: the best other placement cannot be told from it, {_ratio(verdict.ratio)}."
+        return (
+            f"{answer} is the answer: no significant difference to the best other placement, {_ratio(verdict.ratio)}."
+        )
     return f"{answer} is the answer: the best other placement is slower, {_ratio(verdict.ratio)}."
 
 
@@ -115,7 +83,7 @@ def _description(result: RunResult) -> str:
     used = ", ".join(f"{n} operations on {label(result, name)}" for name, n in counts.items())
     if len(counts) == 1:
         return f"The placement ({used})"
-    cut = f"{len(best.submodels)} submodels, {size(best.cut_bytes)} across"
+    cut = f"{len(best.submodels)} submodels, {size(best.cut_bytes)} copied between devices"
     return f"The HETERO placement ({used}; {cut})"
 
 
@@ -128,15 +96,19 @@ def _against_default(result: RunResult, name: str, ratio: Interval) -> str:
 
 
 def _next_lines(result: RunResult) -> Iterator[str]:
-    files = [path.name for path in RunFolder(result.folder).answer_files()]
+    folder = RunFolder(result.folder)
     yield ""
-    yield f"Left in {result.folder}: {', '.join(files)}"
+    yield f"Left in {result.folder}: {', '.join(path.name for path in folder.answer_files())}"
+    if folder.report.exists():
+        yield f"See it:     {folder.report} in a browser"
     yield f"Load it:    python -c \"import ovplace; compiled = ovplace.load('{result.folder}')\""
     yield f"Other forms: ovplace export {result.folder} --to python|cpp|blob|netron|dot"
 
 
 def _latency(found: Interval | None) -> tuple[str, str]:
-    return (number(found.value), interval(found)) if found else ("-", "-")
+    if found is None:
+        return "-", "-"
+    return number(found.value), "-" if found.low == found.high else interval(found)  # of one sample there is none
 
 
 def _ratio(ratio: Interval) -> str:
@@ -144,9 +116,7 @@ def _ratio(ratio: Interval) -> str:
 
 
 def interval(found: Interval) -> str:
-    """Return an interval as text; a candidate that was given up early has but one sample."""
-    if found.low == found.high:
-        return "one sample"
+    """Return an interval as text."""
     return f"[{number(found.low)}, {number(found.high)}]"
 
 

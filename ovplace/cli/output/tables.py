@@ -1,4 +1,4 @@
-"""Plain tables: the same text on a terminal and in a file, of any width."""
+"""Plain tables: as wide as they are in a file, and as wide as the terminal on one."""
 
 from __future__ import annotations
 
@@ -7,36 +7,58 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from ovplace.cli.output.terminal import columns, fitted
+
 MAX_CELL = 100
 """Characters of a cell; a longer text is cut, with an ellipsis."""
 
 
-def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
+def show_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    right: Iterable[int] = (),
+    marked: int | None = None,
+) -> None:
     """Print a table on standard output.
+
+    On a terminal that is too narrow, names and remarks are broken between words; numbers stay whole.
 
     Args:
         header: names of the columns.
         rows: cells; line breaks in them become spaces.
         right: indices of the columns that are aligned to the right.
+        marked: number of the row that is coloured where the terminal has colours.
     """
-    from rich.cells import cell_len
     from rich.console import Console
+    from rich.rule import Rule
     from rich.table import Table
     from rich.text import Text
 
     cells, aligned = [[_cell(text) for text in row] for row in rows], set(right)
-    widths = [max(map(cell_len, column)) for column in zip(header, *cells, strict=True)]
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True)
-    for index in range(len(header)):
-        table.add_column(justify="right" if index in aligned else "left", no_wrap=True)
-    for row in ([*header], ["-" * width for width in widths], *cells):
-        table.add_row(*map(Text, row))  # not markup: cells hold intervals in brackets
-    # As wide as it is, whatever the terminal: what is read by scripts must not wrap.
-    console = Console(width=sum(widths) + 2 * len(widths), color_system=None)
+    for index, column in enumerate(zip(header, *cells, strict=True)):
+        least = _least_width(column, whole=index in aligned)
+        table.add_column(justify="right" if index in aligned else "left", min_width=least)
+    table.add_row(*map(Text, header))  # not markup: cells hold intervals in brackets
+    table.add_row(*[Rule(characters="-", style="none")] * len(header))
+    for number, row in enumerate(cells):
+        table.add_row(*map(Text, row), style="bold green" if number == marked else None)
+    console = Console(width=_ANY_WIDTH)
     with console.capture() as captured:
-        console.print(table)
+        console.print(table, width=columns())
     for line in captured.get().splitlines():
-        click.echo(line.rstrip())
+        click.echo(line.rstrip(), color=console.color_system is not None)
+
+
+_ANY_WIDTH = 10_000
+
+
+def _least_width(column: Sequence[str], *, whole: bool) -> int:
+    """Return the columns of the longest word of a table's column, or of its longest cell below the header."""
+    from rich.cells import cell_len
+
+    kept = [*column[0].split(), *(column[1:] if whole else " ".join(column[1:]).split())]
+    return max(map(cell_len, kept), default=0)
 
 
 def _cell(text: str) -> str:
@@ -49,18 +71,9 @@ def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     filled = [(name, value) for name, value in pairs if value]
     width = max((len(name) for name, _ in filled), default=0)
     for name, value in filled:
-        click.echo(f"{name.ljust(width)}  {value}")
+        click.echo(f"{name.ljust(width)}  {fitted(value, indent=width + 2)}")
 
 
 def show_json(data: object) -> None:
     """Print `data` as JSON."""
     click.echo(json.dumps(data, indent=2, ensure_ascii=False))
-
-
-def size(n_bytes: float) -> str:
-    """Return a number of bytes as text in B, KiB, MiB or GiB."""
-    for unit in ("B", "KiB", "MiB"):
-        if n_bytes < 1024:
-            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1024
-    return f"{n_bytes:.1f} GiB"

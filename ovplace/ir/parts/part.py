@@ -67,9 +67,10 @@ def extract(model: ov.Model, part: Sequence[int]) -> Part:
     return Part(ov.Model(results, sinks, inputs, model.get_name()).clone(), tuple(feeds), yields)
 
 
-def output_sources(model: ov.Model) -> tuple[Feed, ...]:
-    """Return which tensor each output of a model is, `[O]`."""
-    return tuple(_source(result) for result in model.get_results())
+def whole(model: ov.Model) -> Part:
+    """Return all of a model as a part; no operation is copied."""
+    feeds = tuple(Feed(op.get_friendly_name(), 0) for op in model.get_parameters())
+    return Part(model, feeds, tuple(_source(result) for result in model.get_results()))
 
 
 def devices_of(part: ov.Model, known: Mapping[str, str]) -> dict[str, str]:

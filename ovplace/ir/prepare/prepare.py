@@ -7,7 +7,7 @@ from pathlib import Path
 import openvino as ov
 
 from ovplace.errors import ModelError, UsageError
-from ovplace.ir.exceptions import last_line
+from ovplace.ir.exceptions import unwritten
 from ovplace.ir.opening import open_model
 from ovplace.ir.prepare.duplicate_constants import duplicate_constants
 from ovplace.ir.prepare.fold import fold
@@ -55,4 +55,7 @@ def _save(model: ov.Model, target_xml: Path) -> None:
         target_xml.parent.mkdir(parents=True, exist_ok=True)
         ov.save_model(model, target_xml, compress_to_fp16=False)
     except (OSError, RuntimeError) as error:
-        raise ModelError(f"cannot write the prepared model '{target_xml}': {last_line(error)}") from error
+        why = unwritten(error, target_xml.parent)
+        raise ModelError(
+            f"cannot write the prepared model '{target_xml}': {why}; choose another folder with -o"
+        ) from error

@@ -28,16 +28,47 @@ class PolicyGradientSettings(ReinforceSettings):
         uniform: measure the placements on each single device first.
         redraws: how often a sample is drawn again when its placement was measured before, each time with more weight
             on the uniform distribution; 0 asks for it again, which is answered from the store.
+        controllers: batches that are measured at the same time. Each is drawn from the weights of its time, and its
+            gradient is that of these weights, though other batches may have changed them since (asynchronous updates).
     """
 
     uniform: bool = True
     redraws: int = 20
+    controllers: int = 1
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         super().__post_init__()
         if self.redraws < 0:
             raise ValueError(f"redraws must be at least 0, got {self.redraws}")
+        if self.controllers < 1:
+            raise ValueError(f"controllers must be at least 1, got {self.controllers}")
+        if self.controllers > 1 and self.epochs > 1:
+            raise ValueError(
+                f"several controllers send one gradient for each batch: epochs must be 1, got {self.epochs}"
+            )
+
+
+@dataclass
+class ControllerBatch:
+    """The present batch of a controller, as plain data.
+
+    Attributes:
+        actions: its samples, `[K][A]`; empty before it is drawn.
+        ratios: latency ratios of the first of them, infinite for failures.
+        weights: those that it was drawn from, with the optimiser's state; empty where nothing else changes them.
+        answered: samples of this controller answered so far, those of earlier batches included.
+    """
+
+    actions: list[list[int]] = field(default_factory=list)
+    ratios: list[float] = field(default_factory=list)
+    weights: str = ""
+    answered: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all samples are answered."""
+        return len(self.ratios) >= len(self.actions) > 0
 
 
 @dataclass
@@ -46,16 +77,14 @@ class PolicyGradientProgress:
 
     Attributes:
         proposed: number of single-device placements asked for so far.
-        actions: samples of the present batch, `[K][A]`; empty before it is drawn.
-        ratios: latency ratios of the first samples of the batch, infinite for failures.
-        pending: number of samples that the last `ask` returned.
+        batches: the present batch of each controller.
+        pending: the controller of each sample that the last `ask` returned.
         seen: hashes of the placements answered.
     """
 
     proposed: int = 0
-    actions: list[list[int]] = field(default_factory=list)
-    ratios: list[float] = field(default_factory=list)
-    pending: int = 0
+    batches: list[ControllerBatch] = field(default_factory=list)
+    pending: list[int] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
 
 
@@ -75,6 +104,7 @@ class PolicyGradientPlacer(protocols.Placer):
         self._space = prod(problem.allowed.sum(axis=1).tolist())
         self._learner = Reinforce(policy, settings)
         self._progress, self._weights = PolicyGradientProgress(), self._learner.dump()
+        self._progress.batches = [ControllerBatch() for _ in range(settings.controllers)]
 
     @property
     def info(self) -> dict[str, float]:
@@ -82,34 +112,38 @@ class PolicyGradientPlacer(protocols.Placer):
         return {"updates": self._learner.progress.updates}
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return single-device placements first, then up to `n` of the rest of the present batch."""
+        """Return single-device placements first, then up to `n` of the rest of the present batches."""
         progress = self._progress
-        progress.pending = 0
+        progress.pending = []
         left = range(progress.proposed, len(self._problem.devices) if self._settings.uniform else 0)[: max(n, 0)]
         if left or n <= 0:
             progress.proposed += len(left)
             return [self._problem.lift(self._problem.uniform(device)) for device in left]
-        if not progress.actions:
-            progress.actions = self._new_batch().tolist()
-        asked = progress.actions[len(progress.ratios) :][:n]
-        progress.pending = len(asked)
-        return self._placements(np.array(asked))
+        for controller, batch in enumerate(progress.batches):
+            if not batch.actions:
+                batch.actions = self._new_batch(controller).tolist()
+                batch.weights = self._weights if self._settings.controllers > 1 else ""
+        asked = self._next(n)
+        progress.pending = [controller for controller, _ in asked]
+        return self._placements(np.array([actions for _, actions in asked]))
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Keep the answers, and update the policy when the batch is complete."""
+        """Keep the answers, and update the policy by each batch that is complete."""
         progress = self._progress
         progress.seen += [trial.placement.hash for trial in trials]
-        if not progress.pending:
-            return
-        progress.ratios += [trial.ratio for trial in trials]
-        if len(progress.ratios) >= len(progress.actions):
-            self._learner.learn(np.array(progress.actions), np.array(progress.ratios))
-            self._weights = self._learner.dump()
-            progress.actions, progress.ratios = [], []
+        for controller, trial in zip(progress.pending, trials, strict=False):
+            progress.batches[controller].ratios.append(trial.ratio)
+            progress.batches[controller].answered += 1
+        for controller, batch in enumerate(progress.batches):
+            if batch.complete:
+                self._learner.learn(np.array(batch.actions), np.array(batch.ratios), batch.weights)
+                self._weights = self._learner.dump()
+                progress.batches[controller] = ControllerBatch(answered=batch.answered)
 
     def state(self) -> State:
-        """Return the weights, optimiser and progress as of the last update, and the present batch."""
-        search = asdict(self._progress) | {"ratios": finite_or_none(self._progress.ratios)}
+        """Return the weights, optimiser and progress as of the last update, and the present batches."""
+        batches = [asdict(batch) | {"ratios": finite_or_none(batch.ratios)} for batch in self._progress.batches]
+        search = asdict(self._progress) | {"batches": batches}
         return {"weights": self._weights, "learner": asdict(self._learner.progress), "search": search}
 
     def restore(self, state: State) -> None:
@@ -120,26 +154,40 @@ class PolicyGradientPlacer(protocols.Placer):
         """
         data: Any = state
         self._progress = from_saved(PolicyGradientProgress, data.get("search", {}))
-        self._progress.ratios = none_to_inf(self._progress.ratios)
+        saved: Any = self._progress.batches
+        batches = [from_saved(ControllerBatch, batch | {"ratios": none_to_inf(batch["ratios"])}) for batch in saved]
+        self._progress.batches = batches
         self._learner.progress = from_saved(ReinforceProgress, data["learner"])
         self._weights = data["weights"]
         self._learner.restore(self._weights)
 
-    def _new_batch(self) -> IntArray:
+    def _next(self, n: int) -> list[tuple[int, list[int]]]:
+        """Return up to `n` samples that are not answered, each with its controller; they take turns."""
+        batches, asked = self._progress.batches, list[tuple[int, list[int]]]()
+        rest = [list(batch.actions[len(batch.ratios) :]) for batch in batches]
+        served = [batch.answered for batch in batches]
+        while len(asked) < n and any(rest):
+            controller = min((c for c, left in enumerate(rest) if left), key=lambda c: served[c])
+            asked.append((controller, rest[controller].pop(0)))
+            served[controller] += 1
+        return asked
+
+    def _new_batch(self, controller: int) -> IntArray:
         """Return a batch `[K, A]`; samples measured before, or in the batch twice, are drawn again."""
-        actions = self._samples(np.arange(self._settings.samples), 0)
+        actions = self._samples(np.arange(self._settings.samples), 0, controller)
         exhausted = len(set(self._progress.seen)) >= self._space
         for attempt in range(1, 0 if exhausted else self._settings.redraws + 1):
             repeated = self._repeats(actions)
             if not len(repeated):
                 break
-            actions[repeated] = self._samples(repeated, attempt)
+            actions[repeated] = self._samples(repeated, attempt, controller)
         return actions
 
-    def _samples(self, numbers: IntArray, attempt: int) -> IntArray:
+    def _samples(self, numbers: IntArray, attempt: int, controller: int) -> IntArray:
         """Return the samples with these numbers in the batch, `[K, A]`; each attempt explores more."""
         update = self._learner.progress.updates
-        rngs = [generator(self._problem.seed, "placer", self._name, "sample", update, int(k), attempt) for k in numbers]
+        path = ("placer", self._name, *(("controller", controller) if controller else ()), "sample", update)
+        rngs = [generator(self._problem.seed, *path, int(k), attempt) for k in numbers]
         exploration_rate = attempt / max(self._settings.redraws, 1)
         return self._learner.policy.draw(rngs, update, np.full(len(rngs), exploration_rate))
 

@@ -42,6 +42,11 @@ class RankedPlacer(CostModelPlacer):
         self._next += len(batch)
         return [self._problem.lift(choice) for choice in batch]
 
+    @property
+    def asynchronous(self) -> bool:
+        """True: what it asks does not depend on answers."""
+        return True
+
     def tell(self, trials: Sequence[Trial]) -> None:
         """Ignore the answers."""
 

@@ -28,7 +28,8 @@ class GrouperSettings:
         group_hidden: units of the grouper's hidden layer.
         type_size: size of the embedding of an operation type.
         sharpness: factor on the grouper's logits; with a high one, similar nodes are initially in the same group.
-        noise: standard deviation of the noise added to the logits of devices in the first updates.
+        noise: standard deviation of the noise added to the logits of groups and devices in the first updates, in units
+            of the logits' root mean square.
         noise_updates: number of these updates.
         draws: updates after which the most probable actions are taken instead of random ones; 0 for never.
     """

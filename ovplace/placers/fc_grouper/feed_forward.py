@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.learning.layers import mlp
-from ovplace.learning.objectives import entropy_terms
+from ovplace.learning.objectives import entropy_terms, perturbed
 from ovplace.learning.sampling import sample_categorical
 
 
@@ -38,13 +38,13 @@ class FeedForward(nn.Module):
         Args:
             x: features of the groups, `[S, K, F]`.
             allowed: which device each may have, `[S, K, D]`.
-            noise: added to the logits, `[S, K, D]`.
+            noise: added to the logits in units of a group's root mean square, `[S, K, D]`.
         """
         logits: Tensor = self.layers(x)
         if self._tanh_constant:
             logits = self._tanh_constant * torch.tanh(logits)
         if noise is not None:
-            logits = logits + torch.from_numpy(noise).to(logits.dtype)
+            logits = perturbed(logits, noise)
         return torch.log_softmax(logits.masked_fill(torch.from_numpy(~allowed), float("-inf")), dim=2)
 
     @torch.no_grad()
@@ -62,7 +62,7 @@ class FeedForward(nn.Module):
             x: features of the groups, `[S, K, F]`.
             allowed: which device each may have, `[S, K, D]`.
             uniforms: a number from [0, 1) for each draw, `[S, K]`.
-            noise: added to the logits, `[S, K, D]`.
+            noise: added to the logits in units of a group's root mean square, `[S, K, D]`.
             exploration_rate: weight of the uniform distribution over allowed devices in the mixture, `[S]`.
         """
         p = self(x, allowed, noise).double().exp().numpy()

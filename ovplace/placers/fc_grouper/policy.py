@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.learning.group_features import GroupFeatures
 from ovplace.learning.layers import mlp
+from ovplace.learning.objectives import perturbed
 from ovplace.learning.reinforce import SampledPolicy
 from ovplace.learning.sampling import sample_categorical
 from ovplace.placers.fc_grouper.config import GrouperSettings
@@ -41,7 +42,7 @@ class PlacementHead(Protocol):
             x: features of the groups, `[S, K, F]`.
             allowed: which device each may have, `[S, K, D]`.
             uniforms: a number from [0, 1) for each draw, `[S, K]`.
-            noise: added to the logits, `[S, K, D]`.
+            noise: added to the logits in units of a group's root mean square, `[S, K, D]`.
             exploration_rate: weight of the uniform distribution over allowed devices in the mixture, `[S]`.
 
         Returns:
@@ -103,22 +104,27 @@ class GroupedPolicy(SampledPolicy):
 
     def forward(self) -> Tensor:
         """Return the log probability of each group for each node, `[N, K]`."""
+        return torch.log_softmax(self._logits(), dim=1)
+
+    def _logits(self) -> Tensor:
         x = torch.cat([self.types(self._shares), self._others], dim=1)
-        return torch.log_softmax(self._settings.sharpness * self.grouper(x), dim=1)
+        logits: Tensor = self._settings.sharpness * self.grouper(x)
+        return logits
 
     @torch.no_grad()
     def draw(self, rngs: Sequence[np.random.Generator], update: int, exploration_rate: FloatArray) -> IntArray:
         """Return actions `[S, N + K]`; arguments as in `SampledPolicy`."""
-        settings, p = self._settings, self().double().exp().numpy()
+        settings, logits = self._settings, self._logits().double()
         if settings.draws and update >= settings.draws:
-            groups = np.repeat(p.argmax(axis=1)[None], len(rngs), axis=0)
+            groups = np.repeat(logits.argmax(dim=1).numpy()[None], len(rngs), axis=0)
             return np.concatenate([groups, self.head.greedy(*self.head_inputs(groups))], axis=1)
+        noise_size = settings.noise if update < settings.noise_updates else 0.0
         rows = zip(exploration_rate, rngs, strict=True)
-        groups = np.stack([sample_categorical(_mixed(p, rate), rng.random(len(p))) for rate, rng in rows])
+        groups = np.stack([_grouped(logits, noise_size, rate, rng) for rate, rng in rows])
         x, allowed = self.head_inputs(groups)
         noise = None
-        if settings.noise and update < settings.noise_updates:
-            noise = settings.noise * np.stack([rng.standard_normal(allowed.shape[1:]) for rng in rngs])
+        if noise_size:
+            noise = noise_size * np.stack([rng.standard_normal(allowed.shape[1:]) for rng in rngs])
         uniforms = np.stack([rng.random(self.n_groups) for rng in rngs])
         return np.concatenate([groups, self.head.draw(x, allowed, uniforms, noise, exploration_rate)], axis=1)
 
@@ -169,6 +175,14 @@ class GroupedPolicy(SampledPolicy):
         np.logical_or.at(able, flat.ravel(), np.tile(self._nodes.allowed, (samples, 1)))
         able[~able.any(axis=1), 0] = True
         return x.reshape(samples, k, -1), able.reshape(samples, k, -1)
+
+
+def _grouped(logits: Tensor, noise_size: float, rate: float, rng: np.random.Generator) -> IntArray:
+    """Return a group for each node drawn from noisy logits `[N, K]` mixed with the uniform distribution, `[N]`."""
+    if noise_size:
+        logits = perturbed(logits, noise_size * rng.standard_normal(logits.shape), axes=(0, 1))
+    p = torch.softmax(logits, dim=1).numpy()
+    return sample_categorical(_mixed(p, rate), rng.random(len(p)))
 
 
 def _mixed(p: FloatArray, rate: float) -> FloatArray:

@@ -6,19 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ovplace.placers.hsdag.network.encoder import CONVOLUTIONS
+from ovplace.placers.hsdag.network.policy_graph import NODES
 from ovplace.placers.hsdag.network.settings import NetworkSettings
-from ovplace.placers.hsdag.rewards import REWARDS
+from ovplace.placers.hsdag.rewards import RETURNS, REWARDS
+
+_PAPER: Mapping[str, object] = {
+    "nodes": "operations", "grouping": "parsed", "levels": 1, "state_update": True, "reward": "inverse",
+    "returns": "step", "baseline": False, "learning_rate": 1e-4, "dropout": 0.2, "steps": 20, "episodes": 100,
+    "epochs": 4, "discount": 0.95, "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0, "max_grad_norm": 0.0, "redraws": 0,
+    "uniform": False, "warm_start": 0, "cost_features": False, "output_layers": 2, "activation_final": True,
+    "mlp_norms": True, "pooled_edges": "inside", "pooled_input": "input", "encoded_levels": True,
+}  # fmt: skip
 
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "tuned": {},
-    "paper": {
-        "nodes": "operations", "grouping": "parsed", "levels": 1, "state_update": True, "reward": "inverse",
-        "baseline": False, "learning_rate": 1e-4, "dropout": 0.2, "steps": 20, "epochs": 4, "discount": 0.95,
-        "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0, "max_grad_norm": 0.0, "redraws": 0, "uniform": False,
-        "warm_start": 0, "cost_features": False,
-    },
-}  # fmt: skip
-"""Values that differ from the defaults. `paper`: HSDAG's Table 6; the discount is that of the published code."""
+    "paper": _PAPER,
+    "paper-log": {**_PAPER, "reward": "log_cpu"},
+    "paper-code": {**_PAPER, "returns": "episode", "epochs": 1},
+}
+"""Values that differ from the defaults. `paper`: HSDAG's Table 6, and what only the published code says: the discount
+and the layers' details. `paper-log`: the reward that stands commented out in that code. `paper-code`: its update."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +33,22 @@ class Config(NetworkSettings):
     """Settings in addition to those of the network; a preset changes the defaults.
 
     Attributes:
-        preset: `paper` is the published method on single operations; `tuned` performs better here.
-        nodes: nodes of the encoded graph: `operations`, or the `groups` of the coarsener.
+        preset: `paper` is the published method on single operations, `paper-log` and `paper-code` are variants of it
+            from the published code; `tuned` performs better here.
+        nodes: nodes of the encoded graph: `operations`, HSDAG's `colocated` sets of them, or the `groups` of the
+            coarsener.
         grouping: `parsed` by learned scores (variant gpn); `drawn`: an edge per node is drawn at random by its score;
-            parsed by `random` scores; or `fixed`: the coarsener's groups (variant coarse, with coarsener colocate).
+            parsed by `random` scores; or `fixed`: the coarsener's groups.
         levels: number of levels of the parse; 0 learns when to stop.
         state_update: the embeddings of a step are the state of the next; otherwise one encoding serves all steps.
-        reward: `inverse` latency, or minus its `log`.
+        reward: `inverse` latency, minus its `log`, or `log_cpu`, the logarithm of the CPU's latency over it, for which
+            the CPU alone is measured first.
+        returns: each `step` is learned from its own discounted reward, or from the sum over the `episode`.
         baseline: learn from the difference to the running mean reward, in running standard deviations.
         sampling_dropout: dropout is active while drawing, as in the published code.
-        learning_rate: learning rate of Adam.
-        steps: placements between two updates (an episode).
+        learning_rate: learning rate of Adam; 0 learns nothing.
+        steps: placements between two updates (an episode), those measured before included.
+        episodes: episodes after which the search ends; 0 leaves that to the budget.
         epochs: passes over these in an update.
         discount: the weight of the i-th step of an episode is this to the power of i.
         top_fraction: learn from this fastest fraction of the steps only, with equal weights (cross-entropy method); 0
@@ -63,10 +75,12 @@ class Config(NetworkSettings):
     levels: int = 0
     state_update: bool = False
     reward: str = "log"
+    returns: str = "step"
     baseline: bool = True
     sampling_dropout: bool = False
     learning_rate: float = 3e-3
     steps: int = 10
+    episodes: int = 0
     epochs: int = 4
     discount: float = 1.0
     top_fraction: float = 0.0
@@ -93,8 +107,6 @@ class Config(NetworkSettings):
                 raise ValueError(f"{f.name} must be at least {_LEAST.get(f.name, 0)}, got {value}")
         if max(self.dropout, self.parsing_dropout) >= 1 or max(self.discount, self.top_fraction) > 1:
             raise ValueError("dropout and parsing_dropout must be below 1, discount and top_fraction at most 1")
-        if self.learning_rate == 0:
-            raise ValueError("learning_rate must be positive, got 0")
         if not (self.described or self.cost_features or self.head == "devices"):
             raise ValueError("nodes need a description: described or cost_features must be true")
 
@@ -107,9 +119,12 @@ class Config(NetworkSettings):
 
 _CHOICES = {
     "preset": tuple(PRESETS),
-    "nodes": ("operations", "groups"),
+    "nodes": tuple(NODES),
     "grouping": ("parsed", "drawn", "random", "fixed"),
     "reward": REWARDS,
+    "returns": RETURNS,
+    "pooled_edges": ("kept", "inside"),
+    "pooled_input": ("encoded", "input"),
     "encoder": tuple(CONVOLUTIONS),
     "head": ("classes", "devices"),
 }

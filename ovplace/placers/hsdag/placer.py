@@ -22,7 +22,12 @@ from ovplace.placers.hsdag.config import Config
 from ovplace.placers.hsdag.learner import HsdagLearner, UpdateSettings
 from ovplace.placers.hsdag.network.policy import HsdagPolicy
 from ovplace.placers.hsdag.network.policy_graph import PolicyGraph, policy_graph
-from ovplace.placers.hsdag.rewards import normalised_advantages, step_rewards, top_fraction_weights
+from ovplace.placers.hsdag.rewards import (
+    discounted_weights,
+    normalised_advantages,
+    step_rewards,
+    top_fraction_weights,
+)
 from ovplace.placers.hsdag.rollout import Rollout, RolloutSettings
 from ovplace.placers.hsdag.zero_shot import zero_shot_choice
 from ovplace.plugins import protocols
@@ -41,7 +46,7 @@ def input_graph(problem: Problem, config: Config) -> PolicyGraph:
     """
     return policy_graph(
         problem,
-        operations=config.nodes == "operations",
+        nodes=config.nodes,
         costs=config.cost_features,
         device_aware=config.head == "devices",
         described=config.described,
@@ -59,6 +64,7 @@ class HsdagProgress:
         mean: running mean of rewards; None before the first update.
         variance: running variance of rewards.
         max_log_ratio: highest log ratio seen, at least 0.
+        cpu_ratio: latency ratio of the CPU alone; 1 before it is measured.
         groups: number of groups in the last step.
         redrawn: number of redraws of each step of this episode.
         seen: hashes of the placements measured.
@@ -70,6 +76,7 @@ class HsdagProgress:
     mean: float | None = None
     variance: float = 0.0
     max_log_ratio: float = 0.0
+    cpu_ratio: float = 1.0
     groups: int = 0
     redrawn: list[int] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
@@ -96,6 +103,11 @@ class Placer(protocols.Placer):
             self._begin_episode()
 
     @property
+    def ends(self) -> bool:
+        """Whether the number of episodes is given: repeated placements are steps of them."""
+        return self._config.episodes > 0
+
+    @property
     def info(self) -> dict[str, float]:
         """Groups in the last step, and updates of the policy."""
         return {"groups": self._progress.groups, "updates": self._progress.updates}
@@ -108,7 +120,7 @@ class Placer(protocols.Placer):
         """
         self._read_policy()
         left = self._proposals[self._progress.proposed :][:n]
-        if left or n <= 0:
+        if left or n <= 0 or self._is_over():
             self._progress.proposed += len(left)
             self._pending = 0
             return [self._problem.lift(choice) for choice in left]
@@ -123,6 +135,7 @@ class Placer(protocols.Placer):
         )
         progress.seen += [trial.placement.hash for trial in trials]
         if not self._pending:
+            self._note_cpu(trials)
             return
         progress.ratios += [trial.ratio if isfinite(trial.ratio) else inf for trial in trials]
         if len(progress.ratios) >= self._config.steps:
@@ -175,12 +188,27 @@ class Placer(protocols.Placer):
     def _was_measured(self, choice: IntArray) -> bool:
         return self._problem.lift(choice).hash in self._progress.seen
 
+    def _is_over(self) -> bool:
+        return bool(self._config.episodes) and self._progress.updates >= self._config.episodes
+
     def _new_rollout(self) -> Rollout:
         return Rollout(self._graph, self._rollout_settings)
 
     def _uniform(self) -> list[IntArray]:
         devices = range(len(self._problem.devices)) if self._config.uniform else range(0)
-        return [self._problem.uniform(device) for device in devices]
+        cpu = [self._cpu] if self._config.reward == "log_cpu" and not self._config.uniform else []
+        return [self._problem.uniform(device) for device in [*devices, *cpu]]
+
+    @property
+    def _cpu(self) -> int:
+        """Index of the CPU; of the last device where there is none."""
+        bases = [device.base for device in self._problem.devices]
+        return bases.index("CPU") if "CPU" in bases else len(bases) - 1
+
+    def _note_cpu(self, trials: Sequence[Trial]) -> None:
+        alone = self._problem.lift(self._problem.uniform(self._cpu)).hash
+        measured = [trial.ratio for trial in trials if trial.placement.hash == alone and isfinite(trial.ratio)]
+        self._progress.cpu_ratio = measured[-1] if measured else self._progress.cpu_ratio
 
     # Learning
 
@@ -195,19 +223,20 @@ class Placer(protocols.Placer):
             max_grad_norm=config.max_grad_norm,
         )
         seed = int(self._rng("update", progress.updates).integers(2**31))
-        self._learner.learn(self._graph, self._rollout.encodings, self._rollout.steps, weights, settings, seed)
+        if config.learning_rate:
+            self._learner.learn(self._graph, self._rollout.encodings, self._rollout.steps, weights, settings, seed)
         progress.updates, progress.ratios, progress.redrawn = progress.updates + 1, [], []
         self._begin_episode()
 
     def _step_weights(self) -> FloatArray:
         """Return the weight of each step in the update, `[K]`; equation 14 with `inverse` and no baseline."""
         config, progress = self._config, self._progress
-        weights = step_rewards(config.reward, progress.ratios, progress.max_log_ratio)
+        weights = step_rewards(config.reward, progress.ratios, progress.max_log_ratio, progress.cpu_ratio)
         if config.baseline:
             weights, progress.mean, progress.variance = normalised_advantages(weights, progress.mean, progress.variance)
         if config.top_fraction:
             weights = top_fraction_weights(weights, config.top_fraction)
-        return np.asarray(weights * config.discount ** np.arange(1, len(weights) + 1))
+        return discounted_weights(config.returns, weights, config.discount)
 
     # Initial policy
 

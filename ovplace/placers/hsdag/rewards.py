@@ -1,7 +1,8 @@
 """Rewards of a buffer's steps, and the weight with which each step is learned.
 
-Source: HSDAG, arXiv 2405.14185, equation 14. The logarithm, the running baseline and learning from the fastest steps
-only are not published.
+Source: HSDAG, arXiv 2405.14185, equation 14; `log_cpu` and the return of a whole episode are those of its published
+code. The logarithm relative to the fastest device, the running baseline and learning from the fastest steps only are
+not published.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray
 
-REWARDS = ("inverse", "log")
+REWARDS = ("inverse", "log", "log_cpu")
+RETURNS = ("step", "episode")
 BASELINE_RATE = 0.1
 """Weight of a buffer's mean and variance in the running ones."""
 
 
-def step_rewards(kind: str, ratios: Sequence[float], max_log_ratio: float) -> FloatArray:
+def step_rewards(kind: str, ratios: Sequence[float], max_log_ratio: float, cpu_ratio: float = 1.0) -> FloatArray:
     """Return the reward of each step, `[K]`.
 
     Latencies are relative to the reference, so that rewards have the same scale for all models.
@@ -27,13 +29,32 @@ def step_rewards(kind: str, ratios: Sequence[float], max_log_ratio: float) -> Fl
 
     Args:
         kind: `inverse` for the inverse of the ratio, -1 for a failure; `log` for minus its logarithm, twice the highest
-            ratio for a failure.
+            ratio for a failure; `log_cpu` for the same plus the logarithm of the CPU's ratio.
         ratios: latencies divided by that of the reference, infinite for a failure.
         max_log_ratio: highest log ratio seen.
+        cpu_ratio: latency of the CPU alone divided by that of the reference.
     """
     if kind == "inverse":
         return np.array([1 / ratio if isfinite(ratio) else -1.0 for ratio in ratios])
-    return np.array([-log(ratio) if isfinite(ratio) else -max_log_ratio - log(2) for ratio in ratios])
+    zero = log(cpu_ratio) if kind == "log_cpu" else 0.0
+    return np.array([zero - log(ratio) if isfinite(ratio) else zero - max_log_ratio - log(2) for ratio in ratios])
+
+
+def discounted_weights(kind: str, weights: FloatArray, discount: float) -> FloatArray:
+    """Return how much each step of an episode counts in the update, `[K]`.
+
+    Source: HSDAG, equation 14 (`step`), and its published code (`episode`).
+
+    Args:
+        kind: `step` for its own weight times the discount to the power of its number; `episode` for the sum of all, the
+            last one undiscounted, for every step.
+        weights: reward or advantage of each step, `[K]`.
+        discount: the factor.
+    """
+    number = np.arange(1, len(weights) + 1)
+    if kind == "step":
+        return np.asarray(weights * discount**number)
+    return np.full(len(weights), float(weights @ discount ** (len(weights) - number)))
 
 
 def normalised_advantages(rewards: FloatArray, mean: float | None, variance: float) -> tuple[FloatArray, float, float]:

@@ -134,7 +134,7 @@ class Rollout:
                 )
             return tied_level(level, self.graph.group_of) if lowest else level
 
-        if self._embedded is None:
+        if self._embedded is None or self.settings.dropout:
             self._embedded = policy.embedded(self.graph)
         out: PolicyOutput = policy(self.graph, [state], grouping, self._continue(rng), self._embedded)
         return out

@@ -80,6 +80,10 @@ class TrainingExample:
         return cls(input_graph(problem, config), best, lambda choices: np.log(latency_ms(costs, choices) / best_ms))
 
 
+Loss = Callable[[Tensor, TrainingExample, int, np.random.Generator], Tensor]
+"""Of a problem at an update, given the log probabilities of devices, `[G, D]`."""
+
+
 class Trainer(protocols.Trainer):
     """Trains the policy with the head `devices`.
 
@@ -122,6 +126,13 @@ class Trainer(protocols.Trainer):
         Returns:
             Mean of log(latency / best latency) of the most probable placements, each at most `MAX_LOG_RATIO`.
         """
+        return self._step(problems, number, _loss)
+
+    def reinforce(self, problems: Sequence[Problem], number: int) -> float:
+        """Do as `update`, by REINFORCE alone: of the best known placement only the latency is used, as the unit."""
+        return self._step(problems, number, lambda log_p, example, _, rng: reinforce_loss(log_p, example, rng))
+
+    def _step(self, problems: Sequence[Problem], number: int, loss: Loss) -> float:
         rng = generator(self._seed, "train", NAME, "update", number)
         examples = [self._example(problem) for problem in problems]
         graph = PolicyGraph.union([example.graph for example in examples])
@@ -129,7 +140,7 @@ class Trainer(protocols.Trainer):
         log_ratios, losses = [], []
         for example, own in zip(examples, torch.split(log_p, [len(e.best) for e in examples]), strict=True):
             choice = most_probable(own.detach())
-            losses.append(_loss(own, example, number, rng))
+            losses.append(loss(own, example, number, rng))
             log_ratios.append(min(float(example.log_ratio(choice[None])[0]), MAX_LOG_RATIO))
         torch.stack(losses).mean().backward()  # type: ignore[no-untyped-call]
         rate = self._config.learning_rate / max(1.0, number / IMITATION_UPDATES) ** 0.5

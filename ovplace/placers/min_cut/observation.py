@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ovplace.core.json_text import parse_json
 from ovplace.core.measurement import Trial
 
 _CHUNK = 20_000
@@ -84,7 +85,7 @@ class History:
     def read(state: Mapping[str, Any]) -> list[Observation]:
         """Return the observations of a state."""
         numbers = takewhile(lambda number: _key(number) in state, count())
-        closed = chain.from_iterable(json.loads(state[_key(number)]) for number in numbers)
+        closed = chain.from_iterable(parse_json(state[_key(number)]) for number in numbers)
         return [Observation(*row) for row in (*closed, *state["told"])]
 
 

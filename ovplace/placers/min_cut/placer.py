@@ -79,7 +79,7 @@ class Placer(CostModelPlacer):
         self._model = RefittedModel(problem, self._table)
         self._solved = 0
         self._queue: list[list[int]] = []
-        self._asked: list[list[int]] = []
+        self._asked: dict[str, list[int]] = {}  # open choices by the hashes of their placements
         self._seen: set[str] = set()  # hashes of the observed placements
         self._told: set[bytes] = set()  # observed choices, which take less to look up
         self._exhausted: set[int] = set()  # observations without new neighbours
@@ -97,24 +97,32 @@ class Placer(CostModelPlacer):
         if n > 0 and not self._queue:
             self._queue = self._solve()
         batch, self._queue = self._queue[:n], self._queue[n:]
-        self._asked = batch
-        return [self._problem.lift(choice) for choice in batch]
+        placements = [self._problem.lift(choice) for choice in batch]
+        self._asked.update((placement.hash, choice) for placement, choice in zip(placements, batch, strict=True))
+        return placements
 
     def tell(self, trials: Sequence[Trial]) -> None:
         """Record the measurements."""
-        self._model.observe(Observation.of(choice, trial) for choice, trial in zip(self._asked, trials, strict=True))
+        answered = [self._asked.pop(trial.placement.hash) for trial in trials]
+        self._model.observe(Observation.of(choice, trial) for choice, trial in zip(answered, trials, strict=True))
         self._seen.update(trial.placement.hash for trial in trials)
-        self._told.update(_bytes(choice) for choice in self._asked)
+        self._told.update(map(_bytes, answered))
+
+    @property
+    def asynchronous(self) -> bool:
+        """True: each answer refits the model, and what is open is not asked for again."""
+        return True
 
     def state(self) -> State:
         """Return the observations, the placements that wait, and the number of solved weights."""
         told = self._model.observations.state()
-        return {"solved": self._solved, "queue": self._queue, "asked": self._asked, **told}
+        return {"solved": self._solved, "queue": self._queue, "asked": list(self._asked.values()), **told}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
-        self._solved, self._queue, self._asked = data["solved"], data["queue"], data["asked"]
+        self._solved, self._queue = data["solved"], data["queue"]
+        self._asked = {self._problem.lift(choice).hash: choice for choice in data["asked"]}
         self._model.observe(History.read(state))
         choices = [observation.choice for observation in self._model.observations]
         self._seen = {self._problem.lift(choice).hash for choice in choices}
@@ -128,7 +136,7 @@ class Placer(CostModelPlacer):
             self._solved += 1
             if new := self._new(candidates(table, weight)):
                 return new
-        rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations))
+        rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations) + len(self._asked))
         for _ in range(self._config.draws):
             if new := self._new(candidates(_perturbed(table, self._config.cost_noise, rng))):
                 return new[:1]
@@ -153,11 +161,14 @@ class Placer(CostModelPlacer):
         by_hash: dict[str, list[int]] = {}
         for choice in choices:
             by_hash.setdefault(self._problem.lift(choice).hash, choice.tolist())
-        return [choice for key, choice in by_hash.items() if key not in self._seen]
+        return [choice for key, choice in by_hash.items() if key not in self._seen and key not in self._asked]
 
     def _is_new(self, choice: IntArray) -> bool:
         """Return whether the placement was not measured yet; most neighbours late in a search were, as they are."""
-        return choice.tobytes() not in self._told and self._problem.lift(choice).hash not in self._seen
+        if choice.tobytes() in self._told:
+            return False
+        key = self._problem.lift(choice).hash
+        return key not in self._seen and key not in self._asked
 
 
 def _bytes(choice: list[int]) -> bytes:

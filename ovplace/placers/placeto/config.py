@@ -13,7 +13,8 @@ from ovplace.placers.placeto.rollout import EpisodeSettings
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "tuned": {},
     "paper": {
-        "head": "classes", "rounds": 8, "encodings": 0, "evaluations": 0, "coherent": False, "start": "fixed",
+        "head": "classes", "hidden": 0, "rounds": 8, "embedding_layers": 3, "activation_final": True, "masked": True,
+        "pooling": "sum", "summed": True, "encodings": 0, "evaluations": 0, "coherent": False, "start": "fixed",
         "reward": "difference", "normalise": False, "entropy": 1.0, "entropy_end": 0.0, "anneal": 500,
         "uniform": False, "updates": 1, "proposals": 1,
     },
@@ -66,8 +67,6 @@ class Config(PlacetoSettings, EpisodeSettings, LearningSettings):
                 raise ValueError(f"{f.name} must be at least {least}, got {value}")
         if self.discount > 1:
             raise ValueError(f"discount must be at most 1, got {self.discount}")
-        if min(self.learning_rate, self.learning_rate_end) == 0:
-            raise ValueError("learning_rate and learning_rate_end must be positive, got 0")
 
     @property
     def policy_settings(self) -> Mapping[str, object]:
@@ -75,5 +74,13 @@ class Config(PlacetoSettings, EpisodeSettings, LearningSettings):
         return {f.name: getattr(self, f.name) for f in fields(PlacetoSettings)}
 
 
-_CHOICES = {"preset": tuple(PRESETS), "head": HEADS, "start": STARTS, "reward": REWARDS}
-_AT_LEAST_ONE = ("hidden", "rounds", "episodes", "sweeps", "window", "anneal", "updates", "proposals")
+_CHOICES = {
+    "preset": tuple(PRESETS),
+    "head": HEADS,
+    "start": STARTS,
+    "reward": REWARDS,
+    "pooling": ("mean", "sum"),
+    "partition": ("three", "one"),
+    "order": ("topological", "random"),
+}
+_AT_LEAST_ONE = ("embedding_layers", "episodes", "sweeps", "window", "anneal", "updates", "proposals")

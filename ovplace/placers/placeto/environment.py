@@ -22,6 +22,7 @@ from ovplace.placers.placeto.makespan import makespan_ms
 from ovplace.placers.placeto.network import Placeto
 from ovplace.placers.placeto.observation import PlacetoGraph
 from ovplace.placers.placeto.rollout import run_episodes
+from ovplace.seeds import generator
 
 
 class PlacetoEnvironment:
@@ -45,6 +46,9 @@ class PlacetoEnvironment:
         """
         self._table, self._config = costs_of(problem), config
         self.graph = PlacetoGraph.of(problem, self._table, Moves(self._table))
+        if config.order == "random":
+            visits = generator(problem.seed, "placer", "placeto", "order").permutation(len(self.graph))
+            self.graph = replace(self.graph, visits=visits)
         self.uniform = self.graph.repaired(self._table.uniform_choices())
         alone_ms = self.latency_ms(self.uniform)
         self.best_uniform, self._unit_ms = self.uniform[alone_ms.argmin()], float(alone_ms.min()) or 1.0

@@ -44,7 +44,7 @@ class PlacetoLearner:
     def reinforce(self, graph: PlacetoGraph, episodes: Episodes, advantages: FloatArray, update: int) -> None:
         """Add the gradient of REINFORCE (Williams 1992) with an entropy bonus.
 
-        Mean over the steps, sum over the episodes, as Placeto sums over its workers.
+        Mean, or sum with `summed`, over the steps; sum over the episodes, as Placeto sums over its workers.
 
         Args:
             graph: the groups placed.
@@ -57,7 +57,7 @@ class PlacetoLearner:
         for log_p, steps in self._replayed(graph, episodes):
             chosen = log_p.gather(2, action[steps][..., None])[..., 0]
             gain = (weight[steps] * chosen).sum() + entropy * entropy_terms(log_p).sum()
-            (-gain / len(action)).backward()  # type: ignore[no-untyped-call]
+            (-gain / (1 if self._settings.summed else len(action))).backward()  # type: ignore[no-untyped-call]
 
     def imitate(self, graph: PlacetoGraph, episodes: Episodes, device_of: IntArray) -> None:
         """Add the gradient of the cross-entropy to a placement in the visited states, mean over steps and episodes.

@@ -23,13 +23,39 @@ class PlacetoSettings:
     Attributes:
         head: `classes`: one output per device, as published; `devices`: the same network scores each device from
             features relative to it, so that it works for any machine.
-        hidden: size of the embeddings of each direction.
-        rounds: rounds of message passing.
+        hidden: size of the embeddings of each direction; 0 for as many as a group has features, as published.
+        rounds: rounds of message passing; 0 leaves each group its own embedding.
+        messages: embeddings are formed by message passing; otherwise the features themselves are pooled.
+        embedding_layers: linear layers from features to initial embeddings.
+        activation_final: the networks of messages and pooling end in a ReLU, as published.
+        masked: a group without neighbours in a direction keeps its initial embedding; otherwise the message of none.
+        pooling: how the groups of a set are aggregated: their `mean`, or their `sum`, as published.
+        partition: sets that are pooled: `three`, the ancestors, the descendants and the groups parallel to the current
+            one, which is added; or `one` of all groups.
     """
 
     head: str = "devices"
     hidden: int = 32
     rounds: int = 4
+    messages: bool = True
+    embedding_layers: int = 2
+    activation_final: bool = False
+    masked: bool = False
+    pooling: str = "mean"
+    partition: str = "three"
+
+    def features(self, n_devices: int) -> int:
+        """Return the number of features of a group, for the head `classes` on a number of devices."""
+        return N_LABEL_FREE + n_devices if self.head == "classes" else N_VIEW
+
+    def width(self, n_devices: int) -> int:
+        """Return the size of the embeddings of each direction, for a number of devices."""
+        return self.hidden or self.features(n_devices)
+
+
+def _two_layers(width: int, settings: PlacetoSettings) -> nn.Sequential:
+    end = [nn.ReLU(inplace=True)] if settings.activation_final else []
+    return nn.Sequential(*mlp(width, width, width, 2), *end)
 
 
 class Messages(nn.Module):
@@ -38,16 +64,16 @@ class Messages(nn.Module):
     Source: Placeto, arXiv 1906.08879, section 3.2, "message passing"; f and g are two linear layers with ReLU.
     """
 
-    def __init__(self, width: int, rounds: int) -> None:
+    def __init__(self, width: int, settings: PlacetoSettings) -> None:
         """Build f and g.
 
         Args:
             width: size of embeddings H.
-            rounds: number of rounds.
+            settings: number of rounds, and the layers' details.
         """
         super().__init__()
-        self.f, self.g = mlp(width, width, width, 2), mlp(width, width, width, 2)
-        self.rounds = rounds
+        self.f, self.g = _two_layers(width, settings), _two_layers(width, settings)
+        self.rounds, self.masked = settings.rounds, settings.masked
 
     def forward(self, h0: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """Return embeddings of M copies of a graph, `[N, M, H]`.
@@ -57,24 +83,29 @@ class Messages(nn.Module):
             source: node that each edge starts at, `[Q]`.
             target: node that receives the message, `[Q]`.
         """
-        h = h0
+        h, hears = h0, torch.bincount(target, minlength=len(h0)) > 0
         for _ in range(self.rounds):
-            heard = torch.zeros_like(h).index_add(0, target, self.f(h)[source])
-            h = self.g(heard) + h0
+            heard = self.g(torch.zeros_like(h).index_add(0, target, self.f(h)[source]))
+            h = (heard * hears[:, None, None] if self.masked else heard) + h0
         return h
 
 
 class Pooling(nn.Module):
-    """POST(mean of PRE(h)) over a set of groups.
+    """POST(mean or sum of PRE(h)) over a set of groups.
 
     Source: Placeto, section 3.2, "pooling summaries": three set aggregators, for ancestors, descendants and groups
-    parallel to the current one. The aggregation function is not published; here it is the mean.
+    parallel to the current one; the published code sums.
     """
 
-    def __init__(self, width: int) -> None:
-        """Build PRE and POST for embeddings of size `width`."""
+    def __init__(self, width: int, settings: PlacetoSettings) -> None:
+        """Build PRE and POST.
+
+        Args:
+            width: size of embeddings.
+            settings: the layers' details.
+        """
         super().__init__()
-        self.before, self.after = mlp(width, width, width, 2), mlp(width, width, width, 2)
+        self.before, self.after = _two_layers(width, settings), _two_layers(width, settings)
 
     def forward(self, h: Tensor, members: Tensor) -> Tensor:
         """Return summaries of sets of groups, `[K, S, M, E]`.
@@ -103,12 +134,16 @@ class Placeto(nn.Module):
             n_devices: number of devices D, used by the head `classes` only.
         """
         super().__init__()
-        classes, width = settings.head == "classes", settings.hidden
-        self.by_class = classes
-        self.embed = mlp(N_LABEL_FREE + n_devices if classes else N_VIEW, width, width, 2)
-        self.along, self.against = Messages(width, settings.rounds), Messages(width, settings.rounds)
-        self.pools = nn.ModuleList(Pooling(2 * width) for _ in range(3))
-        self.head = _Classes(8 * width, n_devices) if classes else _Devices(8 * width, 2 * width)
+        self.settings, self.by_class = settings, settings.head == "classes"
+        features, width = settings.features(n_devices), settings.width(n_devices)
+        pooled = 2 * width if settings.messages else features
+        if settings.messages:
+            self.embed = mlp(features, width, width, settings.embedding_layers)
+            self.along, self.against = Messages(width, settings), Messages(width, settings)
+        sets = 3 if settings.partition == "three" else 1
+        self.pools = nn.ModuleList(Pooling(pooled, settings) for _ in range(sets))
+        joined = pooled * (4 if settings.partition == "three" else 1)
+        self.head = _Classes(joined, n_devices) if self.by_class else _Devices(joined, 2 * width)
 
     def context(self, x: Tensor, edges: Tensor, own: Tensor, sets: Tensor) -> Tensor:
         """Encode placements and summarise them around S groups in each of K encodings.
@@ -117,20 +152,26 @@ class Placeto(nn.Module):
             x: raw features of B placements from V views (1, or one per device), `[K, B, V, N, F]`.
             edges: directed edges, `[2, Q]`.
             own: the groups to decide, `[K, S]`.
-            sets: weights of their ancestors, descendants and parallel groups, `[3, K, S, N]`.
+            sets: weights of the groups in each set to pool for them, `[3 or 1, K, S, N]`.
 
         Returns:
             Context of the groups, `[K, S, B, V, P]`.
         """
         count, copies, views = x.shape[:3]
-        h0 = self.embed(x.permute(3, 0, 1, 2, 4).flatten(1, 3))
-        h = torch.cat([self.along(h0, edges[0], edges[1]), self.against(h0, edges[1], edges[0])], dim=2)
+        h = self._embedded(x.permute(3, 0, 1, 2, 4).flatten(1, 3), edges)
         h = h.reshape(len(h), count, copies * views, -1).transpose(0, 1)  # [K, N, B V, E]
-        parts = [h[torch.arange(count)[:, None], own]]
+        parts = [h[torch.arange(count)[:, None], own]] if self.settings.partition == "three" else []
         parts += [pool(h, members) for pool, members in zip(self.pools, sets, strict=True)]
         joined = torch.cat(parts, dim=3)
         found: Tensor = self.head.context(joined.reshape(*joined.shape[:2], copies, views, -1))
         return found
+
+    def _embedded(self, x: Tensor, edges: Tensor) -> Tensor:
+        """Return the embeddings of both directions, or the features themselves, `[N, M, E]`."""
+        if not self.settings.messages:
+            return x
+        h0 = self.embed(x)
+        return torch.cat([self.along(h0, edges[0], edges[1]), self.against(h0, edges[1], edges[0])], dim=2)
 
     def log_p(self, context: Tensor, pairs: Tensor, allowed: Tensor) -> Tensor:
         """Return the log probability of each device, `[..., D]`.

@@ -64,6 +64,7 @@ class PlacetoGraph:
         out_ms: mean time to transfer them to another device, `[N]`.
         submodel_ms: overhead of a submodel on each device, `[D]`.
         moves: costs of moving single groups.
+        visits: groups in the order in which they are decided, `[N]`; None for `order`.
     """
 
     order: IntArray
@@ -74,6 +75,7 @@ class PlacetoGraph:
     out_ms: FloatArray
     submodel_ms: FloatArray
     moves: MoveCosts = field(repr=False)
+    visits: IntArray | None = None
 
     @classmethod
     def of(cls, problem: Problem, table: CostTable, moves: MoveCosts) -> PlacetoGraph:
@@ -127,13 +129,16 @@ class PlacetoGraph:
         return float(self.best_ms.mean()) or 1.0
 
     @cached_property
-    def sets(self) -> NDArray[np.float32]:
-        """Weights of the mean over each group's ancestors, descendants, and groups parallel to it, `[3, N, N]`."""
+    def members(self) -> NDArray[np.float32]:
+        """Which groups are ancestors and descendants of each group, and which parallel to it, `[3, N, N]`."""
         ancestors, descendants = _ancestors(len(self), self.edges)
         parallel = ~(ancestors | descendants | np.eye(len(self), dtype=bool))
-        weights = np.stack([ancestors, descendants, parallel]).astype(np.float32)
-        weights /= np.maximum(weights.sum(axis=2, keepdims=True), 1)
-        return weights
+        return np.stack([ancestors, descendants, parallel]).astype(np.float32)
+
+    @cached_property
+    def sets(self) -> NDArray[np.float32]:
+        """Weights of the mean over each of these sets, `[3, N, N]`."""
+        return np.asarray(self.members / np.maximum(self.members.sum(axis=2, keepdims=True), 1))
 
     @cached_property
     def neighbours(self) -> NDArray[np.float32]:

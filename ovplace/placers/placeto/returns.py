@@ -29,10 +29,11 @@ class LearningSettings:
         normalise: divide advantages by their standard deviation.
         entropy: initial weight of the devices' entropy.
         entropy_end: that weight after `anneal` updates.
-        learning_rate: initial learning rate of Adam.
+        learning_rate: initial learning rate of Adam; 0, with `learning_rate_end`, learns nothing.
         learning_rate_end: that rate after `anneal` updates.
         anneal: updates over which both change.
         max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
+        summed: gradients of an episode's steps are summed, as published; otherwise averaged.
     """
 
     reward: str = "log"
@@ -46,6 +47,7 @@ class LearningSettings:
     learning_rate_end: float = 1e-4
     anneal: int = 200
     max_grad_norm: float = 1.25
+    summed: bool = False
 
     def entropy_at(self, update: int) -> float:
         """Return the weight of the entropy after a number of updates."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
@@ -27,6 +28,7 @@ class EpisodeSettings:
 
     Attributes:
         sweeps: visits of each group.
+        order: order of visits: `topological`, or one drawn at `random` for all episodes.
         encodings: encodings of the present placement per sweep; 0 for one at each step.
         evaluations: highest number of evaluations of the placement per sweep; 0 for one at each step.
         coherent: episodes draw consecutive groups by one random number, from single groups in the first episode to
@@ -34,6 +36,7 @@ class EpisodeSettings:
     """
 
     sweeps: int = 1
+    order: str = "topological"
     encodings: int = 2
     evaluations: int = 64
     coherent: bool = True
@@ -81,7 +84,7 @@ def run_episodes(
         exploration_rate: weight of the uniform distribution in the mixture with the policy's own, 0 to 1.
     """
     n, device_of = len(graph), start.copy()
-    groups = np.tile(graph.order, settings.sweeps)
+    groups = np.tile(graph.order if graph.visits is None else graph.visits, settings.sweeps)
     block = max(1, -(-n // settings.encodings)) if settings.encodings else 1
     marks = _marks(len(groups), settings.evaluations * settings.sweeps)
     visits, encoded, pairs, visited = np.zeros(n, dtype=np.int64), [], [], []
@@ -125,9 +128,17 @@ def context_of(network: Placeto, graph: PlacetoGraph, encoded: Tensor, groups: I
         encoded: features at K encodings, `[K, B, V, N, F]`.
         groups: the groups to decide on each encoding, `[K, S]`.
     """
-    sets = torch.from_numpy(graph.sets[:, groups])
+    sets = torch.from_numpy(_sets(network, graph, groups))
     found: Tensor = network.context(encoded, torch.from_numpy(graph.edges), torch.from_numpy(groups), sets)
     return found
+
+
+def _sets(network: Placeto, graph: PlacetoGraph, groups: IntArray) -> NDArray[np.float32]:
+    """Return the weights with which groups are pooled around each of some groups, `[3 or 1, K, S, N]`."""
+    if network.settings.partition == "one":
+        weight = 1 / len(graph) if network.settings.pooling == "mean" else 1.0
+        return np.full((1, *groups.shape, len(graph)), weight, dtype=np.float32)
+    return (graph.sets if network.settings.pooling == "mean" else graph.members)[:, groups]
 
 
 def _pairs(network: Placeto, graph: PlacetoGraph, device_of: IntArray, group: int) -> Tensor:

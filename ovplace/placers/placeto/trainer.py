@@ -59,13 +59,20 @@ class Trainer(protocols.Trainer):
         Returns:
             Mean of log(latency at the end of episodes / best known latency).
         """
+        return self._step(problems, number, imitates=number < self._config.imitation)
+
+    def reinforce(self, problems: Sequence[Problem], number: int) -> float:
+        """Do as `update`, by REINFORCE alone."""
+        return self._step(problems, number, imitates=False)
+
+    def _step(self, problems: Sequence[Problem], number: int, *, imitates: bool) -> float:
         regrets = []
         for place, problem in enumerate(problems):
             at, rng = self._environment(problem), generator(self._seed, "placer", NAME, "train", number, place)
             episodes = run_episodes(self.network, at.graph, self._starts(at, rng), self._config, rng)
             ms = at.latency_ms(episodes.visited)
             regrets.append(float(np.log(ms[-1] / at.latency_ms(at.best_known)).mean()))
-            if number < self._config.imitation:
+            if imitates:
                 self._learner.imitate(at.graph, episodes, at.best_known)
             else:
                 advantages = self._config.advantages(at.relative(ms), episodes.marks, [])

@@ -11,7 +11,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
     "tuned": {},
     "paper": {
         "hidden": 128, "attention": 128, "bidirectional": False, "aligned": False, "switches": 0.0, "samples": 10,
-        "signal": "sqrt", "failure_ratio": 100.0, "baseline": "failure", "decay": 0.9, "drop_failures_after": 5000,
+        "signal": "sqrt", "failure_ratio": 100.0, "baseline": "failure", "decay": 0.9, "drop_failures_after": 100,
         "normalised": False, "learning_rate": 1e-3, "epochs": 1, "clip": 0.0, "entropy": 0.0, "entropy_end": 0.0,
         "max_grad_norm": 1.0, "uniform": False, "redraws": 0,
     },

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
-from ovplace.learning.objectives import entropy_terms
+from ovplace.learning.objectives import entropy_terms, perturbed
 from ovplace.learning.sampling import sample_categorical
 from ovplace.placers.seq2seq.attention import attend
 from ovplace.placers.seq2seq.config import Seq2SeqSettings
@@ -80,7 +80,7 @@ class Seq2Seq(nn.Module):
             x: features of the groups in the order of decision, `[K, G, F]`, or `[1, G, F]` for K samples of one graph.
             allowed: which device can run which group, at least one each, `[K, G, D]` or `[1, G, D]`.
             uniforms: a number from [0, 1) for each decision, `[K, G]`.
-            noise: added to the logits, `[K, G, D]`.
+            noise: added to the logits in units of a step's root mean square, `[K, G, D]`.
             exploration_rate: weight of the uniform distribution over allowed devices in the mixture, `[K]`.
         """
         weight = np.zeros(len(uniforms)) if exploration_rate is None else exploration_rate
@@ -111,7 +111,7 @@ class Seq2Seq(nn.Module):
             x: features, `[K, G, F]` or `[1, G, F]`.
             allowed: possible devices, `[K, G, D]` or `[1, G, D]`.
             devices: the sequences, `[K, G]`.
-            noise: added to the logits, `[K, G, D]`.
+            noise: added to the logits in units of a step's root mean square, `[K, G, D]`.
         """
         encoded = self._encode(x)
         chosen = torch.from_numpy(devices)
@@ -151,7 +151,7 @@ class Seq2Seq(nn.Module):
 
     def _masked(self, logits: Tensor, allowed: BoolArray, noise: FloatArray | None, at: slice = slice(None)) -> Tensor:
         if noise is not None:
-            logits = logits + torch.from_numpy(noise[:, at]).to(logits.dtype)
+            logits = perturbed(logits, noise[:, at])
         return logits.masked_fill(torch.from_numpy(~allowed[:, at]), float("-inf"))
 
     @torch.no_grad()

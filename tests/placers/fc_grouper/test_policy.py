@@ -195,7 +195,7 @@ def test_after_some_updates_the_likeliest_is_taken(head):
 
 
 def test_noise_makes_devices_more_diverse_as_long_as_it_lasts():
-    own = policy(problem(diamond()), groups=2, head="feed_forward", noise=10.0, noise_updates=7)
+    own = policy(problem(diamond()), groups=2, head="feed_forward", noise=2.0, noise_updates=7)
     with torch.no_grad():
         own.head.layers[-1].weight.zero_()
         own.head.layers[-1].bias.copy_(torch.tensor([8.0, 0.0]))

@@ -26,7 +26,7 @@ def network(settings=SETTINGS, seed=0):
 
 
 def seen(of):
-    return policy_graph(of, operations=False, costs=True, device_aware=True, described=False)
+    return policy_graph(of, nodes="groups", costs=True, device_aware=True, described=False)
 
 
 def said(net, of):

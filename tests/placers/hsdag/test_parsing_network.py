@@ -210,6 +210,7 @@ def test_gcn_is_the_formula():
     torch.testing.assert_close(conv(h, of.adjacency), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_networks_leave_no_files(tmp_path):
     """torch_geometric writes modules when it is first asked for a convolution, so in a process that has none yet."""
     code = "from ovplace.placers.hsdag.network.encoder import *; [GraphLayers(k, 4, 2, 0.0) for k in CONVOLUTIONS]"

@@ -29,15 +29,6 @@ def described(of):
     return replace(of, features=np.eye(len(of.graph)))
 
 
-def test_the_paper_preset_is_table_6():
-    paper = HSDAG.config({"preset": "paper"})
-    table = {
-        "hidden": 128, "input_layers": 2, "graph_layers": 2, "scorer_layers": 2, "encoder": "gcn", "dropout": 0.2,
-        "parsing_dropout": 0.0, "learning_rate": 1e-4, "steps": 20, "epochs": 4,
-    }  # fmt: skip
-    assert {name: getattr(paper, name) for name in table} == table
-
-
 def test_what_the_user_sets_goes_before_the_preset():
     found = HSDAG.config({"preset": "paper", "learning_rate": 1e-3, "nodes": "groups"})
     assert (found.learning_rate, found.nodes, found.dropout) == (1e-3, "groups", 0.2)
@@ -50,7 +41,10 @@ def test_what_the_user_sets_goes_before_the_preset():
         {"encoder": "mlp"},
         {"nodes": "layers"},
         {"dropout": 1.0},
-        {"learning_rate": 0.0},
+        {"learning_rate": -1e-4},
+        {"returns": "sum"},
+        {"pooled_edges": "all"},
+        {"pooled_input": "raw"},
         {"steps": 0},
         {"levels": -1},
         {"top_fraction": 1.5},

@@ -63,6 +63,20 @@ def test_samples_that_are_faster_become_likelier():
     assert float(torch.cosine_similarity(exact, torch.stack(sampled).sum(dim=0), dim=0)) > 0.9
 
 
+def test_reinforcing_does_not_see_the_best_placement(monkeypatch):
+    def weights(best, act):
+        monkeypatch.setattr("ovplace.placers.hsdag.trainer.best_known", best)
+        trainer = HSDAG.trainer(HSDAG.config(SMALL), 0, 0)
+        getattr(trainer, act)(problems(1), 0)
+        return torch.cat([p.detach().flatten() for p in trainer.network.parameters()])
+
+    def first_device(costs):
+        return np.zeros(costs.n_groups, dtype=np.int64)
+
+    assert torch.allclose(weights(best_known, "reinforce"), weights(first_device, "reinforce"), atol=1e-5)
+    assert not torch.allclose(weights(best_known, "update"), weights(first_device, "update"), atol=1e-5)
+
+
 def test_rounding_does_not_tear_a_model_between_identical_devices():
     log_p = torch.full((50, 3), -0.7) + 1e-6 * torch.rand(50, 3, generator=torch.Generator().manual_seed(0))
     log_p[:, 2] = -5.0

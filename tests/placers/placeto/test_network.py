@@ -42,7 +42,7 @@ def probabilities(network, graph, device_of, visits, current):
 @pytest.mark.parametrize("seed", range(2))
 def test_messages_are_those_of_a_slow_loop(seed):
     of = problem(layered(12, seed=seed))
-    messages = seeded(lambda: Messages(8, 3), seed)
+    messages = seeded(lambda: Messages(8, PlacetoSettings(rounds=3)), seed)
     h0 = torch.from_numpy(rng("messages", seed).normal(size=(12, 2, 8))).float()
     source, target = torch.from_numpy(of.quotient.edges)
     h = h0
@@ -58,7 +58,7 @@ def test_messages_are_those_of_a_slow_loop(seed):
 
 
 def test_messages_reach_as_far_as_there_are_rounds():
-    messages = seeded(lambda: Messages(8, 3), 0)
+    messages = seeded(lambda: Messages(8, PlacetoSettings(rounds=3)), 0)
     source = torch.arange(9)
     h0 = torch.ones(10, 1, 8)
     other = h0.clone()
@@ -68,7 +68,7 @@ def test_messages_reach_as_far_as_there_are_rounds():
 
 
 def test_pooling_is_the_mean_over_the_set():
-    pooling = seeded(lambda: Pooling(4), 0)
+    pooling = seeded(lambda: Pooling(4, PlacetoSettings()), 0)
     h = torch.from_numpy(rng("pooling").normal(size=(2, 5, 3, 4))).float()
     sets = [[0, 2], [1], []]
     members = torch.zeros(2, 3, 5)

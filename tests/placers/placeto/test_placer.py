@@ -201,7 +201,7 @@ def test_the_paper_preset_is_what_was_published():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"preset": "best"}, {"head": "both"}, {"start": "x"}, {"rounds": 0}, {"discount": 1.5}, {"learning_rate": 0.0}],
+    [{"preset": "best"}, {"head": "both"}, {"start": "x"}, {"rounds": -1}, {"discount": 1.5}, {"learning_rate": -1.0}],
     ids=str,
 )
 def test_bad_settings_are_refused(settings):
@@ -295,7 +295,7 @@ def test_a_policy_file_that_is_not_there_is_one_clear_line(tmp_path):
 
 def test_a_policy_file_with_strange_settings_is_one_clear_line(policy, tmp_path):
     trainer = policy[1]
-    for strange in ({"hidden": 0}, {"head": "x"}, {"width": 3}):
+    for strange in ({"hidden": -1}, {"head": "x"}, {"width": 3}):
         settings = dict(trainer.settings) | strange
         PolicyFile.from_network(trainer.network, "placeto", settings, (), 0, {}).write(tmp_path / "strange.npz")
         with pytest.raises(ConfigError, match="policy"):

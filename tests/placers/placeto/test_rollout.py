@@ -242,3 +242,19 @@ def test_advantages_by_hand():
     found = LearningSettings(normalise=False).advantages(worth, marks, [])
     np.testing.assert_allclose(found, [[0.5 * log2, -0.5 * log2], [log2, -log2]])
     assert LearningSettings().advantages(worth, marks, []).std() == pytest.approx(1.0, rel=1e-3)
+
+
+def test_a_summed_gradient_is_as_many_times_longer_as_there_are_steps():
+    graph, gradients = seen(problem(layered(9, seed=8), n_devices=3)), []
+    for summed in (False, True):
+        policy = network(3)
+        found = run_episodes(policy, graph, np.zeros((2, 9), dtype=np.int64), EpisodeSettings(), rng("summed"))
+        PlacetoLearner(policy, replace(SETTINGS, summed=summed)).reinforce(graph, found, np.ones((9, 2)), 0)
+        gradients.append(policy.embed[0].weight.grad)
+    torch.testing.assert_close(gradients[1], 9 * gradients[0])
+
+
+def test_a_random_order_visits_every_group_once_in_each_sweep():
+    graph = replace(seen(problem(layered(9, seed=8), n_devices=3)), visits=np.arange(9)[::-1].copy())
+    found = run_episodes(network(3), graph, np.zeros((2, 9), dtype=np.int64), EpisodeSettings(sweeps=2), rng("order"))
+    assert found.groups.tolist() == [*range(8, -1, -1)] * 2

@@ -72,6 +72,10 @@ class Adjacency:
         between = labels[self.edges]
         return Adjacency(np.unique(between[:, between[0] != between[1]], axis=1), n_groups)
 
+    def undirected(self) -> Adjacency:
+        """Return the graph with one edge for each pair of neighbours, also where edges lead in both directions."""
+        return Adjacency(self.pairs, self.n_nodes)
+
 
 def undirected_pairs(edges: IntArray) -> IntArray:
     """Return the distinct unordered pairs of different nodes joined by directed edges `[2, E]`, `[2, Q]`, sorted."""

@@ -18,7 +18,7 @@ class Level:
 
     Attributes:
         labels: group of each node of the level below, `[N]`.
-        held: pairs of the level below that connect the groups, `[K]`.
+        held: pairs of the level below whose scores weight the groups: those that connect them, or all inside, `[K]`.
         n_groups: number of groups.
         n_pairs: number of pairs of the level below.
         chosen: pair drawn by each node, `NONE` for none, `[N]`; empty if nothing was drawn.
@@ -80,6 +80,17 @@ def tied_level(level: Level, together: IntArray) -> Level:
     bipartite = np.stack([level.labels, c + together])
     labels = renumbered(connected_labels(c + int(together.max(initial=-1)) + 1, bipartite)[level.labels])
     return replace(level, labels=labels, n_groups=int(labels.max(initial=-1)) + 1)
+
+
+def holding_inside(level: Level, pairs: IntArray) -> Level:
+    """Return a level that holds all pairs inside its groups.
+
+    Args:
+        level: a parse.
+        pairs: distinct unordered pairs of its nodes, `[2, Q]`.
+    """
+    ends = level.labels[pairs]
+    return replace(level, held=np.flatnonzero(ends[0] == ends[1]))
 
 
 def joined_levels(levels: Sequence[Level]) -> Level:

@@ -6,7 +6,7 @@ Source: HSDAG, arXiv 2405.14185, equations 7 to 11; Song et al., "Graph Parsing 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,7 +17,8 @@ from ovplace.learning.layers import mlp
 from ovplace.placers.hsdag.network.adjacency import Adjacency
 from ovplace.placers.hsdag.network.dropout import Dropout
 from ovplace.placers.hsdag.network.encoder import GraphLayers
-from ovplace.placers.hsdag.network.levels import Level
+from ovplace.placers.hsdag.network.levels import Level, holding_inside
+from ovplace.placers.hsdag.network.perceptron import Activation, perceptron
 from ovplace.placers.hsdag.network.settings import NetworkSettings
 
 
@@ -27,16 +28,17 @@ class EdgeScorer(nn.Module):
     Source: Graph Parsing Networks, equation 2; HSDAG, equation 7.
     """
 
-    def __init__(self, width: int, layers: int, dropout: float) -> None:
+    def __init__(self, width: int, layers: int, activation: Activation, dropout: float) -> None:
         """Build the MLP.
 
         Args:
             width: size of embeddings H.
             layers: linear layers.
+            activation: what follows a linear layer but the last one.
             dropout: dropout probability of its input.
         """
         super().__init__()
-        self.score = mlp(width, width, 1, layers)
+        self.score = perceptron(width, width, 1, layers, replace(activation, final=False))
         self.dropout = Dropout(dropout)
 
     def forward(self, z: Tensor, pairs: Tensor) -> Tensor:
@@ -54,7 +56,7 @@ class EdgeScorer(nn.Module):
 
 
 class ScoredPooling(nn.Module):
-    """POST(sum of PRE(z)) times the summed scores of the edges that connect a group.
+    """POST(sum of PRE(z)) times the summed scores of edges of the group.
 
     The assignment to groups is discrete, so that the gradient reaches the scorer through the scores alone. The factor
     of a group without such an edge is 1.
@@ -80,7 +82,7 @@ class ScoredPooling(nn.Module):
             z: node embeddings, `[N, H]`.
             labels: group of each node, `[N]`.
             n_groups: number of groups C.
-            scores: scores of the edges that connect groups, `[K]`.
+            scores: scores of the edges that count, `[K]`.
             group_of_score: group of each of these edges, `[K]`.
 
         Returns:
@@ -126,24 +128,36 @@ class ParsingNetwork(nn.Module):
     def __init__(self, settings: NetworkSettings) -> None:
         """Build the edge scorer, the pooling and the layer that predicts the probability of stopping."""
         super().__init__()
-        width = settings.hidden
-        self.scorer = EdgeScorer(width, settings.scorer_layers, settings.parsing_dropout)
+        width, self.settings = settings.hidden, settings
+        self.scorer = EdgeScorer(width, settings.scorer_layers, settings.activation, settings.parsing_dropout)
         self.mixer = GraphLayers(settings.encoder, width, 1, settings.dropout)
         self.pooling = ScoredPooling(width, settings.pooling_layers)
         self.stopper = nn.Linear(width, 1)
 
-    def forward(self, z: Tensor, graph: Adjacency, copies: int, grouping: Grouping, go_on: ContinueParsing) -> Parsed:
-        """Parse until `go_on` returns False or nothing is left to merge.
+    def forward(
+        self,
+        h: Tensor,
+        encoder: GraphLayers,
+        graph: Adjacency,
+        copies: int,
+        grouping: Grouping,
+        go_on: ContinueParsing,
+    ) -> tuple[Tensor, Parsed]:
+        """Encode and parse until `go_on` returns False or nothing is left to merge.
 
         Args:
-            z: node embeddings of `copies` graphs of equal size, `[N, H]`.
+            h: input of the encoder for `copies` graphs of equal size, `[N, H]`.
+            encoder: encodes the nodes, and the groups as well with `encoded_levels`.
             graph: the edges of their disjoint union.
             copies: number of graphs B.
             grouping: forms a level from the scores; or recorded levels to repeat.
             go_on: decides after each level whether another follows.
+
+        Returns:
+            The encoded nodes, `[N, H]`, and the groups.
         """
-        group_of = np.arange(len(z))
-        copy_of = np.repeat(np.arange(copies), len(z) // copies)
+        z = nodes = encoder(h, graph)
+        group_of, copy_of = np.arange(len(z)), np.repeat(np.arange(copies), len(z) // copies)
         levels: list[Level] = []
         stops: list[Tensor] = []
         log_p = z.new_zeros(copies)
@@ -151,31 +165,44 @@ class ParsingNetwork(nn.Module):
             pairs = graph.pairs
             level, held, drawn_p = self._parse(z, pairs, copy_of, copies, grouping, len(levels))
             log_p = log_p + drawn_p
-            held_by = level.labels[pairs[0, level.held]]
-            h = self.mixer(z, graph)
-            z = self.pooling(h, torch.from_numpy(level.labels), level.n_groups, held, torch.from_numpy(held_by))
+            h = self._pooled(h if self.settings.pooled_input == "input" else z, graph, level, held)
             copy_of = _of_groups(copy_of, level)
             merged = level.n_groups < len(level.labels)
             levels.append(level)
-            stops.append(self._p_stop(z, copy_of, copies))
+            stops.append(self._p_stop(h, copy_of, copies))
             group_of = level.labels[group_of]
             connected = bool((level.labels[pairs[0]] != level.labels[pairs[1]]).any())
             if not (merged and connected and go_on(len(levels), float(stops[-1][0].detach()))):
-                return Parsed(z, group_of, tuple(levels), torch.stack(stops), log_p)
+                return nodes, Parsed(h, group_of, tuple(levels), torch.stack(stops), log_p)
             graph = graph.merged(level.labels, level.n_groups)
+            if self.settings.encoded_levels:
+                graph = graph.undirected()
+            z = encoder(h, graph) if self.settings.encoded_levels else h
+
+    def _pooled(self, h: Tensor, graph: Adjacency, level: Level, scores: Tensor) -> Tensor:
+        """Return the embeddings of a level's groups from those of its nodes, `[C, H]`.
+
+        Edges inside a group count in both directions, as in the published code.
+        """
+        group_of_score = torch.from_numpy(level.labels[graph.pairs[0, level.held]])
+        weight = 2 * scores if self.settings.pooled_edges == "inside" else scores
+        found: Tensor = self.pooling(
+            self.mixer(h, graph), torch.from_numpy(level.labels), level.n_groups, weight, group_of_score
+        )
+        return found
 
     def _parse(
         self, z: Tensor, pairs: IntArray, copy_of: IntArray, copies: int, grouping: Grouping, done: int
     ) -> tuple[Level, Tensor, Tensor]:
-        """Return a level, the scores of its connecting pairs `[K]`, and its log probability for each copy `[B]`.
+        """Return a level, the scores of the pairs it holds `[K]`, and its log probability for each copy `[B]`.
 
-        For a recorded level without random draws only the scores of connecting pairs are computed: no others have a
-        gradient.
+        For a recorded level without random draws only the scores of held pairs are computed: no others have a gradient.
         """
         ends = torch.from_numpy(pairs)
         if callable(grouping):
             scores = self.scorer(z, ends)
             level = grouping(len(z), pairs, scores.detach().numpy().astype(np.float64))
+            level = holding_inside(level, pairs) if self.settings.pooled_edges == "inside" else level
         else:
             level = grouping[done]
             if not len(level.chosen):

@@ -6,7 +6,7 @@ Source: HSDAG, arXiv 2405.14185, section 2: equation 6 (encoder), 7 to 11 (group
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from ovplace.placers.hsdag.network.device_head import DeviceHead
 from ovplace.placers.hsdag.network.encoder import GraphLayers
 from ovplace.placers.hsdag.network.pair_costs import PairCosts
 from ovplace.placers.hsdag.network.parsing_network import ContinueParsing, Grouping, Parsed, ParsingNetwork
+from ovplace.placers.hsdag.network.perceptron import perceptron
 from ovplace.placers.hsdag.network.policy_graph import PolicyGraph
 from ovplace.placers.hsdag.network.settings import NetworkSettings
 
@@ -50,10 +51,11 @@ class HsdagPolicy(nn.Module):
         """
         super().__init__()
         width = settings.hidden
-        self.embed = mlp(n_features, width, width, settings.input_layers)
+        self.embed = perceptron(n_features, width, width, settings.input_layers, settings.activation)
         self.norm = nn.LayerNorm(width)
         self.encoder = GraphLayers(settings.encoder, width, settings.graph_layers, settings.dropout)
         self.grouper = ParsingNetwork(settings)
+        self.output = perceptron(width, width, width, settings.output_layers, replace(settings.activation, norm=False))
         self.device_aware = settings.head == "devices"
         self.classify: nn.Module = (
             DeviceHead(width, settings.head_hidden, settings.head_rounds)
@@ -89,8 +91,8 @@ class HsdagPolicy(nn.Module):
         copies, own = len(state), self.embedded(graph) if embedded is None else embedded
         h = torch.cat([own if s is None else own + s for s in state])
         adjacency = graph.adjacency.copies(copies)
-        z = self.encoder(self.norm(h), adjacency)
-        parsed = self.grouper(z, adjacency, copies, grouping, go_on)
+        z, parsed = self.grouper(self.norm(h), self.encoder, adjacency, copies, grouping, go_on)
+        parsed = replace(parsed, z=self.output(parsed.z))
         allowed = group_allowed(np.tile(graph.allowed, (copies, 1)), parsed.group_of, len(parsed.z))
         logits = self._logits(graph, parsed, allowed).masked_fill(torch.from_numpy(~allowed), float("-inf"))
         return PolicyOutput(torch.log_softmax(logits, dim=1), parsed, z)

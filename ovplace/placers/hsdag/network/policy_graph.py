@@ -5,7 +5,7 @@ The node features are those of HSDAG, section 2.2; the cost columns are not publ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
+from ovplace.errors import UsageError
+from ovplace.graphs.colocation import colocation
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.placers.hsdag.network.adjacency import Adjacency
 from ovplace.placers.hsdag.network.pair_costs import EDGE, PairCosts
@@ -74,26 +77,23 @@ class PolicyGraph:
 
 
 def policy_graph(
-    problem: Problem, *, operations: bool, costs: bool, device_aware: bool = False, described: bool = True
+    problem: Problem, *, nodes: str, costs: bool, device_aware: bool = False, described: bool = True
 ) -> PolicyGraph:
     """Build the policy's input.
 
     Args:
         problem: the placement problem.
-        operations: nodes are operations; otherwise the problem's groups, with the mean of their members' features.
+        nodes: a key of `NODES`; a node has the mean of its members' features.
         costs: add columns for support and, if known, for the costs on each device.
         device_aware: for the head `devices`: no column refers to a device by its index.
         described: nodes have the problem's features.
     """
-    group_of, n_groups = problem.partition.group_of, problem.n_groups
-    if operations:
-        group_of_node, features = group_of, problem.features
-        edges = np.unique(problem.graph.edges, axis=1)
-    else:
-        group_of_node, edges = np.arange(n_groups), problem.quotient.edges
-        total = np.zeros((n_groups, problem.features.shape[1]))
-        np.add.at(total, group_of, problem.features)
-        features = total / np.bincount(group_of, minlength=n_groups)[:, None]
+    members = NODES[nodes](problem)
+    group_of_node = _group_of_nodes(problem, members)
+    edges = members.quotient(problem.graph).edges
+    total = np.zeros((members.n_groups, problem.features.shape[1]))
+    np.add.at(total, members.group_of, problem.features)
+    features = total / np.bincount(members.group_of)[:, None]
     pair_costs = PairCosts.of(problem) if device_aware else None
     parts = [features] if described else []
     if pair_costs is not None:
@@ -102,6 +102,34 @@ def policy_graph(
         parts.append(_device_columns(problem)[group_of_node])
     rows = np.concatenate([np.zeros((len(group_of_node), 0)), *parts], axis=1)
     return PolicyGraph(rows, edges, problem.allowed[group_of_node], np.array(group_of_node), pair_costs)
+
+
+def _colocated(problem: Problem) -> Partition:
+    return Partition.from_labels(colocation(len(problem.graph), problem.graph.edges))
+
+
+NODES: dict[str, Callable[[Problem], Partition]] = {
+    "operations": lambda problem: Partition.identity(len(problem.graph)),
+    "colocated": _colocated,
+    "groups": lambda problem: problem.partition,
+}
+"""Nodes of the policy's graph: single operations, HSDAG's co-location sets of operations, or the problem's groups."""
+
+
+def _group_of_nodes(problem: Problem, members: Partition) -> IntArray:
+    """Return the problem's group of each node, `[N]`.
+
+    Raises:
+        UsageError: the members of a node are in several groups.
+    """
+    group_of = np.empty(members.n_groups, dtype=np.int64)
+    group_of[members.group_of] = problem.partition.group_of
+    if not np.array_equal(group_of[members.group_of], problem.partition.group_of):
+        raise UsageError(
+            "placer.nodes = 'colocated' needs groups that keep co-location sets whole; set search.coarsener = "
+            "'colocate' and coarsener.nodes = 'operations'"
+        )
+    return group_of
 
 
 def n_columns(n_features: int, described: bool) -> int:

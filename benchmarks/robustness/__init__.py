@@ -1,0 +1,1 @@
+"""Studies of what runs and parsers survive."""

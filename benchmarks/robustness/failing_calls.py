@@ -1,0 +1,83 @@
+"""What runs survive: each call that changes a file fails.
+
+A run of three trials with computed latencies is repeated; each time one more of the calls that create, write, cut, sync
+or rename its files fails: once, or with all later ones, as on a full disk. `tried`: every call that is not the
+database's, and of those one in `every`. `ended`: nothing came of it. `one line`: the run ended with one clear line.
+*right*: the line was clear, and the same command without the fault came to the trials and the placement of a run that
+nothing strikes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import openvino as ov
+
+from benchmarks.report import Row
+from benchmarks.script import UnavailableError
+from ovplace.testing.faults.failing_calls import available
+from ovplace.testing.faults.failing_runs import ERRORS, Failed, Whole, chosen, failing, short, whole
+from ovplace.testing.faults.striking import Setting
+from ovplace.testing.models import TINY
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options.
+
+    Attributes:
+        every: distance of the calls of the database that fail.
+        alternate: give each call one of the ways to fail in turn, instead of all.
+    """
+
+    every: int = 1
+    alternate: bool = True
+
+
+SHORT = Options(every=1000)
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """Yield a row for each way to fail.
+
+    Raises:
+        UnavailableError: there is no gcc.
+    """
+    if not available():
+        raise UnavailableError("gcc is needed")
+    ways = [(name, on) for on in (False, True) for name in ERRORS]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ov.save_model(TINY["residual"](), folder / "tiny.xml", compress_to_fp16=False)
+        setting = short(Setting(folder / "tiny.xml", folder))
+        like = whole(setting.at("whole"))
+        numbers = chosen(like.calls, options.every)
+        for place, (error, on) in enumerate(ways):
+            mine = numbers[place :: len(ways)] if options.alternate else numbers
+            yield _row(setting, like, mine, error, on=on)
+
+
+def _row(setting: Setting, like: Whole, numbers: list[int], error: str, *, on: bool) -> Row:
+    found = [_one(setting, like, number, error, on=on) for number in numbers]
+    wrong = [f"{failed.call}: {failed.wrong}" for failed in found if failed.wrong]
+    return {
+        "fails": f"{error}, {'with all later calls' if on else 'once'}",
+        "calls of a run": len(like.calls),
+        "tried": len(found),
+        "ended": sum(not failed.said for failed in found),
+        "one line": sum(bool(failed.said) for failed in found),
+        "right": len(found) - len(wrong),
+        "wrong": "; ".join(wrong) or "nothing",
+    }
+
+
+def _one(setting: Setting, like: Whole, number: int, error: str, *, on: bool) -> Failed:
+    at = setting.at(f"{number}-{error}-{on}")
+    try:
+        return failing(at, like, number, ERRORS[error], on=on)
+    finally:
+        shutil.rmtree(at.folder)

@@ -1,0 +1,71 @@
+"""Do the cells of a suite in processes that stay: a search takes a second, loading a learned placer several."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from ovplace.config import toml
+from ovplace.errors import OvplaceError
+from ovplace.experiments.execute import ONE_THREAD
+from ovplace.experiments.grid import Cell
+from ovplace.experiments.task import Task
+
+
+def in_pool(cells: Sequence[Cell], task: Task[Any], jobs: int, done: Callable[[Cell, str], None]) -> None:
+    """Do `task` in all cells; an error is reported and ends nothing.
+
+    Args:
+        cells: what to run.
+        task: the work of each.
+        jobs: processes.
+        done: called with each cell and its error, "" where there is none, in the calling thread.
+
+    Raises:
+        OvplaceError: a process died; what is not done stays so.
+    """
+    with _one_thread(), ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        try:
+            pending = {pool.submit(_work, *_order(cell, task)): cell for cell in cells}
+            for future in as_completed(pending):
+                error = future.exception()
+                if isinstance(error, BrokenProcessPool):
+                    raise OvplaceError(
+                        "a process died; is there enough memory for so many --jobs? The same command goes on"
+                    )
+                done(pending[future], f"{type(error).__name__}: {error}" if error else future.result())
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _order(cell: Cell, task: Task[Any]) -> tuple[str, str, str, dict[str, object]]:
+    return task.function, toml.dumps(cell.config), str(cell.folder), dict(task.options)
+
+
+def _work(function: str, config: str, folder: str, options: dict[str, object]) -> str:
+    module, _, name = function.partition(":")
+    try:
+        getattr(importlib.import_module(module), name)(toml.build_config(tomllib.loads(config)), Path(folder), options)
+    except OvplaceError as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let processes that start now compute in one thread each: results must not depend on how many there are."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})

@@ -1,0 +1,1 @@
+"""The Python interface: what `import ovplace` offers, imported when it is asked for."""

@@ -1,0 +1,32 @@
+"""Running the answer of a run beside its baselines as benchmark_app does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ovplace.commands.benchmark import Benchmarked
+from ovplace.commands.benchmark import benchmark as benchmark_all
+from ovplace.config.duration import seconds
+from ovplace.errors import UsageError
+from ovplace.ir.timing.requests import Load
+from ovplace.progress import showing
+
+
+def benchmark_run(folder: Path, time: str | float, api: str, requests: int, progress: bool) -> list[Benchmarked]:
+    """Run each competing baseline of a run, and its placement, one after another.
+
+    Args:
+        folder: a finished run.
+        time: time of each candidate: seconds, or a text such as `10s`.
+        api: `sync`, or `async` for several requests at once.
+        requests: requests at once with `async`; 0 for the number that the compiled model asks for.
+        progress: show a progress bar, where there is a terminal or a notebook.
+
+    Raises:
+        UsageError: the run is simulated, or `api` is another word.
+    """
+    if api not in ("sync", "async"):
+        raise UsageError(f"api is 'sync' or 'async', got '{api}'")
+    load = Load(api=api, n_requests=requests, time_s=seconds(time))
+    with showing(progress) as listener:
+        return benchmark_all(folder, load, listener)

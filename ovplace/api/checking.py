@@ -1,0 +1,36 @@
+"""Checking the answer of a run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ovplace.commands.check import check
+from ovplace.commands.check_report import CheckReport
+from ovplace.config.duration import seconds
+from ovplace.config.schema import RIGOROUS_ROUNDS
+from ovplace.progress import showing
+from ovplace.session.events import Listener
+
+
+def check_run(
+    folder: str | Path,
+    *,
+    time: str | float = 0.0,
+    rigorous: bool = False,
+    progress: bool = True,
+    listener: Listener | None = None,
+) -> CheckReport:
+    """Return whether the answer of a finished run holds on this machine.
+
+    Args:
+        folder: the run folder.
+        time: time of the call, at most: seconds, or a text such as `2m`; 0 for no limit.
+        rigorous: twenty fresh processes.
+        progress: show a progress bar, where there is a terminal or a notebook.
+        listener: is called with each step, and shows it in place of the bar.
+
+    Raises:
+        OvplaceError: there is no finished run, or its files are damaged.
+    """
+    with showing(progress and listener is None) as bar:
+        return check(Path(folder), listener or bar, seconds(time) if time else 0.0, RIGOROUS_ROUNDS if rigorous else 0)

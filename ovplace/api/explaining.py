@@ -1,0 +1,57 @@
+"""`ovplace.explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from ovplace.api.measurement import without_search
+from ovplace.api.options import MeasureOptions
+from ovplace.commands.explain import Explanation
+from ovplace.commands.explain import explain as explain_all
+from ovplace.progress import showing
+from ovplace.session.events import Listener
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+
+def explain(
+    model: str | Path | ov.Model,
+    placement: Mapping[str, str] | None = None,
+    *,
+    settings: Sequence[str] = (),
+    config_file: str | Path | None = None,
+    progress: bool = True,
+    listener: Listener | None = None,
+    **options: Unpack[MeasureOptions],
+) -> Explanation:
+    """Return what of a model would run where, and why; nothing is timed.
+
+    Args:
+        model: a file of any format OpenVINO reads, or one in memory; `demo` comes with ovplace.
+        placement: device of each operation of the prepared model; None to ask what HETERO does by itself.
+        settings: `section.key=value` texts, as `--set` takes them.
+        config_file: a TOML file, or the name of one that comes with ovplace.
+        progress: show a progress bar, where there is a terminal or a notebook.
+        listener: is called with each step, and shows it in place of the bar.
+        **options: where: `device=["GPU", "CPU"]`, `machine="core-ultra"`, ... (`MeasureOptions`).
+
+    Returns:
+        The devices with what they support, the submodels, and the bytes that are copied between devices.
+
+    Raises:
+        OvplaceError: the model, a device or the placement is not usable.
+
+    Example:
+        >>> import ovplace
+        >>> found = ovplace.explain("models/demo.xml", machine="core-ultra", device="NPU,CPU")
+        >>> found.rule.value, len(found.submodels), found.cut_bytes
+        ("HETERO's automatic rule", 19, 1843200)
+        >>> found.devices[0].unsupported
+        {'Softmax': 1, 'Sin': 1}
+    """
+    bar = showing(progress and listener is None)
+    with without_search(model, options, settings, config_file) as config, bar as shown:
+        return explain_all(config, placement, listener or shown)

@@ -1,0 +1,120 @@
+"""`ovplace.measure`, and timing the answer of a run again."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from ovplace.api.given_inputs import with_saved_inputs
+from ovplace.api.model_file import find_model
+from ovplace.api.options import MeasureOptions, search_fields
+from ovplace.commands.measure import MeasureReport
+from ovplace.commands.measure import measure as measure_all
+from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
+from ovplace.progress import showing
+from ovplace.session.configure import effective
+from ovplace.session.events import Listener
+from ovplace.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+    from ovplace.api.run import Run
+
+
+def measure(
+    model: str | Path | ov.Model,
+    placement: Mapping[str, str] | None = None,
+    *,
+    rigorous: bool = False,
+    settings: Sequence[str] = (),
+    config_file: str | Path | None = None,
+    progress: bool = True,
+    listener: Listener | None = None,
+    **options: Unpack[MeasureOptions],
+) -> MeasureReport:
+    """Time a model on each device, in turns with HETERO's own choice (`device="HETERO:..."`) and with a placement.
+
+    Args:
+        model: a file of any format OpenVINO reads, or one in memory; `demo` comes with ovplace.
+        placement: device of each operation of the prepared model, as `run.placement` is; none by default.
+        rigorous: twenty fresh processes, enough samples for each percentile.
+        settings: `section.key=value` texts, as `--set` takes them.
+        config_file: a TOML file, or the name of one that comes with ovplace.
+        progress: show a progress bar, where there is a terminal or a notebook.
+        listener: is called with each step, and shows it in place of the bar.
+        **options: where to measure: `device=["GPU", "CPU"]`, `shape=[1, 3, 224, 224]`, ... (`MeasureOptions`).
+
+    Raises:
+        OvplaceError: the model, a device or the placement is not usable.
+
+    Example:
+        >>> import ovplace
+        >>> report = ovplace.measure("models/demo.xml", machine="i9-12900k+flex170")
+        >>> [(row.name, row.error) for row in report.measured]
+        [('GPU', None), ('CPU', None)]
+    """
+    bar = showing(progress and listener is None)
+    with without_search(model, options, settings, config_file) as config, bar as shown:
+        return measure_all(config, placement, listener or shown, RIGOROUS_ROUNDS if rigorous else 1)
+
+
+@contextmanager
+def without_search(
+    model: str | Path | ov.Model, options: Mapping[str, Any], settings: Sequence[str], config_file: str | Path | None
+) -> Iterator[RunConfig]:
+    """Yield the configuration of a call that searches nothing.
+
+    Args:
+        model: a file, or a model in memory, which is saved into a folder that is deleted afterwards.
+        options: `MeasureOptions`.
+        settings: `section.key=value` texts.
+        config_file: a TOML file, or the name of one that comes with ovplace.
+
+    Raises:
+        UsageError: an option or setting is not understood.
+    """
+    given = search_fields(options, MeasureOptions.__annotations__)
+    with tempfile.TemporaryDirectory() as folder:
+        given = with_saved_inputs(given, model, Path(folder))
+        yield effective(config_file, settings, {"model": _source(model, Path(folder)), **given})
+
+
+def measure_run(
+    run: Run, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
+) -> MeasureReport:
+    """Time the answer of a run beside its devices and HETERO's automatic mode, in turns.
+
+    Args:
+        run: a finished run.
+        rigorous: twenty fresh processes.
+        progress: show a progress bar, where there is a terminal or a notebook.
+        listener: is called with each step, and shows it in place of the bar.
+
+    Raises:
+        OvplaceError: a device is not on this machine.
+    """
+    files = RunFolder(run.folder)
+    config = files.read_config()
+    device = config.search.device
+    search = replace(
+        config.search,
+        model=str(files.placed_model),
+        shape="",  # the placed model has it
+        device=f"HETERO:{device}" if device and not device.startswith("HETERO:") else device,
+    )
+    rounds = RIGOROUS_ROUNDS if rigorous else 1
+    with showing(progress and listener is None) as bar:
+        return measure_all(replace(config, search=search), run.placement, listener or bar, rounds)
+
+
+def _source(model: str | Path | ov.Model, folder: Path) -> str:
+    if isinstance(model, str | Path):
+        return find_model(model)
+    from ovplace.ir.saving import save_in_memory_model
+
+    return str(save_in_memory_model(model, folder, begun=False))

@@ -1,0 +1,32 @@
+"""The model that a user names: a path, or `demo`, which comes with ovplace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ovplace import zoo
+from ovplace.errors import ModelError
+from ovplace.shipped import shipped
+
+DEMO = "demo"
+
+
+def find_model(text: str | Path) -> str:
+    """Return the path of a model that exists.
+
+    Raises:
+        ModelError: there is no such file; the text says how to build it if it is a benchmark model.
+    """
+    path = Path(text)
+    if path.exists():
+        return str(text)
+    if str(text) == DEMO and (demo := shipped("models/demo.xml")):
+        return str(demo)
+    if path.stem == DEMO:
+        raise ModelError(f"the model '{text}' does not exist; the one that comes with ovplace is called '{DEMO}'")
+    if path.stem in zoo.names():
+        raise ModelError(
+            f"the model '{text}' does not exist; '{path.stem}' is a benchmark model, "
+            f"build it with 'ovplace models build {path.stem} -o models'"
+        )
+    raise ModelError(f"the model '{text}' does not exist; check the path")

@@ -1,0 +1,108 @@
+"""Options of the Python interface: those of the command line, under the same names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from ovplace.config.duration import seconds
+from ovplace.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class MeasureOptions(TypedDict, total=False):
+    """Keyword arguments of `ovplace.measure`; what is left out has the default of the command line.
+
+    Attributes:
+        device: devices: a list, or the text that `-d` takes.
+        shape: static input shapes: a list for a single input, a mapping from input names to lists, or the text that
+            `--shape` takes.
+        input: an `.npz` file with one array an input; or arrays or torch tensors, which give the shapes, too: one, a
+            list in the order of the inputs, or a mapping from their names.
+        seed: seed of everything random.
+        backend: what measures.
+        machine: a simulated machine: a name or a TOML file.
+        emulate_gpu: use the emulated GPU, or never; by default where no GPU is.
+    """
+
+    device: str | Sequence[str]
+    shape: str | Sequence[int] | Mapping[str, Sequence[int]]
+    input: str | Path | ArrayLike | Mapping[str, ArrayLike]
+    seed: int
+    backend: str
+    machine: str | Path
+    emulate_gpu: bool
+
+
+class SearchOptions(MeasureOptions, total=False):
+    """Further keyword arguments of `ovplace.optimize`.
+
+    Attributes:
+        placer: the search algorithm.
+        policy: a policy file to start from, or `shipped`.
+        coarsener: how operations are grouped.
+        features: names of the node features that a learned placer sees.
+        budget: placements to measure, at most.
+        time: time of the whole call, at most: seconds, or a text such as `90s`, `10m`, `1h30m`.
+        batch: placements asked for at a time.
+        max_error: reject placements whose relative output error is larger.
+        require_gain: raise `NotReachedError` unless a placement is faster than every baseline.
+        stages: run the placements of the search submodel by submodel, where the backend can.
+        cluster: scheduler of a fleet whose machines measure, as `tls://HOST:PORT`.
+        early_exit: False searches even where the profile proves that no split can help.
+    """
+
+    placer: str
+    policy: str | Path
+    coarsener: str
+    features: Sequence[str]
+    budget: int
+    time: str | float
+    batch: int
+    max_error: float
+    require_gain: bool
+    cluster: str
+    stages: bool
+    early_exit: bool
+
+
+def search_fields(options: Mapping[str, Any], known: Collection[str]) -> dict[str, object]:
+    """Return options as fields of `SearchConfig`; those that are None are left out.
+
+    Args:
+        options: keyword arguments.
+        known: the names that the function takes.
+
+    Raises:
+        UsageError: an option is unknown, or its value cannot be read.
+    """
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(sorted(known))}"
+            raise UsageError(f"unknown option '{name}'; {hint}")
+    given = {name: value for name, value in options.items() if value is not None}
+    if "time" in given:
+        given["time_s"] = seconds(given.pop("time"))
+    return {name: _plain(name, value) for name, value in given.items()}
+
+
+def _plain(name: str, value: Any) -> object:
+    if name == "device":
+        return value if isinstance(value, str) else ",".join(value)
+    if name == "shape":
+        return shape_text(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def shape_text(value: str | Sequence[int] | Mapping[str, Sequence[int]]) -> str:
+    """Return shapes as the text that `--shape` takes."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}{shape_text(shape)}" for name, shape in value.items())
+    return f"[{','.join(map(str, value))}]"

@@ -1,0 +1,236 @@
+"""A finished run: its result, and what can be done with it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ovplace.core.measurement import Trial
+from ovplace.core.result.labels import label
+from ovplace.core.result.run_result import RunResult
+from ovplace.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    import openvino as ov
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ovplace.commands.benchmark import Benchmarked
+    from ovplace.commands.check_report import CheckReport
+    from ovplace.commands.measure import MeasureReport
+    from ovplace.session.events import Listener
+
+Api = Literal["sync", "async"]
+
+
+class Run(RunResult):
+    """A finished run, as `ovplace.optimize` returns it and `ovplace.open_run` opens it.
+
+    It has all attributes of its `RunResult`, such as `best`, `verdict` and `baselines`; the rest is read from the run
+    folder when it is asked for.
+
+    Example:
+        >>> import ovplace
+        >>> run = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
+        >>> run
+        <Run 'runs/demo': CPU (simulated) is the answer>
+        >>> len(run.trials), run.trials[0].origin, run.trials[0].ratio
+        (5, 'min_cut', 1.0)
+        >>> run.placement["logits"]
+        'CPU'
+        >>> [path.name for path in run.export("json", "runs/demo.json")]
+        ['demo.json']
+    """
+
+    @classmethod
+    def of(cls, result: RunResult) -> Run:
+        """Return the run that a result is of."""
+        return cls(**{field.name: getattr(result, field.name) for field in fields(RunResult)})
+
+    def __repr__(self) -> str:
+        """Return the folder and the answer."""
+        from ovplace.api.summary import headline
+
+        return f"<Run '{self.folder}': {headline(self)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the small table that notebooks show."""
+        from ovplace.api.summary import html
+
+        return html(self)
+
+    @cached_property
+    def placement(self) -> dict[str, str]:
+        """The answer: the device of each operation of the prepared model, by the operation's name."""
+        return self._files.read_placement()
+
+    @cached_property
+    def trials(self) -> tuple[Trial, ...]:
+        """The placements that the search asked for, in order, each with its measurement."""
+        store = self._files.open_store()
+        try:
+            return tuple(store.trials())
+        finally:
+            store.close()
+
+    def trials_frame(self) -> pd.DataFrame:
+        """Return the trials as a pandas data frame, one row each, indexed by number.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        from ovplace.api.trials import trials_frame
+
+        return trials_frame(self.trials)
+
+    def plot_history(self, axes: Axes | None = None) -> Axes:
+        """Draw the ratio of each trial to the best single device, by origin, with the best so far and the baselines.
+
+        Args:
+            axes: matplotlib's, to draw into; new ones by default.
+
+        Raises:
+            UsageError: matplotlib is not installed.
+        """
+        from ovplace.api.history import plot_history
+
+        return plot_history(self, axes)
+
+    def load(self, core: ov.Core | None = None) -> ov.CompiledModel:
+        """Compile the answer, as `ovplace.load` does.
+
+        Args:
+            core: the core to compile with; a new one by default.
+
+        Raises:
+            OvplaceError: the placement does not compile on this machine.
+        """
+        from ovplace.ir.load import load
+
+        return load(self.folder, core)
+
+    def export(self, form: str, path: str | Path | None = None, **settings: object) -> list[Path]:
+        """Write the answer in another form, as `ovplace export` does.
+
+        Args:
+            form: name of the exporter: `python`, `cpp`, `json`, `blob`, `netron`, `dot`, ...
+            path: the file, or the folder where the form is several files; by default the exporter's, in the run folder.
+            **settings: settings of the exporter.
+
+        Returns:
+            The files written, the main one first.
+
+        Raises:
+            OvplaceError: there is no such form or setting, or the files cannot be written.
+        """
+        from ovplace.commands.export import export, exporter
+
+        using = exporter(form, [f"{name}={value}" for name, value in settings.items()])
+        return export(self.folder, using, None if path is None else Path(path))
+
+    def measure(
+        self, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
+    ) -> MeasureReport:
+        """Time the answer again, in turns with each device alone and with HETERO's automatic mode.
+
+        Args:
+            rigorous: twenty processes, enough samples for each percentile.
+            progress: show a progress bar, where there is a terminal or a notebook.
+            listener: is called with each step, and shows it in place of the bar.
+
+        Raises:
+            OvplaceError: a device is not on this machine.
+        """
+        from ovplace.api.measurement import measure_run
+
+        return measure_run(self, rigorous=rigorous, progress=progress, listener=listener)
+
+    def check(
+        self,
+        *,
+        time: str | float = 0.0,
+        rigorous: bool = False,
+        progress: bool = True,
+        listener: Listener | None = None,
+    ) -> CheckReport:
+        """Return whether the answer holds on this machine as it is now: it compiles, computes the same and wins again.
+
+        Args:
+            time: time of the call, at most: seconds, or a text such as `2m`; 0 for no limit.
+            rigorous: twenty fresh processes in the comparison.
+            progress: show a progress bar, where there is a terminal or a notebook.
+            listener: is called with each step, and shows it in place of the bar.
+
+        Raises:
+            OvplaceError: files of the run are damaged.
+        """
+        from ovplace.api.checking import check_run
+
+        return check_run(self.folder, time=time, rigorous=rigorous, progress=progress, listener=listener)
+
+    def benchmark(
+        self, *, time: str | float = "10s", api: Api = "sync", requests: int = 0, progress: bool = True
+    ) -> list[Benchmarked]:
+        """Run each baseline, and the answer, for a while as `ovplace benchmark` and benchmark_app do.
+
+        They do not take turns, so that small differences say little; `measure` lets them.
+
+        Args:
+            time: time of each candidate: seconds, or a text such as `10s`.
+            api: `sync`, or `async` for several requests at once.
+            requests: requests at once with `async`; 0 for the number that the compiled model asks for.
+            progress: show a progress bar, where there is a terminal or a notebook.
+
+        Raises:
+            UsageError: the run is simulated.
+        """
+        from ovplace.api.benchmarking import benchmark_run
+
+        return benchmark_run(self.folder, time, api, requests, progress)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the report of the run: one HTML file that needs no network.
+
+        Args:
+            path: the file; `report.html` in the run folder by default.
+
+        Returns:
+            The file written.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        from ovplace.report.write import write_report
+
+        return write_report(self.folder, Path(path) if path else None)
+
+    def label(self, name: str) -> str:
+        """Return the name of a device or baseline, marked where it is emulated or simulated."""
+        return label(self, name)
+
+    @property
+    def _files(self) -> RunFolder:
+        return RunFolder(self.folder)
+
+
+def open_run(folder: str | Path) -> Run:
+    """Open the folder of a finished run.
+
+    Args:
+        folder: the run folder.
+
+    Raises:
+        PlacementError: there is no finished run.
+        StoreError: its files are damaged, or of a version that this one does not read.
+
+    Example:
+        >>> import ovplace
+        >>> run = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
+        >>> ovplace.open_run("runs/demo") == run
+        True
+    """
+    files = RunFolder(Path(folder))
+    files.check_finished()
+    return Run.of(files.read_result())

@@ -1,0 +1,165 @@
+"""`ovplace.optimize` and `ovplace.bound`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from ovplace.api.given_inputs import with_saved_inputs
+from ovplace.api.model_file import find_model
+from ovplace.api.options import SearchOptions, search_fields
+from ovplace.api.run import Run
+from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
+from ovplace.errors import NotReachedError, UsageError
+from ovplace.progress import showing
+from ovplace.search.run import run
+from ovplace.session.configure import effective
+from ovplace.session.events import Listener, silent
+from ovplace.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+    from ovplace.commands.optimality_gap import OptimalityGap
+
+
+def optimize(
+    model: str | Path | ov.Model,
+    folder: str | Path | None = None,
+    *,
+    rigorous: bool = False,
+    settings: Sequence[str] = (),
+    config_file: str | Path | None = None,
+    progress: bool = True,
+    listener: Listener | None = None,
+    **options: Unpack[SearchOptions],
+) -> Run:
+    """Find on which device each operation of `model` should run, and leave the answer in `folder`.
+
+    Args:
+        model: a file of any format OpenVINO reads, or one in memory, which is saved into `folder` first; `demo` comes
+            with ovplace. A process that has imported openvino searches with the emulated GPU all the same, but cannot
+            load what is found on it unless `ovplace.enable_emulated_gpu()` was called first.
+        folder: the run folder; `runs/<model name>` by default, but a model in memory needs one. A folder that holds
+            this run is continued.
+        rigorous: twenty fresh processes in the final comparison, for a smaller interval.
+        settings: `section.key=value` texts, as `--set` takes them.
+        config_file: a TOML file, or the name of one that comes with ovplace.
+        progress: show a progress bar, where there is a terminal or a notebook.
+        listener: is called with each step, and shows it in place of the bar.
+        **options: what to search and how long: `device=["GPU", "CPU"]`, `shape=[1, 3, 224, 224]`, `time="2m"`,
+            `budget=100`, ... (`SearchOptions`).
+
+    Returns:
+        The finished run, which `ovplace.open_run` opens again later.
+
+    Raises:
+        OvplaceError: with its own text and exit code; `NotReachedError`, which carries the run, where `require_gain`
+            was set and no placement is faster than every baseline.
+
+    Example:
+        >>> import ovplace
+        >>> run = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
+        >>> run.verdict.status.value, run.verdict.against
+        ('baseline', 'CPU')
+        >>> run.best.ops_per_device
+        {'GPU': 0, 'CPU': 146}
+    """
+    given = search_fields(options, SearchOptions.__annotations__)
+    source, target = _source_and_target(model, folder)
+    given = with_saved_inputs(given, model, target)
+    if rigorous:
+        settings = (*settings, f"comparison.rounds={RIGOROUS_ROUNDS}")
+    config = effective(config_file, settings, {"model": source, **given}, target)
+    _emulate_if_asked(config)
+    with showing(progress and listener is None) as bar:
+        return search(config, target, listener or bar)
+
+
+def search(config: RunConfig, folder: Path, listener: Listener = silent, command: str = "") -> Run:
+    """Run, or continue, a search, and check that it reached what its configuration requires.
+
+    Args:
+        config: the effective configuration.
+        folder: the run folder.
+        listener: is called with each step.
+        command: the command line to note in the result.
+
+    Raises:
+        OvplaceError: as `optimize` does.
+    """
+    found = Run.of(run(config, folder, listener, command))
+    _leave_report(folder)
+    if config.search.require_gain and not found.is_faster:
+        raise NotReachedError(
+            f"no placement is faster than {found.verdict.against} ({found.verdict.status}); "
+            f"the answer in '{folder}' is {found.best.origin}; try a larger --budget or other devices",
+            found,
+        )
+    return found
+
+
+def _leave_report(folder: Path) -> None:
+    """Write the report of a run unless it has it; where that fails, warn, as the run is finished all the same."""
+    from ovplace.report.write import try_report
+
+    files = RunFolder(folder)
+    if files.report.exists() and files.report.stat().st_mtime >= files.result.stat().st_mtime:
+        return
+    if problem := try_report(folder):
+        warnings.warn(problem, RuntimeWarning, stacklevel=4)
+
+
+def _emulate_if_asked(config: RunConfig) -> None:
+    """Enable the emulated GPU before openvino is imported here, so that `run.load()` works in this process, too."""
+    from ovplace.devices.discover import emulate_where_no_gpu
+
+    backend, device = config.plugins.backend, config.search.device
+    simulated = backend.factory.own_devices(backend.settings) is not None
+    if not simulated and config.search.emulate_gpu is not False and (not device or "GPU" in device):
+        emulate_where_no_gpu()
+
+
+def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) -> tuple[str, Path]:
+    """Return the model file and the run folder."""
+    if isinstance(model, str | Path):
+        return find_model(model), Path(folder) if folder else Path("runs") / Path(model).stem
+    from ovplace.ir.saving import save_in_memory_model
+
+    if not folder:
+        raise UsageError("a model in memory needs a run folder; give one: optimize(model, 'runs/mine')")
+    target = Path(folder)
+    return str(save_in_memory_model(model, target, begun=RunFolder(target).has_begun)), target
+
+
+def bound(
+    folder: str | Path, *, time_limit_s: float = 60.0, progress: bool = True, listener: Listener | None = None
+) -> OptimalityGap:
+    """Return how far the answer of a finished run is from the optimum of the cost model.
+
+    Args:
+        folder: the run folder.
+        time_limit_s: time limit in seconds of the solver, which then says how near it came.
+        progress: show a progress bar, where there is a terminal or a notebook.
+        listener: is called with each step, and shows it in place of the bar.
+
+    Returns:
+        The answer's latency under the cost model, fitted to the run's measurements; the optimum with its lower bound
+        and placement; the solvers' certificates; how well the model fits.
+
+    Raises:
+        OvplaceError: there is no finished run, or what it lacks cannot be measured on this machine.
+
+    Example:
+        >>> import ovplace
+        >>> run = ovplace.optimize("models/demo.xml", "runs/demo", machine="i9-12900k+flex170", budget=5)
+        >>> gap = ovplace.bound(run.folder)
+        >>> f"{gap.best.above_optimum:.1%} above the optimum of the cost model"
+        '0.0% above the optimum of the cost model'
+    """
+    from ovplace.commands.optimality_gap import optimality_gap
+
+    with showing(progress and listener is None) as bar:
+        return optimality_gap(Path(folder), time_limit_s, listener or bar)

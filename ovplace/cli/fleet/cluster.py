@@ -1,0 +1,88 @@
+"""`ovplace cluster`: what holds a fleet of machines together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Console
+
+
+@click.group(name="cluster", short_help="Certificates and scheduler of a fleet of machines.")
+@options.common
+def command() -> None:
+    """Let one search measure on many machines: make their certificates, run their scheduler, see who is there.
+
+    The certificates of a machine are in $OVPLACE_CERTS, else in ovplace/certs in $XDG_CONFIG_HOME, else in ~/.config.
+    """
+
+
+@command.command()
+@click.option("-o", "--output", metavar="DIR", help="The folder; where all commands look by default.")
+@options.common
+def certs(output: str | None) -> None:
+    """Make an authority of your own, and a certificate for each role.
+
+    The scheduler's machine needs ca.pem and scheduler.pem, each machine that measures ca.pem and worker.pem, and who
+    searches ca.pem and client.pem. The authority's own key, ca-key.pem, is needed nowhere. Keys are secret: copy them
+    by ssh.
+    """
+    from ovplace.fleet.certificates import default_folder, make_certificates
+
+    for path in make_certificates(Path(output) if output else default_folder()):
+        click.echo(path)
+
+
+@command.command()
+@click.option("--host", default="127.0.0.1", help="Address to listen on; this machine only by default.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8786, help="Port; 0 chooses one.")
+@click.option("--patience", type=options.Duration(), default="15s", help="Silence after which a machine is given up.")
+@options.common
+@click.pass_obj
+def scheduler(console: Console, host: str, port: int, patience: float) -> None:
+    """Run the scheduler of a fleet until it is stopped.
+
+    Machines and searches connect to it over TLS. It passes measuring requests on, keeps models for the machines that
+    need them, and runs nothing itself.
+    """
+    import asyncio
+
+    from ovplace.cli.fleet.needs import require_distributed
+
+    require_distributed()
+    from ovplace.fleet.certificates import Certificates, default_folder
+    from ovplace.fleet.files import FileStore
+    from ovplace.fleet.scheduler import Scheduler
+
+    serving = Scheduler(Certificates(default_folder()), FileStore.of_cache(), patience, console.log)
+    host = f"[{host}]" if ":" in host else host
+    asyncio.run(serving.serve(f"tls://{host}:{port}", lambda address: console.log(f"scheduler at {address}")))
+
+
+@command.command()
+@click.argument("address", metavar="tls://HOST:PORT")
+@options.as_json
+@options.common
+def machines(address: str, as_json: bool) -> None:
+    """List the machines of a fleet and their devices."""
+    from ovplace.cli.fleet.needs import require_distributed
+
+    require_distributed()
+    from ovplace.cli.output.tables import show_json, show_table
+    from ovplace.fleet.certificates import Certificates, default_folder
+    from ovplace.fleet.cluster import Cluster
+
+    cluster = Cluster(address, Certificates(default_folder()))
+    found = cluster.machines()
+    cluster.close()
+    if as_json:
+        show_json([machine.to_dict() for machine in found])
+        return
+    rows = [
+        (m.name, d.label, d.facts.get("full_name", ""), m.versions.get("openvino", ""))
+        for m in found
+        for d in m.devices
+    ]
+    show_table(("machine", "device", "full name", "openvino"), rows)

@@ -1,0 +1,72 @@
+"""`ovplace devices`: what this machine has, and how to get what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ovplace.cli.arguments import options
+
+if TYPE_CHECKING:
+    from ovplace.core.device import Device
+    from ovplace.devices.discover import Hint
+    from ovplace.devices.select import Selection
+
+_FACTS = {
+    "full_name": "name",
+    "kind": "kind",
+    "driver": "driver",
+    "capabilities": "capabilities",
+    "default_precision": "default precision",
+    "problem": "problem",
+}
+
+
+@click.command(short_help="List devices and how to get more.")
+@options.as_json
+@options.common
+def command(as_json: bool) -> None:
+    """List the devices that OpenVINO finds, the emulated GPU, and what would bring in the others."""
+    import openvino as ov
+
+    from ovplace.cli.output.tables import show_json
+    from ovplace.devices import emulated_gpu
+    from ovplace.devices.discover import discover, missing
+    from ovplace.devices.select import select
+
+    physical, problem = discover(ov.Core()), emulated_gpu.why_unavailable()
+    chosen = select("", {}, None, physical, problem)
+    devices = (*physical, *([] if problem else [emulated_gpu.emulated_device()]))
+    if as_json:
+        show_json(_to_json(devices, chosen, missing(physical)))
+    else:
+        _show(devices, chosen, missing(physical))
+
+
+def _show(devices: Sequence[Device], chosen: Selection, hints: Sequence[Hint]) -> None:
+    from ovplace.cli.output.tables import show_pairs
+    from ovplace.cli.output.terminal import say
+    from ovplace.devices.discover import NPU_TREATMENT
+
+    for device in devices:
+        click.echo(device.label)
+        show_pairs((f"  {title}", device.facts.get(fact, "")) for fact, title in _FACTS.items())
+        click.echo()
+    note = f" ({chosen.note})" if chosen.note else ""
+    say(f"Without -d: {', '.join(device.name for device in chosen.devices)}{note}")
+    say(f"NPU: {NPU_TREATMENT}.")
+    for hint in hints:
+        say(f"Missing {hint.device}: {hint.text}")
+
+
+def _to_json(devices: Sequence[Device], chosen: Selection, hints: Sequence[Hint]) -> dict[str, Any]:
+    from ovplace.devices.discover import NPU_TREATMENT
+
+    return {
+        "devices": [{"name": d.name, "facts": dict(d.facts), "emulated": d.emulated} for d in devices],
+        "default": {"devices": [device.name for device in chosen.devices], "note": chosen.note},
+        "npu": NPU_TREATMENT,
+        "missing": [{"device": hint.device, "text": hint.text} for hint in hints],
+    }

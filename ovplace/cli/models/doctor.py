@@ -1,0 +1,42 @@
+"""`ovplace doctor`: what OpenVINO sees, what is there but invisible, and what mends it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from ovplace.cli.arguments import options
+
+if TYPE_CHECKING:
+    from ovplace.devices.doctor import Finding
+
+
+@click.command(short_help="Find devices that OpenVINO does not see.")
+@options.as_json
+@options.common
+def command(as_json: bool) -> None:
+    """Say what OpenVINO sees on this machine, what is there but invisible to it, and the command that mends it.
+
+    Looked at are devices and their drivers, permissions, WSL, OpenVINO's plugins, and the emulated GPU. Nothing is
+    changed.
+    """
+    from ovplace.cli.output.tables import show_json
+    from ovplace.devices.discover import physical_devices
+    from ovplace.devices.doctor import examine, this_machine
+
+    found = examine(physical_devices(), this_machine())
+    if as_json:
+        show_json([asdict(finding) for finding in found])
+        return
+    for finding in found:
+        _show(finding)
+
+
+def _show(finding: Finding) -> None:
+    from ovplace.cli.output.terminal import say
+
+    say(f"{'ok' if finding.good else '!!'}  {finding.text}", indent=4)
+    if finding.command:
+        click.echo(f"    {finding.command}")

@@ -1,0 +1,121 @@
+"""`ovplace explain`: what would run where, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Console
+
+if TYPE_CHECKING:
+    from ovplace.commands.explain import Explanation
+
+SHOWN = 8
+"""Submodels that are listed one by one, and types of operations."""
+
+
+@click.command(short_help="Show what would run where, and why.")
+@options.model
+@options.measuring
+@options.placement
+@options.configuring
+@options.as_json
+@options.common
+@click.pass_obj
+def command(
+    console: Console,
+    /,
+    model: str,
+    placement: str | None,
+    config_file: str | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+    **search: Any,
+) -> None:
+    """Show what of MODEL would run where with -d HETERO:GPU,CPU, and why; nothing is timed.
+
+    Each device is asked what it supports, and OpenVINO what HETERO does by itself. With --placement, the affinities in
+    that file are explained instead.
+    """
+    from ovplace.api.model_file import find_model
+    from ovplace.cli.arguments.placement_file import read_placement
+    from ovplace.cli.output.tables import show_json
+    from ovplace.cli.output.terminal import say
+    from ovplace.commands.explain import explain
+    from ovplace.progress import listening
+    from ovplace.session.configure import effective
+
+    given = {"model": find_model(model), **options.given(search)}
+    config = effective(config_file, settings, given)
+    with listening(console) as listener:
+        found = explain(config, read_placement(Path(placement)) if placement else None, listener)
+    if as_json:
+        show_json(found.to_json())
+        return
+    for line in _lines(found):
+        say(line)
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    """Yield the three lines: what runs where, why, and what is copied."""
+    from ovplace.core.result.labels import size
+
+    used = [f"{count} on {_label(found, name)}" for name, count in found.ops_per_device.items() if count]
+    idle = [_label(found, name) for name, count in found.ops_per_device.items() if not count]
+    yield (
+        f"{found.target}: of {found.operations} operations, {', '.join(used)}"
+        + (f", none on {', '.join(idle)}" if idle else "")
+        + f"; {_submodels(found)}."
+    )
+    yield f"Why: {_rule(found)}; {_support(found)}."
+    if found.refused:
+        n, first = len(found.refused), found.refused[0]
+        yield f"This will not compile: the devices of {n} operations, such as '{first}', do not support them."
+    elif found.cut_bytes:
+        yield f"Cost: {size(found.cut_bytes)} are copied between devices in each inference."
+    else:
+        yield "Cost: nothing is copied between devices."
+
+
+def _label(found: Explanation, name: str) -> str:
+    from ovplace.core.result.labels import marked
+
+    emulated = {device.name: device.emulated for device in found.devices}
+    return marked(name, emulated, bool(found.simulated))
+
+
+def _submodels(found: Explanation) -> str:
+    chain = found.submodels
+    if len(chain) == 1:
+        return "1 submodel"
+    counts = Counter(chain)
+    shown = " ".join(chain) if len(chain) <= SHOWN else ", ".join(f"{n} on {name}" for name, n in counts.items())
+    return f"{len(chain)} submodels: {shown}"
+
+
+def _rule(found: Explanation) -> str:
+    from ovplace.commands.explain import Rule
+
+    texts = {
+        Rule.ONE_DEVICE: "there is one device",
+        Rule.AUTOMATIC: "HETERO gives each operation to the first of its devices that supports it, whatever that costs",
+        Rule.AFFINITIES: "each operation goes where its affinity says",
+    }
+    return texts[found.rule]
+
+
+def _support(found: Explanation) -> str:
+    parts = []
+    for device in found.devices:
+        if not device.unsupported:
+            parts.append(f"{device.name} supports all")
+            continue
+        kinds = [f"{count} {kind}" for kind, count in device.unsupported.items()]
+        more = f" and {len(kinds) - SHOWN} other types" if len(kinds) > SHOWN else ""
+        parts.append(f"{device.name} does not support {', '.join(kinds[:SHOWN])}{more}")
+    return ", ".join(parts)

@@ -1,0 +1,88 @@
+"""`ovplace measure`: time devices and a placement, without a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Console
+
+if TYPE_CHECKING:
+    from ovplace.commands.measure import MeasuredCandidate, MeasureReport
+
+
+@click.command(short_help="Time devices and a placement.")
+@options.model
+@options.measuring
+@options.placement
+@options.rigorous
+@options.configuring
+@options.as_json
+@options.common
+@click.pass_obj
+def command(
+    console: Console,
+    /,
+    model: str,
+    placement: str | None,
+    rigorous: bool,
+    config_file: str | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+    **search: Any,
+) -> None:
+    """Time MODEL whole on each device, under HETERO's own choice (-d HETERO:...) and with a placement, in turns.
+
+    p99 needs 662 samples, p95 130, p90 64; fewer give none. --rigorous takes enough.
+
+    A placement names the operations of the prepared model: those of a run's placed.xml, or of the model of that run.
+    """
+    from ovplace.api.model_file import find_model
+    from ovplace.cli.arguments.placement_file import read_placement
+    from ovplace.cli.output.tables import show_json
+    from ovplace.commands.measure import measure
+    from ovplace.config.schema import RIGOROUS_ROUNDS
+    from ovplace.errors import BackendError
+    from ovplace.progress import listening
+    from ovplace.session.configure import effective
+
+    given = {"model": find_model(model), **options.given(search)}
+    config = effective(config_file, settings, given)
+    table = read_placement(Path(placement)) if placement else None
+    with listening(console) as listener:
+        report = measure(config, table, listener, RIGOROUS_ROUNDS if rigorous else 1)
+    if as_json:
+        show_json(report.to_json())
+    else:
+        _show(report)
+    if report.failed:
+        raise BackendError("nothing could be measured; the reasons stand in the result")
+
+
+def _show(report: MeasureReport) -> None:
+    from ovplace.cli.output.tables import show_table
+
+    header = ("placement", "samples", "median ms", "p90", "p95", "p99", "compile ms", "output error", "submodels")
+    show_table(header, [_row(report, row) for row in report.measured], right=range(1, 8))
+    for row in report.measured:
+        if row.latency_ms and (lacking := row.latency_ms.missing()):
+            name, needed = lacking
+            click.echo(f"{name} of {row.name} needs {needed} samples, there are {row.latency_ms.samples}: --rigorous")
+
+
+def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:
+    from ovplace.cli.output.result import error, number
+    from ovplace.core.result.labels import marked
+
+    emulated = {device.name: device.emulated for device in report.devices}
+    name, found = marked(row.name, emulated, bool(report.environment.get("simulated"))), row.latency_ms
+    if not found:
+        return name, *"-------", str(row.error)
+    ends = {level: f" [{number(p.low)}, {number(p.high)}]" if p else "" for level, p in found.percentiles.items()}
+    upper = [number(p.value) + ends[level] if p else "-" for level, p in found.percentiles.items() if level != "p50"]
+    chain = " ".join(row.submodels) if len(row.submodels) <= 8 else f"{len(row.submodels)}"
+    times = (str(found.samples), number(found.median) + ends["p50"], *upper)
+    return name, *times, f"{row.compile_ms:.0f}", error(row.max_rel_error), chain

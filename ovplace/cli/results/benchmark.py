@@ -1,0 +1,153 @@
+"""`ovplace benchmark`: a finished placement beside its baselines, with benchmark_app's options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Console
+
+if TYPE_CHECKING:
+    from ovplace.commands.benchmark import Benchmarked
+
+_DEFAULT_S = 10.0
+
+
+_NAME = re.compile(r"-[a-z_]{2,}")
+
+
+class _BenchmarkApp(click.Command):
+    """Names an unknown option as it was given: click would take `-hint` for several options of one letter."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments.
+
+        Raises:
+            NoSuchOption: an option of benchmark_app that is not taken here, or another unknown one.
+        """
+        known = {name for parameter in self.params for name in parameter.opts}
+        for arg in args:
+            if _NAME.fullmatch(arg) and arg not in known and not {f"-{letter}" for letter in arg[1:]} <= known:
+                raise click.NoSuchOption(arg, ctx=ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_BenchmarkApp, short_help="Run a placement and its baselines as benchmark_app does.")
+@click.argument("run", metavar="RUN")
+@click.option(
+    "-t",
+    "--time",
+    "time_s",
+    type=options.Duration(),
+    help="Time of each candidate; by default 10s, or as -niter takes.",
+)
+@click.option(
+    "-niter",
+    "--number_iterations",
+    "n_iterations",
+    type=click.IntRange(min=1),
+    help="Inferences of each; by default as -t allows.",
+)
+@click.option(
+    "-nireq",
+    "--number_infer_requests",
+    "n_requests",
+    type=click.IntRange(min=1),
+    help="Requests at once, with async; by default as the device wants.",
+)
+@click.option(
+    "-api", "--api_type", "api", type=click.Choice(["sync", "async"]), default="sync", show_default=True, help="API."
+)
+@click.option(
+    "-latency_percentile",
+    "--latency_percentile",
+    "percent",
+    type=click.IntRange(1, 100),
+    default=50,
+    show_default=True,
+    help="Percentile that is shown as the latency.",
+)
+@click.option(
+    "-report_type",
+    "--report_type",
+    type=click.Choice(["no_counters", "average_counters"]),
+    help="Write a report for each candidate, none by default; average_counters with the time of each layer.",
+)
+@click.option(
+    "-report_folder",
+    "--report_folder",
+    metavar="DIR",
+    default=".",
+    help="Folder of the reports; by default the current one.",
+)
+@click.option("-json_stats", "--json_stats", is_flag=True, help="Write reports as JSON, not as CSV.")
+@options.as_json
+@options.common
+@click.pass_obj
+def command(
+    console: Console,
+    run: str,
+    time_s: float | None,
+    n_iterations: int | None,
+    n_requests: int | None,
+    api: str,
+    percent: int,
+    report_type: str | None,
+    report_folder: str,
+    json_stats: bool,
+    as_json: bool,
+) -> None:
+    """Run the placement in the folder RUN and its baselines, one after another, with benchmark_app's options.
+
+    They do not take turns, so that small differences say little; 'ovplace measure' and 'ovplace optimize' compare in
+    turns. The model, its shapes and the devices with their properties are those of the run: -m, -d, -shape, -hint,
+    -nstreams, -nthreads, -infer_precision and the like are not taken. Nor are detailed_counters: average_counters has
+    each layer's time.
+    """
+    from ovplace.cli.output.tables import show_json
+    from ovplace.commands.benchmark import benchmark, report, write_reports
+    from ovplace.errors import BackendError
+    from ovplace.ir.timing.requests import Load
+    from ovplace.progress import listening
+
+    duration = time_s if time_s is not None else 0.0 if n_iterations else _DEFAULT_S
+    load = Load(api, n_requests or 0, n_iterations or 0, duration, report_type == "average_counters")
+    said = {"-api": api, "-t": f"{duration:g}", "-niter": str(load.n_iterations), "-nireq": str(load.n_requests)}
+    with listening(console) as listener:
+        found = benchmark(Path(run), load, listener)
+    if as_json:
+        show_json({one.name: report(one, load, percent, said) if one.times else one.error for one in found})
+    else:
+        for line in _lines(found, percent):
+            click.echo(line)
+    if report_type:
+        for path in write_reports(Path(report_folder), found, load, percent, said, as_json=json_stats):
+            console.log(f"statistics report is stored to {path}")
+    if not any(one.times for one in found):
+        raise BackendError("nothing could be run; the reasons stand in the result")
+
+
+def _lines(found: list[Benchmarked], percent: int) -> Iterator[str]:
+    from statistics import fmean
+
+    name = "Median:" if percent == 50 else f"{percent} percentile:"
+    for one in found:
+        yield f"[ INFO ] {one.name}"
+        if one.times is None:
+            yield f"[ ERROR ] {one.error}"
+            continue
+        latencies = one.times.latencies_ms
+        yield f"[ INFO ] Execution Devices:[{one.times.execution_devices}]"
+        yield f"[ INFO ] Count:            {len(latencies)} iterations"
+        yield f"[ INFO ] Duration:         {one.times.duration_ms:.2f} ms"
+        yield "[ INFO ] Latency:"
+        yield f"[ INFO ]    {name:<15}{one.percentile_ms(percent):.2f} ms"
+        yield f"[ INFO ]    Average:       {fmean(latencies):.2f} ms"
+        yield f"[ INFO ]    Min:           {latencies[0]:.2f} ms"
+        yield f"[ INFO ]    Max:           {latencies[-1]:.2f} ms"
+        yield f"[ INFO ] Throughput:   {one.throughput:.2f} FPS"

@@ -1,0 +1,54 @@
+"""`ovplace export`: the answer of a run in another form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Console
+
+
+class _Command(click.Command):
+    """Lists the exporters below its help, without importing them."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a line for each exporter."""
+        from ovplace.plugins import registry
+
+        with formatter.section("Forms"):
+            formatter.write_dl([(name, registry.summary("exporters", name)) for name in registry.names("exporters")])
+
+
+@click.command(cls=_Command, short_help="Write a run's answer in another form.")
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--to", "form", required=True, metavar="NAME", shell_complete=options.completes("exporters"), help="The form."
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="File, or folder for ir, python and cpp; texts go to standard output by default.",
+)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a setting of the form; repeatable.")
+@options.common
+@click.pass_obj
+def command(console: Console, run: str, form: str, output: str | None, settings: tuple[str, ...]) -> None:
+    """Write the answer in the folder RUN in another form."""
+    from ovplace.commands.export import check, export, exporter
+    from ovplace.plugins.protocols import TextExporter
+
+    folder, using = Path(run), exporter(form, settings)
+    check(folder)
+    for line in using.limits(folder):
+        console.log(f"note: {line}")
+    if output is None and isinstance(using, TextExporter):
+        click.echo(using.text(folder), nl=False)
+        return
+    written = export(folder, using, Path(output) if output else None)
+    for path in written:
+        click.echo(str(path))
+    if advice := using.next_step(run, written):
+        console.log(advice)

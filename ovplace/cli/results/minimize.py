@@ -1,0 +1,60 @@
+"""`ovplace minimize`: the smallest cut that fails as a trial did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Console
+
+if TYPE_CHECKING:
+    from ovplace.commands.minimizing.minimize import Minimized
+
+
+@click.command(short_help="Find the smallest cut that fails as a trial did.")
+@click.argument("run", metavar="RUN")
+@click.argument("trial", metavar="TRIAL", type=click.IntRange(min=0))
+@click.option(
+    "-o", "--output", metavar="DIR", help="Folder to write into; by default trial-TRIAL in the current folder."
+)
+@click.option(
+    "--runs", "most", type=click.IntRange(min=4), default=200, show_default=True, help="Placements to run, at most."
+)
+@options.as_json
+@options.common
+@click.pass_obj
+def command(console: Console, run: str, trial: int, output: str | None, most: int, as_json: bool) -> None:
+    """Find the smallest cut that still fails as trial TRIAL of the folder RUN did: by a crash, an error, wrong outputs.
+
+    It is written as a model of its own, with its inputs, a report, and a program that shows the failure with OpenVINO
+    and NumPy alone.
+    """
+    from ovplace.cli.output.tables import show_json
+    from ovplace.commands.minimizing.minimize import minimize
+    from ovplace.progress import listening
+
+    with listening(console) as listener:
+        found = minimize(Path(run), trial, Path(output or f"trial-{trial}"), listener, most)
+    if as_json:
+        show_json(found.to_json())
+    else:
+        _show(found)
+
+
+def _show(found: Minimized) -> None:
+    from ovplace.cli.output.tables import show_pairs
+
+    names = list(found.moved)
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    show_pairs(
+        [
+            ("failure", f"{found.kind}: {found.text}"),
+            ("off " + found.home, f"{len(names)} operations of {found.moved_before}: {', '.join(names[:5])}{more}"),
+            ("model", f"{found.ops} operations of {found.ops_before}"),
+            ("placements run", str(found.runs) + ("" if found.is_smallest else ", all that --runs allows")),
+            ("program", f"{found.folder / 'reproduce.py'} {'shows it' if found.shown else 'does not show it'}"),
+        ]
+    )

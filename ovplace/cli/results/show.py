@@ -1,0 +1,67 @@
+"""`ovplace show`: the result of a run, or how far it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Console
+
+if TYPE_CHECKING:
+    from ovplace.commands.run_state import RunState
+
+
+@click.command(short_help="Show the result of a run, or how far it is.")
+@click.argument("run", metavar="RUN")
+@options.as_json
+@options.common
+@click.pass_obj
+def command(console: Console, run: str, as_json: bool) -> None:
+    """Show the result of the run in the folder RUN; of one that is not finished, the best placement so far.
+
+    Nothing is measured and nothing is changed, so that a run can be looked at while it is searched.
+    """
+    from ovplace.cli.output.result import show_result
+    from ovplace.commands.run_state import is_finished, read_state, searching_process
+    from ovplace.store.run_folder import RunFolder
+
+    folder = Path(run)
+    if not is_finished(folder):
+        _show_state(read_state(folder), as_json)
+        return
+    if process := searching_process(folder):
+        console.log(f"the run is being continued by {process}; this is the result so far")
+    show_result(RunFolder(folder).read_result(), as_json)
+
+
+def _show_state(state: RunState, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from ovplace.cli.output.tables import show_json, show_pairs
+
+    if as_json:
+        show_json({"finished": False, **asdict(state)})
+        return
+    failed = f", {state.failed} failed" if state.failed else ""
+    going_on = f"by {state.holder}" if state.holder else "stopped; the same 'ovplace optimize' continues it"
+    show_pairs(
+        [
+            ("model", state.model),
+            ("not finished", f"{state.trials} of {state.budget} placements{failed}" if state.model else "preparing"),
+            ("searched", going_on),
+            ("best so far", _best(state)),
+        ]
+    )
+
+
+def _best(state: RunState) -> str:
+    from ovplace.core.result.labels import marked
+
+    if state.best is None:
+        return ""
+    counts = {name: n for name, n in state.best.ops_per_device.items() if n}
+    used = ", ".join(f"{n} operations on {marked(name, state.emulated, state.simulated)}" for name, n in counts.items())
+    return f"{100 * state.best.ratio:.0f} % of the best single device, measured once: {used} (trial {state.best.trial})"

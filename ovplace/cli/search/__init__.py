@@ -1,0 +1,1 @@
+"""Commands that search: one placement, many of them, or a policy."""

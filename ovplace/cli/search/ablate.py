@@ -1,0 +1,108 @@
+"""`ovplace ablate`: the same searches with one thing changed at a time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from ovplace.cli.arguments import options
+from ovplace.cli.output.console import Console
+
+Data = dict[str, Any]
+
+
+def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    from ovplace.shipped import shipped_in
+
+    own = [CompletionItem(name) for name in shipped_in("configs/ablations", ".toml") if name.startswith(start)]
+    return [*own, CompletionItem(start, type="file")]
+
+
+@click.command(short_help="Compare variants of a search over seeds.")
+@click.argument("config", shell_complete=_complete)
+@click.option("-o", "--output", metavar="DIR", help="Folder of the runs; runs/ablations/<name> by default.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: os.cpu_count() or 1,
+    show_default="all processors",
+    help="Runs at the same time; real ones on this machine run one at a time.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change the base of all variants; repeatable."
+)
+@click.option(
+    "--only",
+    default="*",
+    metavar="PATTERN",
+    help="Run now only what fits VARIANT/MODEL/MACHINE/SEED, with * for anything; the rest stays open.",
+)
+@options.cluster
+@click.option("--table-only", is_flag=True, help="Run nothing, show what is finished.")
+@options.as_json
+@options.common
+@click.pass_obj
+def command(
+    console: Console,
+    /,
+    config: str,
+    output: str | None,
+    jobs: int,
+    settings: tuple[str, ...],
+    only: str,
+    cluster: str | None,
+    table_only: bool,
+    as_json: bool,
+) -> None:
+    """Run the variants in CONFIG, each on all its models and machines with all its seeds, and compare them.
+
+    CONFIG is a TOML file, or the name of one that comes with ovplace. Each run is a folder as 'ovplace optimize' leaves
+    it; finished ones are not run again, and a stopped ablation goes on when the same command is given again.
+    """
+    from ovplace.experiments.ablation import ablate, table
+    from ovplace.experiments.catalogue import find_ablation
+    from ovplace.experiments.grid import read_grid
+    from ovplace.progress import listening
+
+    if cluster:
+        settings = (*settings, f"search.cluster={cluster}")
+    file = find_ablation(config)
+    grid = read_grid(file, Path(output or Path("runs") / "ablations" / file.stem), settings)
+    if table_only:
+        _show(table(grid), as_json)
+        return
+    with listening(console) as listener:
+        data = ablate(grid, jobs, listener, only)
+    _show(data, as_json)
+    _check(data)
+
+
+def _show(data: Data, as_json: bool) -> None:
+    from ovplace.cli.output.tables import show_json, show_table
+    from ovplace.cli.output.terminal import say
+    from ovplace.experiments.markdown import HEADER, failures, notes, tables
+
+    if as_json:
+        show_json(data)
+        return
+    for title, rows in tables(data["cells"]):
+        click.echo(f"{title}\n")
+        show_table(HEADER, rows, right=range(6, len(HEADER)))
+        click.echo()
+    for line in notes(data):
+        say(line)
+    for line in failures(data):
+        say(f"Failed: {line}")
+    click.echo(f"\nLeft in {data['folder']}: ablation.md, ablation.json, a folder for each run")
+
+
+def _check(data: Data) -> None:
+    from ovplace.errors import OvplaceError
+
+    failed = sum(run["status"] == "failed" for run in data["runs"])
+    if failed:
+        raise OvplaceError(f"{failed} of {len(data['runs'])} runs failed; the same command tries those again")

@@ -1,0 +1,31 @@
+"""`ovplace cache`: what earlier runs left for later ones."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from ovplace.cli.arguments import options
+
+
+@click.command(short_help="Show or empty the cache of profiles and compiled models.")
+@click.option("--clear", is_flag=True, help="Delete everything in it; later runs measure and compile anew.")
+@options.as_json
+@options.common
+def command(clear: bool, as_json: bool) -> None:
+    """Show the cache that all runs share: measured profiles, compiled models (blobs), and models of a fleet.
+
+    It is in $OVPLACE_CACHE, else in ovplace in $XDG_CACHE_HOME, else in ~/.cache/ovplace. The setting
+    backend.blobs_mib limits the size of the compiled models.
+    """
+    from ovplace.cli.output.tables import show_json, show_table
+    from ovplace.core.result.labels import size
+    from ovplace.store.cache import cache_content, cache_folder, empty_cache
+
+    content = empty_cache() if clear else cache_content()
+    if as_json:
+        show_json({"folder": str(cache_folder()), "content": [dataclasses.asdict(entry) for entry in content]})
+        return
+    click.echo(f"{'deleted from' if clear else 'cache in'} {cache_folder()}:")
+    show_table(["kind", "files", "size"], [[c.kind, str(c.files), size(c.n_bytes)] for c in content], right=(1, 2))

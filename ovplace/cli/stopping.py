@@ -1,0 +1,66 @@
+"""Ctrl-C, SIGTERM and SIGHUP stop a command alike: what was measured is saved, and the exit code says which it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+PATIENCE_S = 3.0
+"""Saving takes up to a second. Signals come in pairs (a closed terminal sends SIGHUP, its shell another; people press
+Ctrl-C twice), so one that follows sooner than this is ignored, and a later one ends the process at once."""
+
+_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal that stops the command; everything that handles Ctrl-C handles it."""
+
+    def __init__(self, number: int) -> None:
+        """Keep the number of the signal."""
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+@dataclass
+class _Handler:
+    first: float | None = None
+
+    def __call__(self, number: int, _: FrameType | None) -> None:
+        now = time.monotonic()
+        if self.first is None:
+            self.first = now
+            raise Stopped(number)
+        if now - self.first > PATIENCE_S:
+            from ovplace.measuring.process_pool import kill_all
+
+            kill_all()
+            os._exit(128 + number)
+
+
+@contextmanager
+def stopping_by_signals() -> Iterator[None]:
+    """Raise `Stopped` in what runs inside at the first of these signals; those ignored, as by `nohup`, stay ignored."""
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: old for number, old in handlers.items() if old not in (signal.SIG_IGN, None)}
+    handler = _Handler()
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        # Where it was stopped, the process is about to end: the second of a pair may still come, even after Python has
+        # taken its own handlers down.
+        for number, old in before.items():
+            signal.signal(number, old if handler.first is None else signal.SIG_IGN)
+
+
+def exit_code_of(error: BaseException | None) -> int | None:
+    """Return the exit code of the signal that an error, or what led to it, tells of; None if it tells of none."""
+    while error is not None and not isinstance(error, Stopped):
+        error = error.__cause__ or error.__context__
+    return error.exit_code if error else None

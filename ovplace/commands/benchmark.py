@@ -1,0 +1,173 @@
+"""A finished placement beside its baselines, each run for a while as OpenVINO's benchmark_app runs a model."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from pathlib import Path
+from statistics import fmean
+
+from ovplace.core.device import Device
+from ovplace.errors import OvplaceError, StoreError, UsageError
+from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
+from ovplace.measuring.isolated_call import isolated_call
+from ovplace.session.events import Listener, Progress
+from ovplace.store.atomic import atomic_write
+from ovplace.store.run_folder import RunFolder
+
+PLACEMENT = "the placement"
+"""Name of the run's answer among the candidates."""
+
+
+@dataclass(frozen=True)
+class Benchmarked:
+    """One candidate of a benchmark.
+
+    Attributes:
+        name: its name: of a baseline, or `PLACEMENT`.
+        target: the device text that was compiled for; empty for the placement.
+        times: what was found out; None where it failed.
+        error: why it failed; empty otherwise.
+    """
+
+    name: str
+    target: str
+    times: RequestTimes | None
+    error: str = ""
+
+    def percentile_ms(self, percent: int) -> float:
+        """Return a percentile of the latencies as benchmark_app computes it, in ms."""
+        assert self.times is not None
+        latencies = self.times.latencies_ms
+        return latencies[ceil(len(latencies) * percent / 100) - 1]
+
+    @property
+    def throughput(self) -> float:
+        """Inferences a second."""
+        assert self.times is not None
+        return len(self.times.latencies_ms) * 1e3 / self.times.duration_ms
+
+
+def benchmark(folder: Path, load: Load, listener: Listener) -> list[Benchmarked]:
+    """Run each competing baseline of a run, and its placement, one after another, each in a process of its own.
+
+    Args:
+        folder: a finished run.
+        load: how to run them.
+        listener: is called with each step.
+
+    Raises:
+        PlacementError: there is no finished run.
+        UsageError: the run is simulated.
+    """
+    run = RunFolder(folder)
+    run.check_finished()
+    result = run.read_result()
+    if result.environment.simulated:
+        raise UsageError(
+            f"'{folder}' is a run on the simulated machine {result.environment.simulated}, which runs no inferences"
+        )
+    wanted = [(b.name, b.name.removesuffix(" (automatic)")) for b in result.baselines if b.competes and not b.error]
+    wanted.append((PLACEMENT, ""))
+    devices = tuple(Device(d.name, d.base, d.properties, emulated=d.emulated) for d in result.devices)
+    found = []
+    for number, (name, target) in enumerate(wanted):
+        listener(Progress("benchmark", number, len(wanted), name))
+        time_it = partial(isolated_call, f"running {name}", time_requests, folder, devices, target, load)
+        found.append(_benchmarked(name, target, time_it))
+    listener(Progress("benchmark", len(wanted), len(wanted)))
+    return found
+
+
+def _benchmarked(name: str, target: str, time_it: Callable[[], RequestTimes]) -> Benchmarked:
+    try:
+        return Benchmarked(name, target, time_it())
+    except OvplaceError as error:
+        return Benchmarked(name, target, None, str(error))
+
+
+def report(one: Benchmarked, load: Load, percent: int, options: Mapping[str, str]) -> dict[str, dict[str, object]]:
+    """Return the statistics of one candidate in the sections and with the keys of benchmark_app's report.
+
+    Args:
+        one: the candidate, which must have run.
+        load: how it was run.
+        percent: the percentile that is reported as the latency.
+        options: options as they were given.
+    """
+    times = one.times
+    assert times is not None
+    latency_key = "latency (ms)" if percent == 50 else f"latency ({percent} percentile) (ms)"
+    return {
+        "cmd_options": dict(options),
+        "configuration_setup": {
+            "target device": one.target or one.name,
+            "API": load.api,
+            "number of iterations": str(load.n_iterations),
+            "number of parallel infer requests": str(times.n_requests),
+            "duration (ms)": str(round(load.time_s * 1e3)),
+        },
+        "execution_results": {
+            "read model time (ms)": f"{times.read_ms:.2f}",
+            "compile model time (ms)": f"{times.compile_ms:.2f}",
+            "first inference time (ms)": f"{times.first_ms:.2f}",
+            "total execution time (ms)": f"{times.duration_ms:.2f}",
+            "total number of iterations": str(len(times.latencies_ms)),
+            latency_key: f"{one.percentile_ms(percent):.2f}",
+            "avg latency": f"{fmean(times.latencies_ms):.2f}",
+            "min latency": f"{times.latencies_ms[0]:.2f}",
+            "max latency": f"{times.latencies_ms[-1]:.2f}",
+            "throughput": f"{one.throughput:.2f}",
+        },
+    }
+
+
+def write_reports(
+    into: Path, found: Sequence[Benchmarked], load: Load, percent: int, options: Mapping[str, str], *, as_json: bool
+) -> list[Path]:
+    """Write a report of each candidate that ran, and its layers' times where they were counted.
+
+    Args:
+        into: the folder, which is made.
+        found: the candidates.
+        load: how they were run.
+        percent: the percentile that is reported as the latency.
+        options: options as they were given.
+        as_json: JSON, not CSV with semicolons.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
+    written = []
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        for one in found:
+            if one.times is None:
+                continue
+            name = re.sub(r"\W+", "_", one.name).strip("_")
+            tables = {"report": report(one, load, percent, options)}
+            if one.times.layers:
+                tables["average_counters_report"] = {"layers": {layer.name: vars(layer) for layer in one.times.layers}}
+            for kind, table in tables.items():
+                path = into / f"benchmark_{kind}_{name}.{'json' if as_json else 'csv'}"
+                atomic_write(path, json.dumps(table, indent=2) + "\n" if as_json else _csv(table))
+                written.append(path)
+    except OSError as error:
+        raise StoreError(f"cannot write into '{into}': {error.strerror}; choose another -report_folder") from error
+    return written
+
+
+def _csv(sections: Mapping[str, Mapping[str, object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=";", lineterminator="\n")
+    for section, table in sections.items():
+        writer.writerow([section])
+        for key, value in table.items():
+            writer.writerow([*value.values()] if isinstance(value, dict) else [key, value])
+    return text.getvalue()

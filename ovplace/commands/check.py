@@ -1,0 +1,182 @@
+"""Whether the answer of a finished run still holds: it compiles, computes the same numbers and wins again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from ovplace.commands.check_report import Change, CheckReport
+from ovplace.config.schema import RunConfig
+from ovplace.core.measurement import Candidate, Measurement, Trial
+from ovplace.core.placement import Placement
+from ovplace.core.result.parts import Environment
+from ovplace.core.result.run_result import RunResult
+from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Status
+from ovplace.errors import BackendError, DeviceError
+from ovplace.search.comparison.final_comparison import FinalComparison, decide
+from ovplace.search.comparison.judgement import CLOSE_RATIO
+from ovplace.search.explore import limiting_baselines
+from ovplace.search.result import environment_of
+from ovplace.search.time_limit import with_labels, with_time_left
+from ovplace.session.baselines import ATTEMPTS, Baseline
+from ovplace.session.deadline import TimeBudget
+from ovplace.session.events import Listener
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import open_session
+from ovplace.store.run_db import RunStore
+from ovplace.store.run_folder import RunFolder
+
+
+def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0) -> CheckReport:
+    """Compile and run the answer of a run here, check its outputs, and repeat the final comparison.
+
+    Nothing is written into the folder.
+
+    Args:
+        folder: a finished run.
+        listener: is called with each step.
+        time_s: seconds of the call, at most; 0 for no limit.
+        rounds: fresh processes of the final comparison; 0 for as many as in the run.
+
+    Raises:
+        OvplaceError: there is no finished run, or its files are damaged.
+    """
+    start, files = time.monotonic(), RunFolder(folder)
+    files.check_finished()
+    result, table = files.read_result(), files.read_placement()
+    config = _as_in_the_run(files.read_config(), result, rounds)
+    try:
+        session = open_session(config, files, listener)
+    except DeviceError as error:
+        return CheckReport(result, str(error))
+    with closing(session), closing(RunStore(Path(":memory:"))) as store:
+        environment = environment_of(session)
+        report = CheckReport(result, "", tuple(_changes(result.environment, environment)))
+        if session.graph.content_hash != result.model.hash:
+            return replace(report, problem="placed.xml is not the model that was placed")
+        measurer = Measurer(session, store, time=TimeBudget(start, time_s or inf))
+        listener = with_labels(with_time_left(listener, measurer), session)
+        try:
+            baselines = limiting_baselines(measurer, listener)
+        except BackendError as error:
+            return replace(report, problem=str(error))
+        answer = Placement.from_names(session.graph, table)
+        return _with_answer(report, _put_up(measurer, files, result, answer, baselines), measurer, listener)
+
+
+def _as_in_the_run(config: RunConfig, result: RunResult, rounds: int) -> RunConfig:
+    """Return the configuration with the devices of the result, whatever else there is on this machine."""
+    tables: dict[str, object] = {d.name: {"base": d.base, "properties": dict(d.properties)} for d in result.devices}
+    emulated = any(device.emulated for device in result.devices)
+    simulated = bool(result.environment.simulated)
+    search = replace(
+        config.search, device=",".join(result.device_names), emulate_gpu=None if simulated else emulated, time_s=0.0
+    )
+    comparison = replace(config.comparison, rounds=rounds or config.comparison.rounds)
+    return replace(config, search=search, comparison=comparison, devices={} if simulated else tables)
+
+
+def _changes(then: Environment, now: Environment) -> list[Change]:
+    before, here = _parts(then), _parts(now)
+    names = [name for name in {**before, **here} if before.get(name) != here.get(name)]
+    return [Change(name, before.get(name, ""), here.get(name, "")) for name in names]
+
+
+def _parts(environment: Environment) -> dict[str, str]:
+    drivers = {f"driver of {name}": driver for name, driver in environment.drivers.items()}
+    machine: dict[str, Any] = {k: v for k, v in asdict(environment).items() if k in ("simulated", "cpu", "platform")}
+    return {**environment.versions, **machine, **drivers}
+
+
+@dataclass(frozen=True)
+class _Put:
+    """What is compared.
+
+    Attributes:
+        measurement: of the answer.
+        baselines: measured.
+        answer: the baseline that the answer is; None where it is a placement of its own.
+        trials: the placement to be compared with the baselines: the answer, or what lost to it; empty for none.
+    """
+
+    measurement: Measurement
+    baselines: Sequence[Baseline]
+    answer: Baseline | None
+    trials: Sequence[Trial]
+
+
+def _put_up(
+    measurer: Measurer, files: RunFolder, result: RunResult, answer: Placement, baselines: Sequence[Baseline]
+) -> _Put:
+    same = next((b for b in baselines if b.competes and b.placement and b.placement.hash == answer.hash), None)
+    if same is None:
+        trial = _trial(measurer, answer, baselines[0], result)
+        return _Put(trial.measurement, baselines, None, [trial])
+    lost = _lost(files, result, answer)
+    return _Put(same.measurement, baselines, same, [_trial(measurer, lost, baselines[0], result)] if lost else [])
+
+
+def _trial(measurer: Measurer, placement: Placement, reference: Baseline, result: RunResult) -> Trial:
+    spec, candidate = measurer.session.config.measure, Candidate("the placement", placement)
+    stored = measurer.stored_pair(candidate, reference.candidate, spec, ATTEMPTS)
+    return Trial(0, placement, stored.measurement, stored.ratio, result.search.placer)
+
+
+def _lost(files: RunFolder, result: RunResult, answer: Placement) -> Placement | None:
+    """Return the placement that was compared with the answer; None where none was."""
+    if result.found is None or result.found.hash == answer.hash:
+        return None
+    with closing(files.open_store()) as store:
+        return next((t.placement for t in store.trials() if t.placement.hash == result.found.hash), None)
+
+
+def _with_answer(report: CheckReport, put: _Put, measurer: Measurer, listener: Listener) -> CheckReport:
+    m = put.measurement
+    report = replace(report, limit=measurer.limit, max_rel_error=m.max_error if m.outputs else None)
+    if not m.ok:
+        return replace(report, problem=f"{m.error}: {m.error_text}")
+    comparison = decide(measurer, put.baselines, put.trials, listener)
+    name = put.answer.name if put.answer else comparison.found.name if comparison.found else ""
+    was_faster = report.result.is_faster
+    problem = _as_baseline(comparison, put) if put.answer else _as_placement(comparison, was_faster)
+    return replace(
+        report, problem=problem, runs=True, latency_ms=comparison.rounds.latency(name), verdict=comparison.verdict
+    )
+
+
+def _as_placement(comparison: FinalComparison, was_faster: bool) -> str:
+    """Return why the answer, a placement of its own, does not hold; empty where it does."""
+    verdict = comparison.verdict
+    if verdict.ratio is None:
+        return f"it cannot be compared: {'; '.join(verdict.notes)}"
+    if verdict.status == Status.BASELINE:
+        return f"it is slower than {verdict.against}: {_ratio(verdict.ratio)}"
+    if verdict.status == Status.SAME and was_faster:
+        return f"it is not shown to be faster than {verdict.against}: {_ratio(verdict.ratio)}"
+    return ""
+
+
+def _as_baseline(comparison: FinalComparison, put: _Put) -> str:
+    """Return why the answer, a baseline, does not hold; empty where it does."""
+    verdict, answer = comparison.verdict, put.answer
+    assert answer is not None
+    if verdict.status == Status.FASTER and verdict.ratio:
+        return f"the placement that lost to it is faster than {verdict.against}: {_ratio(verdict.ratio)}"
+    others = [b for b in put.baselines if b.competes and b.measurement.ok]
+    for other in others:
+        if (ratio := comparison.rounds.interval(answer.name, other.name)) and ratio.low > 1:
+            return f"it is slower than {other.name}: {_ratio(ratio)}"
+    first = min(others, key=lambda b: b.ratio)
+    if answer.ratio > CLOSE_RATIO * first.ratio:
+        return f"it takes {answer.ratio / first.ratio:.2f} times as long as {first.name}"
+    return ""
+
+
+def _ratio(ratio: Interval) -> str:
+    return f"ratio {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] ({100 * ratio.level:.0f} %)"

@@ -1,0 +1,79 @@
+"""The outcome of `ovplace check`: does the answer of a run still hold, and if not, why."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import inf
+from typing import Any
+
+from ovplace.core.result.run_result import RunResult
+from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Verdict
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """A part of the environment that is another one than at the time of the run.
+
+    Attributes:
+        name: of the part, such as `openvino` or `driver of GPU`.
+        then: at the time of the run; empty for nothing.
+        now: here; likewise.
+    """
+
+    name: str
+    then: str
+    now: str
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The outcome of `ovplace check`.
+
+    Attributes:
+        result: the run's result.
+        problem: why the answer does not hold; empty where it does.
+        changes: what is different here.
+        runs: whether the answer compiles and runs, with outputs within the limit.
+        max_rel_error: largest relative output error, now; None where outputs were not checked.
+        limit: largest relative output error allowed; infinite for none.
+        latency_ms: latency in ms, now; None where it was in no final comparison.
+        verdict: of the comparison, now; None where the answer does not run.
+    """
+
+    result: RunResult
+    problem: str
+    changes: tuple[Change, ...] = ()
+    runs: bool = False
+    max_rel_error: float | None = None
+    limit: float = inf
+    latency_ms: Interval | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the answer holds."""
+        return not self.problem
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `ovplace check --json` prints."""
+        result = self.result
+        errors = {"then": result.accuracy.max_rel_error, "now": self.max_rel_error}
+        return {
+            "schema": SCHEMA,
+            "run": str(result.folder),
+            "answer": result.best.origin,
+            "holds": self.holds,
+            "problem": self.problem,
+            "changes": [asdict(change) for change in self.changes],
+            "runs": self.runs,
+            "max_rel_error": {**errors, "limit": self.limit if self.limit < inf else None},
+            "latency_ms": {"then": _latency_to_json(result.best.latency_ms), "now": _latency_to_json(self.latency_ms)},
+            "verdict": {"then": result.verdict.to_json(), "now": self.verdict.to_json() if self.verdict else None},
+        }
+
+
+def _latency_to_json(found: Interval | None) -> dict[str, Any] | None:
+    return {"median": found.value, "ci95": [found.low, found.high]} if found else None

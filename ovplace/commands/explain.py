@@ -1,0 +1,137 @@
+"""What would run where, and why: HETERO's automatic rule, or a placement, without measuring anything."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from ovplace.commands.support import DeviceSupport, device_support
+from ovplace.config.schema import RunConfig
+from ovplace.core.placement import Placement
+from ovplace.errors import DeviceError
+from ovplace.session.events import Listener
+from ovplace.session.session import Session, check_settings, open_session
+from ovplace.store.run_folder import RunFolder
+
+
+class Rule(StrEnum):
+    """The rules by which operations get their devices."""
+
+    ONE_DEVICE = "one device"
+    AUTOMATIC = "HETERO's automatic rule"
+    AFFINITIES = "affinities"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What would run where.
+
+    Attributes:
+        path: the model file.
+        hash: content hash of the prepared model.
+        operations: of the prepared model, Constants, Parameters and Results included.
+        target: what would be compiled for, such as `HETERO:GPU,CPU`.
+        rule: the rule by which operations get their devices.
+        note: remark on the choice of devices; empty for none.
+        devices: what each of them says it supports, in the order of HETERO's priorities.
+        ops_per_device: number of operations on each device.
+        submodels: device of each submodel, in running order.
+        cut_bytes: bytes that are copied between devices in one inference.
+        refused: names of operations whose device says that it does not support them; compiling will fail.
+        placement: device of each operation, by name.
+        simulated: name of the simulated machine; empty for real devices.
+    """
+
+    path: str
+    hash: str
+    operations: int
+    target: str
+    rule: Rule
+    note: str
+    devices: tuple[DeviceSupport, ...]
+    ops_per_device: Mapping[str, int]
+    submodels: tuple[str, ...]
+    cut_bytes: int
+    refused: tuple[str, ...]
+    placement: Mapping[str, str]
+    simulated: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `ovplace explain --json` prints."""
+        return asdict(self) | {"rule": self.rule.value}
+
+
+def explain(config: RunConfig, table: Mapping[str, str] | None, listener: Listener) -> Explanation:
+    """Explain what would run where; nothing is timed.
+
+    Args:
+        config: names the model and the devices.
+        table: device of every operation of the prepared model; None to ask for OpenVINO's own rule.
+        listener: is called with each step.
+
+    Raises:
+        OvplaceError: the model, a device or the placement is not usable.
+    """
+    check_settings(config)
+    with tempfile.TemporaryDirectory() as folder:
+        session = open_session(config, RunFolder(Path(folder)), listener)
+        try:
+            return _explained(session, table)
+        finally:
+            session.pool.close()
+
+
+def _explained(session: Session, table: Mapping[str, str] | None) -> Explanation:
+    problem, graph = session.problem, session.graph
+    names = problem.device_names
+    target = names[0] if len(names) == 1 else f"HETERO:{','.join(names)}"
+    rule = Rule.AFFINITIES if table is not None else Rule.ONE_DEVICE if len(names) == 1 else Rule.AUTOMATIC
+    placement = _given(session, table) if table is not None else _automatic(session, target)
+    position = np.array([names.index(name) for name in placement.devices])
+    able = problem.supported[np.arange(len(graph)), position[placement.device_of]]
+    computes = [kind not in ("Parameter", "Constant", "Result") for kind in graph.types]
+    return Explanation(
+        path=session.config.search.model,
+        hash=graph.content_hash,
+        operations=len(graph),
+        target=target,
+        rule=rule,
+        note=session.selection.note,
+        devices=device_support(graph, session.devices, problem.supported),
+        ops_per_device={name: 0 for name in names} | placement.ops_per_device(),
+        submodels=tuple(placement.submodels(graph)),
+        cut_bytes=placement.cut_bytes(graph),
+        refused=tuple(graph.names[i] for i in np.flatnonzero(~able & np.array(computes, dtype=bool))),
+        placement=placement.to_names(graph),
+        simulated=session.selection.simulated,
+    )
+
+
+def _given(session: Session, table: Mapping[str, str]) -> Placement:
+    placement = Placement.from_names(session.graph, table)
+    known = session.problem.device_names
+    if unknown := [name for name in placement.devices if name not in known]:
+        raise DeviceError(
+            f"the placement uses device '{unknown[0]}', named are {', '.join(known)}; name all its devices with -d"
+        )
+    return placement
+
+
+def _automatic(session: Session, target: str) -> Placement:
+    """Return what HETERO does by itself: each operation goes to the first device of the list that supports it.
+
+    OpenVINO is asked, which knows what remains for a later device; where it does not answer, the rule is applied to
+    what each device supports of the whole model.
+    """
+    names, supported = session.problem.device_names, session.problem.supported
+    first = np.where(supported.any(axis=1), supported.argmax(axis=1), 0)
+    asked: Mapping[str, str] = session.pool.ask("automatic", target) if len(names) > 1 else {}
+    # The GPU plugin answers as GPU.0 where it was asked as GPU.
+    position = {f"{name}.0": d for d, name in enumerate(names)} | {name: d for d, name in enumerate(names)}
+    chosen = [position.get(asked.get(name, ""), first[i]) for i, name in enumerate(session.graph.names)]
+    return Placement(np.array(chosen, dtype=np.int64), names)

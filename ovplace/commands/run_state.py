@@ -1,0 +1,111 @@
+"""What is known of a run that is not finished: how far it is, and the best placement so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+
+from ovplace.core.measurement import Trial
+from ovplace.errors import PlacementError
+from ovplace.search.run import EMULATED
+from ovplace.store.lock import Holder, holder
+from ovplace.store.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class BestSoFar:
+    """The placement of a search with the lowest ratio; no final comparison has confirmed it.
+
+    Attributes:
+        trial: its number.
+        ratio: latency over the best single device's, measured in turns.
+        ops_per_device: number of operations on each device.
+    """
+
+    trial: int
+    ratio: float
+    ops_per_device: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run that is not finished.
+
+    Attributes:
+        model: the model file.
+        placer: the placer.
+        budget: placements to measure, at most.
+        trials: placements asked for so far.
+        failed: how many of them have no latency.
+        best: the best placement so far; None where none worked.
+        holder: the process that searches; None where the run was stopped.
+        emulated: True for each device that is emulated.
+        simulated: whether all of them are simulated.
+    """
+
+    model: str
+    placer: str
+    budget: int
+    trials: int
+    failed: int
+    best: BestSoFar | None
+    holder: Holder | None
+    emulated: Mapping[str, bool] = field(default_factory=dict)
+    simulated: bool = False
+
+
+def searching_process(folder: Path) -> Holder | None:
+    """Return the process that searches in a run folder; None where none does."""
+    return holder(RunFolder(folder).lock)
+
+
+def is_finished(folder: Path) -> bool:
+    """Return whether a run folder has a result.
+
+    Raises:
+        PlacementError: there is no run in the folder.
+    """
+    files = RunFolder(folder)
+    if not files.path.is_dir():
+        raise PlacementError(f"there is no run folder '{folder}'; 'ovplace optimize MODEL -o {folder}' makes one")
+    if not files.has_begun and not searching_process(folder):
+        raise PlacementError(f"'{folder}' holds no run; 'ovplace optimize MODEL -o {folder}' begins one")
+    return files.result.exists()
+
+
+def read_state(folder: Path) -> RunState:
+    """Return how far a run is that is not finished; nothing is written.
+
+    Raises:
+        OvplaceError: its files cannot be read.
+    """
+    files, process = RunFolder(folder), searching_process(folder)
+    if not files.has_begun:
+        return RunState(model="", placer="", budget=0, trials=0, failed=0, best=None, holder=process)
+    config = files.read_config()
+    search, (trials, emulated) = config.search, _stored(files)
+    working = [trial for trial in trials if isfinite(trial.ratio)]
+    best = min(working, key=lambda trial: trial.ratio, default=None)
+    return RunState(
+        model=search.model,
+        placer=search.placer,
+        budget=search.budget,
+        trials=len(trials),
+        failed=len(trials) - len(working),
+        best=BestSoFar(best.number, best.ratio, best.placement.ops_per_device()) if best else None,
+        holder=process,
+        emulated=emulated,
+        simulated=config.plugins.backend.factory.simulated,
+    )
+
+
+def _stored(files: RunFolder) -> tuple[Sequence[Trial], Mapping[str, bool]]:
+    """Return the trials of a run, and which of its devices are emulated."""
+    if not files.database.exists():
+        return [], {}
+    with closing(files.open_store()) as store:
+        emulated = store.get(EMULATED)
+        return store.trials(), dict.fromkeys(emulated if isinstance(emulated, list) else [], True)

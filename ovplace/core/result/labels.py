@@ -1,0 +1,42 @@
+"""Names and sizes as users read them: what is emulated or simulated says so wherever it appears."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ovplace.core.result.run_result import RunResult
+
+
+def label(result: RunResult, name: str) -> str:
+    """Return a name in which devices that are emulated or simulated are marked.
+
+    Args:
+        result: says which devices are.
+        name: of a device, or of a baseline that names some.
+    """
+    emulated = {device.name: device.emulated for device in result.devices}
+    return marked(name, emulated, bool(result.environment.simulated))
+
+
+def marked(name: str, emulated: Mapping[str, bool], simulated: bool) -> str:
+    """Return a name in which devices that are emulated or simulated are marked.
+
+    Args:
+        name: of a device, or of a baseline that names some.
+        emulated: for each device whether it is emulated.
+        simulated: whether all of them are simulated.
+    """
+    for device, is_emulated in emulated.items():
+        if word := "emulated" if is_emulated else "simulated" if simulated else "":
+            name = re.sub(rf"(?<![\w.]){re.escape(device)}(?![\w.])", f"{device} ({word})", name)
+    return name
+
+
+def size(n_bytes: float) -> str:
+    """Return a number of bytes as text in B, KiB, MiB or GiB."""
+    for unit in ("B", "KiB", "MiB"):
+        if n_bytes < 1024:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1024
+    return f"{n_bytes:.1f} GiB"

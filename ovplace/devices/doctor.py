@@ -1,0 +1,244 @@
+"""What OpenVINO sees on this machine, what is installed but invisible to it, and the commands that mend it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ovplace.core.device import Device
+from ovplace.devices import emulated_gpu
+from ovplace.devices.discover import NPU_RELEASES, intel_nodes
+
+_INTEL = "0x8086"
+_DISPLAY, _ACCELERATOR = "0x03", "0x12"
+"""First digits of PCI classes: display controllers and processing accelerators."""
+
+_LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib64", "usr/lib", "usr/local/lib", "lib/x86_64-linux-gnu")
+_OPENCL = {"apt": "intel-opencl-icd", "dnf": "intel-compute-runtime", "pacman": "intel-compute-runtime"}
+_LOADER = {"apt": "ocl-icd-libopencl1", "dnf": "ocl-icd", "pacman": "ocl-icd"}
+_INSTALL = {"apt": "sudo apt install", "dnf": "sudo dnf install", "pacman": "sudo pacman -S"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        subject: what it is about: a device, or `plugins`.
+        good: whether there is nothing to mend.
+        text: what was found.
+        command: what mends it; empty where there is nothing to mend, or no command for it.
+    """
+
+    subject: str
+    good: bool
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where to look.
+
+    Attributes:
+        root: the root of the file system, another one in tests.
+        platform: as `sys.platform`.
+        plugins: folder of OpenVINO's libraries.
+        groups: numbers of the groups that this process is in.
+    """
+
+    root: Path
+    platform: str
+    plugins: Path
+    groups: tuple[int, ...]
+
+    @property
+    def is_wsl(self) -> bool:
+        """Whether this is Linux under Windows."""
+        return "microsoft" in _text(self.root / "proc/version").lower()
+
+    @property
+    def is_container(self) -> bool:
+        """Whether this is a container, which sees only the devices that it was given."""
+        return any((self.root / name).exists() for name in (".dockerenv", "run/.containerenv"))
+
+    def library(self, name: str) -> bool:
+        """Return whether a shared library is installed whose file name begins with `name`."""
+        return any(next((self.root / folder).glob(f"{name}*"), None) for folder in _LIBRARY_FOLDERS)
+
+    def on_pci(self, kind: str) -> bool:
+        """Return whether an Intel device of a PCI class is there, seen by a driver or not."""
+        return any(
+            _text(device / "vendor") == _INTEL and _text(device / "class").startswith(kind)
+            for device in (self.root / "sys/bus/pci/devices").glob("*")
+        )
+
+    def install(self, packages: dict[str, str]) -> str:
+        """Return the command that installs a package, by the package manager that is there; empty for none."""
+        found = next((manager for manager in _INSTALL if (self.root / "usr/bin" / manager).exists()), "")
+        return f"{_INSTALL[found]} {packages[found]}" if found else ""
+
+
+def this_machine() -> Machine:
+    """Return the machine of this process."""
+    import openvino as ov
+
+    groups = tuple(os.getgroups()) if hasattr(os, "getgroups") else ()
+    return Machine(Path("/"), sys.platform, Path(ov.__file__).parent / "libs", groups)
+
+
+def examine(devices: Sequence[Device], machine: Machine) -> tuple[Finding, ...]:
+    """Return what is to be said of a machine, devices that OpenVINO sees first.
+
+    Args:
+        devices: what `discover` found.
+        machine: where to look.
+    """
+    seen = {device.plugin for device in devices if "problem" not in device.facts}
+    found = [*map(_seen, devices), *_plugins(machine)]
+    if "GPU" not in seen:
+        found.append(_gpu(machine))
+    if "NPU" not in seen:
+        found.append(_npu(machine))
+    if "GPU" not in seen:
+        found.append(_emulated())
+    return tuple(found)
+
+
+def _seen(device: Device) -> Finding:
+    if problem := device.facts.get("problem", ""):
+        return Finding(device.name, False, f"OpenVINO lists {device.name}, but it does not answer: {problem}")
+    driver = f", driver {device.facts['driver']}" if "driver" in device.facts else ""
+    return Finding(device.name, True, f"OpenVINO sees {device.name}: {device.facts.get('full_name', '')}{driver}")
+
+
+def _plugins(machine: Machine) -> Iterator[Finding]:
+    for plugin in ("CPU", "GPU", "NPU"):
+        if not any(machine.plugins.glob(f"*openvino_intel_{plugin.lower()}_plugin*")) and _has_plugins(machine):
+            text = f"this OpenVINO has no {plugin} plugin in {machine.plugins}"
+            yield Finding("plugins", False, text, "pip install --force-reinstall openvino")
+
+
+def _has_plugins(machine: Machine) -> bool:
+    """Return whether OpenVINO's plugins lie where they are looked for; systems' own packages have them elsewhere."""
+    return any(machine.plugins.glob("*openvino*plugin*"))
+
+
+def _gpu(machine: Machine) -> Finding:
+    if machine.platform == "win32":
+        return Finding("GPU", False, "OpenVINO sees no Intel GPU; if there is one, its graphics driver is missing")
+    if machine.is_wsl:
+        return _gpu_of_wsl(machine)
+    nodes = intel_nodes(machine.root, "dri/renderD*", "drm")
+    if not nodes:
+        return _no_node(machine, "GPU", _DISPLAY, "/dev/dri", "sudo modprobe xe || sudo modprobe i915")
+    return _closed(machine, "GPU", nodes) or _opencl(machine, str(nodes[0].relative_to(machine.root)))
+
+
+def _gpu_of_wsl(machine: Machine) -> Finding:
+    if not (machine.root / "dev/dxg").exists():
+        text = "this is WSL, and Windows passes no GPU on: there is no /dev/dxg"
+        return Finding("GPU", False, text, "wsl.exe --update && wsl.exe --shutdown")
+    if not (machine.root / "usr/lib/wsl/lib/libdxcore.so").exists():
+        text = "this is WSL, and Windows' GPU driver is not mounted into it; install Intel's graphics driver in Windows"
+        return Finding("GPU", False, text, "wsl.exe --shutdown")
+    return _opencl(machine, "dev/dxg")
+
+
+def _opencl(machine: Machine, node: str) -> Finding:
+    """Return what is wrong with OpenCL, by which OpenVINO reaches a GPU."""
+    driver, command = _opencl_driver(machine), machine.install(_OPENCL)
+    if not machine.library("libOpenCL.so.1"):
+        text, command = (
+            f"/{node} is there, but OpenCL's loader libOpenCL.so.1 is not installed",
+            machine.install(_LOADER),
+        )
+    elif driver is None:
+        text = f"/{node} is there, but Intel's OpenCL driver is not installed: /etc/OpenCL/vendors names none"
+    elif not _is_there(machine, driver):
+        text = f"Intel's OpenCL driver is registered, but {driver} is missing: install it again"
+    else:
+        text = (
+            f"/{node} and Intel's OpenCL driver are there, but OpenVINO sees no GPU: the driver may be too old for it"
+        )
+    return Finding("GPU", False, text, command)
+
+
+def _opencl_driver(machine: Machine) -> Path | None:
+    """Return the library that is registered as Intel's OpenCL driver for GPUs; None where there is none."""
+    registered = map(_text, sorted((machine.root / "etc/OpenCL/vendors").glob("*.icd")))
+    return next((Path(library) for library in registered if "igdrcl" in library), None)
+
+
+def _is_there(machine: Machine, library: Path) -> bool:
+    if library.is_absolute():
+        return (machine.root / library.relative_to("/")).exists()
+    return machine.library(library.name)
+
+
+def _npu(machine: Machine) -> Finding:
+    if machine.platform == "win32":
+        return Finding("NPU", False, "OpenVINO sees no Intel NPU; if there is one, its driver comes by Windows Update")
+    if machine.is_wsl:
+        return Finding("NPU", True, "this is WSL, which passes no NPU on; use OpenVINO under Windows for it")
+    nodes = intel_nodes(machine.root, "accel/accel*", "accel")
+    if not nodes:
+        return _no_node(machine, "NPU", _ACCELERATOR, "/dev/accel", "sudo modprobe intel_vpu")
+    if closed := _closed(machine, "NPU", nodes):
+        return closed
+    if machine.library("libze_intel_npu.so") or machine.library("libze_intel_vpu.so"):
+        text = f"/{nodes[0].relative_to(machine.root)} and its driver are there, but OpenVINO sees no NPU: the driver "
+        return Finding("NPU", False, f"{text}may be too old for it; take one from {NPU_RELEASES}")
+    text = f"/{nodes[0].relative_to(machine.root)} is there, but its driver libze_intel_npu.so is not installed; "
+    return Finding("NPU", False, f"{text}take it from {NPU_RELEASES}")
+
+
+def _no_node(machine: Machine, device: str, pci_class: str, folder: str, load: str) -> Finding:
+    """Return why there is no device node: there is no such device, it was not passed on, or it has no kernel driver."""
+    if not machine.on_pci(pci_class):
+        return Finding(device, True, f"there is no Intel {device} in this machine")
+    if machine.is_container:
+        text = f"there is an Intel {device}, but this container was not given {folder}; start it with the device"
+        return Finding(device, False, text, f"docker run --device {folder} ...")
+    text = f"there is an Intel {device} on the PCI bus, but no {folder}: its kernel driver is not loaded"
+    return Finding(device, False, text, load)
+
+
+def _closed(machine: Machine, device: str, nodes: Sequence[Path]) -> Finding | None:
+    """Return why no node can be opened; None where one can."""
+    if any(os.access(node, os.R_OK | os.W_OK) for node in nodes):
+        return None
+    number = nodes[0].stat().st_gid
+    group, members = _group(machine, number)
+    node = f"/{nodes[0].relative_to(machine.root)}"
+    if number not in machine.groups and os.environ.get("USER", "") in members:
+        text = f"no permission to open {node}: you are in the group {group}, but this session began before that"
+        return Finding(device, False, text, f"newgrp {group}")
+    text = f"no permission to open {node}, which belongs to the group {group}; then log in again"
+    return Finding(device, False, text, f"sudo usermod -a -G {group} $USER")
+
+
+def _group(machine: Machine, number: int) -> tuple[str, list[str]]:
+    """Return the name of a group and its members; `render` where /etc/group does not know it."""
+    for line in _text(machine.root / "etc/group").splitlines():
+        fields = line.split(":")
+        if len(fields) == 4 and fields[2] == str(number):
+            return fields[0], fields[3].split(",")
+    return "render", []
+
+
+def _emulated() -> Finding:
+    if problem := emulated_gpu.why_unavailable():
+        command = emulated_gpu.INSTALL.removeprefix("install with: ")
+        return Finding("emulated GPU", False, problem, command if "pip install" in command else "")
+    return Finding("emulated GPU", True, "the emulated GPU is installed: ovplace uses it where there is no real one")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,129 @@
+"""Rules by which ONNX Runtime places the nodes of an ONNX model, by parts of their names.
+
+Source: ONNX Runtime 1.32, `session.name_based_layer_assignment` (pull request 28903,
+`onnxruntime/core/framework/layering_annotations.cc`): `device(part, part); device(part)`. The longest part that occurs
+in a node's name decides; there are no quotes, so `(`, `)`, `,` and `;` cannot be written; a value has at most 8192
+characters. Prefixes that several operations share keep the text short.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import ClassVar
+
+import openvino as ov
+
+from ovplace.core.device import Device
+from ovplace.exporters._limits import emulated_only_in_python, unregistered
+from ovplace.ir.placed_model import PlacedModel, read_placed
+from ovplace.plugins import protocols
+
+SUMMARY = "rules for ONNX Runtime, part of a name to device, as JSON of session options"
+
+KEY = "session.name_based_layer_assignment"
+MAX_CHARACTERS = 8192
+"""Longest value of a session option that ONNX Runtime 1.32 takes."""
+
+_NOT_NODES = ("Parameter", "Constant", "Result")
+
+
+@dataclass(frozen=True)
+class Config:
+    """There is nothing to set."""
+
+
+class Exporter(protocols.TextExporter):
+    """Writes one session option: `options.add_session_config_entry(key, value)` for each pair of the object."""
+
+    target: ClassVar[str] = "onnxruntime.json"
+
+    def text(self, folder: Path) -> str:
+        """Return the session option for the placement of `folder`."""
+        return json.dumps({KEY: _value(read_placed(ov.Core(), folder))}, ensure_ascii=False, indent=0) + "\n"
+
+    def limits(self, folder: Path) -> tuple[str, ...]:
+        """Return what ONNX Runtime cannot be told of the placement.
+
+        Raises:
+            ModelError: the placed model cannot be read.
+            PlacementError: the files do not belong together.
+        """
+        found = read_placed(ov.Core(), folder)
+        lines = [*unregistered(found.devices, "ONNX Runtime"), *emulated_only_in_python(found.devices)]
+        names = _names(found)
+        unwritable = [name for name in names if not _is_writable(name)]
+        if unwritable:
+            lines.append(
+                f"{len(unwritable)} of {len(names)} names cannot be written in a rule, such as {unwritable[0]!r}; "
+                "ONNX Runtime places those nodes itself"
+            )
+        if (length := len(_value(found))) > MAX_CHARACTERS:
+            lines.append(f"the rules have {length} characters, ONNX Runtime takes at most {MAX_CHARACTERS}")
+        return tuple(lines)
+
+    def next_step(self, run: str, written: Sequence[Path]) -> str:
+        """Return where the rules hold."""
+        return (
+            "add each pair with SessionOptions.add_session_config_entry; the rules are for the ONNX model that the run "
+            "was given, and nodes whose names OpenVINO changed keep ONNX Runtime's own choice"
+        )
+
+
+def shortest_rules(device_of: Mapping[str, str]) -> dict[str, str]:
+    """Return parts of names and their devices, such that the longest part in each name has that name's device.
+
+    Args:
+        device_of: the device of each name.
+
+    Example:
+        >>> shortest_rules({"conv1": "CPU", "conv10": "GPU", "relu": "CPU", "relu_2": "CPU"})
+        {'conv1': 'CPU', 'conv10': 'GPU', 'r': 'CPU'}
+    """
+    rules = {part: device for part, device in _prefixes(sorted(device_of), 0, device_of) if _is_writable(part)}
+    while wrong := [name for name, device in device_of.items() if _chosen(rules, name) != {device}]:
+        rules.update((name, device_of[name]) for name in wrong)  # a name is the longest part of itself
+    return rules
+
+
+def _prefixes(names: Sequence[str], length: int, device_of: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the shortest prefixes, longer than `length`, below which all of the sorted `names` have one device."""
+    for prefix, below in groupby(names, lambda name: name[: length + 1]):
+        same = list(below)
+        devices = {device_of[name] for name in same}
+        if len(devices) == 1:
+            yield prefix, devices.pop()
+        elif len(prefix) > length:
+            yield from _prefixes(same, length + 1, device_of)
+
+
+def _chosen(rules: Mapping[str, str], name: str) -> set[str]:
+    """Return the devices of the longest parts that occur in `name`."""
+    found = [part for part in rules if part in name]
+    longest = max(map(len, found), default=0)
+    return {rules[part] for part in found if len(part) == longest}
+
+
+def _is_writable(name: str) -> bool:
+    return bool(name) and name == name.strip() and not name.startswith("=") and not set(name) & set("(),;")
+
+
+def _names(found: PlacedModel) -> list[str]:
+    return [op.get_friendly_name() for op in found.model.get_ordered_ops() if op.get_type_name() not in _NOT_NODES]
+
+
+def _value(found: PlacedModel) -> str:
+    designator = {device.name: _designator(device) for device in found.devices}
+    rules = shortest_rules({name: designator[found.table[name]] for name in _names(found) if _is_writable(name)})
+    by_device: dict[str, list[str]] = {}
+    for part, device in rules.items():
+        by_device.setdefault(device, []).append(part)
+    return "; ".join(f"{device}({', '.join(parts)})" for device, parts in sorted(by_device.items()))
+
+
+def _designator(device: Device) -> str:
+    """Return ONNX Runtime's word for a device, such as `gpu:1` for `GPU.1`."""
+    return device.base.lower().replace(".", ":")

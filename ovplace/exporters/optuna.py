@@ -1,0 +1,140 @@
+"""The trials of a run as an Optuna study in SQLite, which `optuna.load_study` and optuna-dashboard read."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import openvino as ov
+
+from ovplace.core.measurement import Trial
+from ovplace.core.result.labels import label
+from ovplace.core.result.run_result import RunResult
+from ovplace.errors import OvplaceError
+from ovplace.ir.affinity import op_names
+from ovplace.ir.opening import open_model
+from ovplace.plugins import protocols
+from ovplace.store.atomic import replacing
+from ovplace.store.run_folder import RunFolder
+
+SUMMARY = "Optuna study of the run's trials, in SQLite (extra 'optuna')"
+
+
+@dataclass(frozen=True)
+class Config:
+    """There is nothing to set."""
+
+
+class Exporter(protocols.Exporter):
+    """Writes one study, named after the run folder.
+
+    Operations that no trial told apart are one parameter, named after the first of them, whose values are devices. The
+    value of a trial is its latency over the reference's, measured in turns; lower is better.
+    """
+
+    target: ClassVar[str] = "study.db"
+
+    def write(self, folder: Path, target: Path) -> list[Path]:
+        """Write the study to the file `target`.
+
+        Args:
+            folder: a finished run.
+            target: the SQLite file to write; one that is there is replaced.
+
+        Raises:
+            OvplaceError: Optuna is not installed.
+            PlacementError: there is no finished run.
+            StoreError: its files cannot be read.
+        """
+        optuna = _import_optuna()
+        run = RunFolder(folder)
+        run.check_finished()
+        with closing(run.open_store()) as store:
+            trials = store.trials()
+        names = op_names(open_model(ov.Core(), run.placed_model))
+        # Optuna takes a URL, in which a path such as 'a?b' means something else; so it writes to a plain one.
+        with tempfile.TemporaryDirectory() as temporary, replacing(target) as new:
+            written = Path(temporary) / "study.db"
+            _write_study(optuna, written, folder.resolve().name, run.read_result(), trials, names)
+            shutil.copyfile(written, new)
+        return [target]
+
+    def next_step(self, run: str, written: Sequence[Path]) -> str:
+        """Return how to open the study."""
+        return f"open it with: optuna-dashboard {shlex.quote(f'sqlite:///{written[0]}')}"
+
+
+def _write_study(
+    optuna: Any, path: Path, name: str, result: RunResult, trials: Sequence[Trial], names: Sequence[str]
+) -> None:
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        study = optuna.create_study(storage=storage, study_name=name, direction="minimize")
+        labels = {device.name: label(result, device.name) for device in result.devices}
+        study.set_user_attr("model", Path(result.model.path).name)
+        study.set_user_attr("devices", list(labels.values()))
+        choices = _distinct_choices(trials, names, labels)
+        study.add_trials([_converted(optuna, trial, choices, t) for t, trial in enumerate(trials)])
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+        storage.engine.dispose()
+
+
+def _distinct_choices(trials: Sequence[Trial], names: Sequence[str], labels: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the device of each trial for the first of each set of operations that always went together.
+
+    Operations that were on one device in all trials are left out.
+
+    Args:
+        trials: the trials `[T]`.
+        names: of the operations `[N]`.
+        labels: text for each device.
+    """
+    if not trials:
+        return {}
+    devices = sorted({device for trial in trials for device in trial.placement.devices})
+    position = {device: i for i, device in enumerate(devices)}
+    rows = [np.array([position[d] for d in t.placement.devices])[t.placement.device_of] for t in trials]
+    columns, first = np.unique(np.stack(rows), axis=1, return_index=True)
+    return {
+        names[op]: [labels[devices[d]] for d in column.tolist()]
+        for op, column in sorted(zip(first.tolist(), columns.T, strict=True), key=lambda pair: pair[0])
+        if len(set(column.tolist())) > 1
+    }
+
+
+def _converted(optuna: Any, trial: Trial, choices: Mapping[str, Sequence[str]], number: int) -> Any:
+    space = {
+        name: optuna.distributions.CategoricalDistribution(sorted(set(column))) for name, column in choices.items()
+    }
+    attributes: dict[str, object] = {"origin": trial.origin, "submodels": list(trial.measurement.submodels)}
+    if trial.measurement.ok:
+        attributes["latency_ms"] = trial.measurement.median_ms
+    else:
+        attributes["error"] = f"{trial.measurement.error}: {trial.measurement.error_text}"
+    works = isfinite(trial.ratio)
+    return optuna.trial.create_trial(
+        state=optuna.trial.TrialState.COMPLETE if works else optuna.trial.TrialState.FAIL,
+        value=trial.ratio if works else None,
+        params={name: column[number] for name, column in choices.items()},
+        distributions=space,
+        user_attrs=attributes,
+    )
+
+
+def _import_optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise OvplaceError("Optuna is not installed; pip install 'ovplace[optuna]'") from error
+    return optuna

@@ -1,0 +1,127 @@
+"""Running requests on this machine: a folder and a measuring process for each job."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ovplace.core.measurement import Job
+from ovplace.errors import BackendError, UsageError
+from ovplace.fleet.files import FileStore
+from ovplace.fleet.wire import RemoteJob
+from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
+from ovplace.plugins import registry
+from ovplace.simulation.machine_file import machine_names
+
+MODEL, WEIGHTS, INPUT = "model.xml", "model.bin", "input.npz"
+"""The files of a job, in its folder."""
+
+
+@dataclass(frozen=True)
+class _Desk:
+    pool: ProcessPool
+    folder: tempfile.TemporaryDirectory[str]
+
+    def clear(self) -> None:
+        self.pool.close()
+        self.folder.cleanup()
+
+
+class ProcessBench:
+    """Runs requests in child processes, as a local run does."""
+
+    def __init__(self, files: FileStore) -> None:
+        """Begin without jobs, and delete what a killed worker has left of its own.
+
+        Args:
+            files: the files of jobs, by hash, in a folder of which this process holds the lock.
+        """
+        self._files, self._folder = files, files.folder / "jobs"
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._desks: dict[str, _Desk] = {}
+        self._ended: set[str] = set()  # a request may come after its search has gone
+        self._lock = threading.Lock()
+        self._measuring, self._ending = ThreadPoolExecutor(1, "measuring"), ThreadPoolExecutor(4, "ending")
+
+    async def run(self, job: RemoteJob, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Return what an operation returns.
+
+        Args:
+            job: its job, whose files are there.
+            method: one of `wire.OPERATIONS`.
+            arguments: of it.
+
+        Raises:
+            OvplaceError: the job is refused, or its backend cannot work.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._measuring, self._run, job, method, arguments)
+
+    async def forget(self, number: str) -> None:
+        """End the process of a job, in the middle of a request if need be, and delete its files."""
+        await asyncio.get_running_loop().run_in_executor(self._ending, self._end, number)
+
+    def close(self) -> None:
+        """End all processes."""
+        list(self._ending.map(self._end, list(self._desks)))
+        self._measuring.shutdown(cancel_futures=True)
+        self._ending.shutdown()
+
+    def _run(self, job: RemoteJob, method: str, arguments: tuple[Any, ...]) -> Any:
+        with self._lock:
+            if job.number in self._ended:
+                raise BackendError("the search that asked for this is gone")
+            if job.number not in self._desks:
+                self._desks[job.number] = self._set_up(job)
+            desk = self._desks[job.number]
+        act: dict[str, Callable[..., Any]] = {
+            "measure": desk.pool.measure,
+            "start": desk.pool.start,
+            "renew": desk.pool.renew,
+            "recycle": desk.pool.recycle,
+        }
+        return act[method](*arguments) if method in act else desk.pool.ask(method, *arguments)  # type: ignore[arg-type]
+
+    def _end(self, number: str) -> None:
+        with self._lock:
+            self._ended.add(number)
+            desk = self._desks.pop(number, None)
+        if desk:
+            desk.clear()
+
+    def _set_up(self, job: RemoteJob) -> _Desk:
+        _check(job)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(dir=self._folder)
+        path = Path(folder.name)
+        try:
+            for name, digest in job.files.items():
+                self._files.copy(digest, path / name)
+        except BaseException:
+            folder.cleanup()
+            raise
+        given = str(path / INPUT) if INPUT in job.files else ""
+        local = Job(str(path / MODEL), job.devices, given, job.seed, job.options)
+        return _Desk(ProcessPool(WorkerSpec(job.backend, local)), folder)
+
+
+def _check(job: RemoteJob) -> None:
+    """Refuse a job that names code or files of this machine.
+
+    Raises:
+        UsageError: it does.
+    """
+    backends = registry.names("backends")
+    if job.backend not in backends:  # a dotted path would import any module that is installed
+        raise UsageError(f"the backend '{job.backend}' is not installed here (there are {', '.join(backends)})")
+    if not {MODEL, WEIGHTS} <= job.files.keys() <= {MODEL, WEIGHTS, INPUT}:
+        raise UsageError(f"a job has the files {MODEL}, {WEIGHTS} and {INPUT}, got {', '.join(job.files)}")
+    machine = job.options.get("machine", "")
+    if machine and machine not in machine_names():
+        raise UsageError(f"'{machine}' does not come with ovplace, and a worker simulates no other machines")

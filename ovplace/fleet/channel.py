@@ -1,0 +1,216 @@
+"""Connections that carry data and nothing else, on the TLS transport of Dask `distributed`.
+
+Dask's own messages may hold pickled objects, which any peer's message makes the receiver unpickle before a handler sees
+it: `distributed.protocol.core.loads` does so whatever it is told, and since 2026 its scheduler refuses to start with
+`distributed.scheduler.pickle` off. Its scheduler and workers can thus not be held to measuring requests. What is used
+here is its transport (TLS, framing, timeouts) with a reader of our own: one frame of plain MessagePack, no extensions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Awaitable, Callable
+from ssl import SSLError
+from typing import Any
+
+import msgpack
+from distributed.comm.core import CommClosedError, Listener, connect, listen
+from distributed.comm.registry import backends
+from distributed.comm.tcp import TLS, TLSBackend, TLSConnector, TLSListener
+from distributed.protocol.utils import unpack_frames
+from tornado.iostream import StreamClosedError
+
+from ovplace.errors import BackendError, UsageError
+from ovplace.fleet.certificates import Certificates, Role
+
+Message = dict[str, Any]
+
+LARGEST_MIB = 64
+"""A longer message ends the connection: a peer must not fill the memory."""
+
+CONNECT_S = 10.0
+
+_SCHEME = "ovplace-tls"
+_LENGTH = struct.Struct("Q")
+
+
+class ChannelClosedError(Exception):
+    """The other side is gone, or sent what no message is."""
+
+
+class _DataTLS(TLS):
+    async def read(self, deserializers: object = None) -> Any:
+        """Return the next message.
+
+        Raises:
+            CommClosedError: the connection has ended, or is ended because what came is no plain data.
+        """
+        if self.stream is None:
+            raise CommClosedError("closed")
+        try:
+            (length,) = _LENGTH.unpack(await self.stream.read_bytes(_LENGTH.size))
+            if length > LARGEST_MIB * 2**20:
+                raise ValueError(f"a message of {length} bytes")
+            return _plain(await self.stream.read_bytes(length))
+        except (StreamClosedError, SSLError) as error:
+            self.abort()
+            raise CommClosedError(str(error)) from error
+        except (ValueError, TypeError, struct.error, OverflowError, AssertionError, msgpack.UnpackException) as error:
+            self.abort()
+            raise CommClosedError(f"no plain data: {error}") from error
+        except BaseException:
+            self.abort()
+            raise
+
+
+class _Connector(TLSConnector):
+    comm_class = _DataTLS
+
+
+class _Listener(TLSListener):
+    comm_class = _DataTLS
+
+
+class _Backend(TLSBackend):
+    _connector_class = _Connector
+    _listener_class = _Listener
+
+
+backends[_SCHEME] = _Backend()
+
+
+def _plain(data: bytes) -> Any:
+    frames, missing = unpack_frames(data, partial=True)
+    if len(frames) != 1 or missing:
+        raise ValueError(f"{len(frames) + len(missing)} frames, a message of plain data has one")
+    return _unpacked(frames[0])
+
+
+def _unpacked(data: Any) -> Any:
+    return msgpack.unpackb(data, ext_hook=_refuse, strict_map_key=False)
+
+
+def _refuse(code: int, _: bytes) -> object:
+    raise ValueError(f"extension {code}")
+
+
+class Channel:
+    """One connection."""
+
+    def __init__(self, comm: Any) -> None:
+        """Wrap a connection of `distributed`."""
+        self._comm = comm
+
+    @property
+    def peer(self) -> str:
+        """Address of the other side."""
+        return str(self._comm.peer_address)
+
+    @property
+    def peer_role(self) -> str:
+        """Common name in the certificate of the other side, which is its role."""
+        subject = self._comm.extra_info.get("peercert", {}).get("subject", ())
+        return next((value for part in subject for key, value in part if key == "commonName"), "")
+
+    async def send(self, message: Message) -> None:
+        """Send a message.
+
+        Raises:
+            ChannelClosedError: the other side is gone.
+            TypeError: the message is no plain data.
+        """
+        try:
+            await self._comm.write(msgpack.packb(message))
+        except CommClosedError as error:
+            raise ChannelClosedError(str(error)) from error
+
+    async def receive(self) -> Message:
+        """Return the next message.
+
+        Raises:
+            ChannelClosedError: the other side is gone, or sent what no message is.
+        """
+        try:
+            message = await self._comm.read()
+            unpacked = _unpacked(message) if isinstance(message, bytes) else None
+        except (CommClosedError, ValueError, TypeError, msgpack.UnpackException) as error:
+            self.abort()
+            raise ChannelClosedError(str(error)) from error
+        if not isinstance(unpacked, dict) or not isinstance(unpacked.get("op"), str):
+            self.abort()
+            raise ChannelClosedError("what came is no message")
+        return unpacked
+
+    async def close(self) -> None:
+        """Send what is left, and end the connection."""
+        await self._comm.close()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._comm.abort()
+
+
+async def open_channel(address: str, certificates: Certificates, role: Role) -> Channel:
+    """Connect to the scheduler.
+
+    Args:
+        address: as `tls://HOST:PORT`.
+        certificates: of this machine.
+        role: of this process.
+
+    Raises:
+        UsageError: the address cannot be read, or there are no certificates.
+        BackendError: nobody answers there, or one side refuses the other's certificate.
+    """
+    arguments = certificates.connection_arguments(role)
+    try:
+        return Channel(await connect(f"{_SCHEME}://{located(address)}", CONNECT_S, deserialize=False, **arguments))
+    except (OSError, ValueError) as error:
+        why = " ".join(f"{error} {error.__cause__ or ''}".split())
+        raise BackendError(
+            f"no connection to the scheduler at '{address}': {why[:300]}; is 'ovplace cluster scheduler' running "
+            "there, with certificates of the same authority?"
+        ) from error
+
+
+async def open_listener(
+    address: str, certificates: Certificates, handle: Callable[[Channel], Awaitable[None]]
+) -> Listener:
+    """Listen for workers and searches; return what `stop` ends.
+
+    Args:
+        address: as `tls://HOST:PORT`; port 0 chooses one.
+        certificates: of this machine.
+        handle: is called with each connection whose certificate is of the same authority.
+
+    Raises:
+        UsageError: the address cannot be read, or there are no certificates.
+        BackendError: it cannot be listened on.
+    """
+
+    async def accepted(comm: Any) -> None:
+        await handle(Channel(comm))
+
+    listener: Listener = listen(
+        f"{_SCHEME}://{located(address)}", accepted, deserialize=False, **certificates.listening_arguments()
+    )
+    try:
+        await listener.start()
+    except OSError as error:
+        raise BackendError(
+            f"cannot listen on '{address}': {error.strerror or error}; choose another with --host or --port"
+        ) from error
+    return listener
+
+
+def located(address: str) -> str:
+    """Return host and port of an address.
+
+    Raises:
+        UsageError: it is none, or not one of TLS.
+    """
+    scheme, separator, place = address.partition("://")
+    _, colon, port = place.rpartition(":")
+    if scheme != "tls" or not separator or not colon or not port.isdigit():
+        raise UsageError(f"'{address}' is no address of a scheduler; write tls://HOST:PORT")
+    return place

@@ -1,0 +1,235 @@
+"""The fleet as a search sees it: its machines, requests to them, and what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ovplace.errors import BackendError
+from ovplace.fleet import wire
+from ovplace.fleet.certificates import Certificates, Role
+from ovplace.fleet.channel import ChannelClosedError, Message, open_channel
+from ovplace.fleet.files import hash_of, read_chunk
+from ovplace.fleet.machine import DeviceClass, Machine
+
+T = TypeVar("T")
+
+WAIT_S = 60.0
+"""Time without any machine of the class after which a search ends; it can be continued."""
+
+POLL_S = 0.5
+
+_GONE = "the scheduler at '{address}' is gone; start it again, the same command continues the run"
+
+
+class Cluster:
+    """A connection to a scheduler, which a thread of its own serves. Its methods may be called from any thread."""
+
+    def __init__(self, address: str, certificates: Certificates) -> None:
+        """Connect.
+
+        Args:
+            address: of the scheduler, as `tls://HOST:PORT`.
+            certificates: of this machine.
+
+        Raises:
+            OvplaceError: nobody answers there, or refuses.
+        """
+        self.address = address
+        self.changes = 0  # of the machines that are there
+        self._machines: dict[str, Machine] = {}
+        self._asked: dict[int, Future[Message]] = {}
+        self._kept: dict[str, asyncio.Future[Message]] = {}
+        self._sent: dict[tuple[str, int, int], str] = {}
+        self._numbers = itertools.count(1)
+        self._changed = threading.Condition()
+        self._known, self._is_gone = threading.Event(), False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="cluster", daemon=True)
+        self._thread.start()
+        try:
+            self._channel = self._do(open_channel(address, certificates, Role.CLIENT))
+        except BaseException:
+            self._stop()
+            raise
+        self._reader = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
+        self._known.wait(WAIT_S)
+
+    def close(self) -> None:
+        """Leave; machines end what they keep for this search."""
+        with suppress(ChannelClosedError, RuntimeError):
+            self._do(self._channel.close())
+        with suppress(Exception):
+            self._reader.result(WAIT_S)
+        self._stop()
+
+    def machines(self, of: DeviceClass | None = None) -> list[Machine]:
+        """Return the machines that are there now, by name.
+
+        Args:
+            of: only those of this class; all by default.
+        """
+        with self._changed:
+            found = [machine for machine in self._machines.values() if of is None or of.has(machine)]
+        return sorted(found, key=lambda machine: machine.name)
+
+    def wait_for(self, suits: Callable[[Machine], bool], timeout_s: float = WAIT_S) -> list[Machine]:
+        """Return the machines that suit, as soon as there is one; none if there is none in time.
+
+        Args:
+            suits: says whether a machine does.
+            timeout_s: seconds to wait.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_gone or any(map(suits, self._machines.values())), timeout_s)
+            found = [machine for machine in self._machines.values() if suits(machine)]
+        return sorted(found, key=lambda machine: machine.name)
+
+    def send_file(self, path: Path) -> str:
+        """Send a file to the scheduler, unless it is there; return its hash.
+
+        Raises:
+            BackendError: the scheduler is gone, or cannot keep it.
+        """
+        stat = path.stat()
+        key = (str(path), stat.st_size, stat.st_mtime_ns)
+        if key not in self._sent:
+            digest = hash_of(path)
+            self._do(self._send_file(path, digest))
+            self._sent[key] = digest
+        return self._sent[key]
+
+    def submit(
+        self,
+        job: wire.RemoteJob,
+        method: str,
+        arguments: tuple[Any, ...],
+        deadline_s: float,
+        device_class: DeviceClass,
+        *,
+        at_home: bool,
+    ) -> Future[Message]:
+        """Ask for an operation; return what its answer will be in.
+
+        Args:
+            job: what it is of.
+            method: one of `wire.OPERATIONS`.
+            arguments: of it.
+            deadline_s: time limit of the request, in seconds.
+            device_class: machines that may run it.
+            at_home: whether it runs on the one machine on which all such requests of this search run.
+        """
+        number, answer = next(self._numbers), Future[Message]()
+        with self._changed:
+            if self._is_gone:
+                answer.set_exception(self._gone())
+                return answer
+            self._asked[number] = answer
+        self._post(
+            {
+                "op": "submit",
+                "number": number,
+                "job": job.to_dict(),
+                "method": method,
+                "arguments": wire.pack_arguments(method, arguments),
+                "deadline_s": deadline_s,
+                "class": device_class.to_dict(),
+                "at_home": at_home,
+            }
+        )
+        return answer
+
+    def exclude(self, name: str) -> None:
+        """Ask a machine for nothing more."""
+        self._post({"op": "exclude", "name": name})
+
+    def forget(self, job: str) -> None:
+        """Let machines end what they keep for the job of this number."""
+        self._post({"op": "forget", "job": job})
+
+    def _post(self, message: Message) -> None:
+        async def send() -> None:
+            with suppress(ChannelClosedError):  # the reader will tell
+                await self._channel.send(message)
+
+        asyncio.run_coroutine_threadsafe(send(), self._loop)
+
+    async def _send_file(self, path: Path, digest: str) -> None:
+        kept = await self._keep({"hash": digest})
+        offset, is_last = 0, bool(kept["is_there"])
+        while not is_last:
+            data, is_last = read_chunk(path, offset)
+            kept = await self._keep({"hash": digest, "offset": offset, "data": data, "is_last": is_last})
+            offset += len(data)
+        if not kept["is_there"]:
+            raise BackendError(f"the scheduler at '{self.address}' could not keep '{path.name}'")
+
+    async def _keep(self, message: Message) -> Message:
+        kept = self._kept[message["hash"]] = self._loop.create_future()
+        try:
+            await self._channel.send({"op": "file", **message})
+        except ChannelClosedError:
+            raise self._gone() from None
+        found: Message = await kept
+        return found
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                self._take(await self._channel.receive())
+        except (ChannelClosedError, LookupError, TypeError, ValueError):
+            self._channel.abort()
+        finally:
+            self._end()
+
+    def _take(self, message: Message) -> None:
+        op = message["op"]
+        if op == "done":
+            if answer := self._asked.pop(int(message["number"]), None):
+                answer.set_result(message)
+        elif op == "kept":
+            self._kept.pop(message["hash"]).set_result(message)
+        else:
+            with self._changed:
+                self._update(op, message)
+                self.changes += 1
+                self._changed.notify_all()
+
+    def _update(self, op: str, message: Message) -> None:
+        if op == "left":
+            self._machines.pop(message["name"], None)
+            return
+        data = message["machines"] if op == "machines" else [message["machine"]]
+        self._machines.update({machine.name: machine for machine in map(Machine.from_dict, data)})
+        self._known.set()
+
+    def _end(self) -> None:
+        """Let all who wait know that the scheduler is gone."""
+        with self._changed:
+            self._is_gone = True
+            self._machines.clear()
+            self.changes += 1
+            self._changed.notify_all()
+        self._known.set()
+        for kept in self._kept.values():
+            kept.set_exception(self._gone())
+        for answer in self._asked.values():
+            answer.set_exception(self._gone())
+        self._asked.clear()
+
+    def _gone(self) -> BackendError:
+        return BackendError(_GONE.format(address=self.address))
+
+    def _do(self, act: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(act, self._loop).result()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

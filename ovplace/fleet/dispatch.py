@@ -1,0 +1,217 @@
+"""Which machine measures what: requests wait for a machine of their class, and are given to another if it is lost."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ovplace.fleet.machine import DeviceClass, Machine
+
+Send = Callable[[str, dict[str, Any]], None]
+Clock = Callable[[], float]
+
+ATTEMPTS = 3
+"""Machines that a request may take down before it is answered as lost."""
+
+PATIENCE_S = 15.0
+"""Silence of a worker after which it is given up; it says every third of that, at least, that it is alive."""
+
+STARTING_S = 900.0
+"""Time that a request may take beyond its own deadline: a worker fetches the model and starts a process first."""
+
+
+@dataclass
+class Request:
+    """An operation that a search asks for.
+
+    Attributes:
+        client: the search.
+        number: its number there.
+        device_class: machines that may run it.
+        at_home: whether it runs on the one machine that all such requests of the search run on.
+        body: job, operation, arguments and deadline, as the worker gets them.
+        attempts: machines that were lost with it.
+    """
+
+    client: str
+    number: int
+    device_class: DeviceClass
+    at_home: bool
+    body: dict[str, Any]
+    attempts: int = 0
+
+
+@dataclass
+class _Seat:
+    machine: Machine
+    heard_s: float
+    request: Request | None = None
+    given_s: float = 0.0
+    jobs: set[str] = field(default_factory=set)  # of each search that it has worked for: "client job"
+
+
+class Dispatcher:
+    """Assigns requests to machines, one at a time to each. Not thread-safe, and without any input or output."""
+
+    def __init__(
+        self, to_worker: Send, to_client: Send, patience_s: float = PATIENCE_S, clock: Clock = time.monotonic
+    ) -> None:
+        """Begin without machines.
+
+        Args:
+            to_worker: sends a message to a machine, by its name.
+            to_client: sends a message to a search.
+            patience_s: silence after which a machine is given up, in seconds.
+            clock: seconds, monotonic.
+        """
+        self._to_worker, self._to_client = to_worker, to_client
+        self._patience_s, self._clock = patience_s, clock
+        self._seats: dict[str, _Seat] = {}
+        self._idle: dict[str, _Seat] = {}
+        self._queue: deque[Request] = deque()
+        self._homes: dict[str, str] = {}
+        self._excluded: dict[str, set[str]] = {}
+
+    @property
+    def machines(self) -> list[Machine]:
+        """The machines that are there."""
+        return [seat.machine for seat in self._seats.values()]
+
+    def join(self, machine: Machine) -> None:
+        """Take a machine in, whose name no other has, and give it a request that waits for it."""
+        seat = self._seats[machine.name] = self._idle[machine.name] = _Seat(machine, self._clock())
+        self._tell_all({"op": "joined", "machine": machine.to_dict()})
+        self._give_next(machine.name, seat)
+
+    def leave(self, name: str) -> None:
+        """Let a machine go; what it was running is run elsewhere."""
+        seat = self._seats.pop(name, None)
+        if seat is None:
+            return
+        self._idle.pop(name, None)
+        self._homes = {client: home for client, home in self._homes.items() if home != name}
+        self._tell_all({"op": "left", "name": name})
+        if (request := seat.request) is not None:
+            request.attempts += 1
+            if request.attempts >= ATTEMPTS:
+                text = f"{request.attempts} machines were lost while they ran it, the last one was '{name}'"
+                self._answer(request, {"lost": text, "worker": name})
+            else:
+                self._assign(request, first=True)
+
+    def heard(self, name: str) -> None:
+        """Note that a machine is alive."""
+        if seat := self._seats.get(name):
+            seat.heard_s = self._clock()
+
+    def silent(self) -> list[str]:
+        """Return the machines to be given up: those that say nothing, or run a request long after its deadline."""
+        now = self._clock()
+        return [name for name, seat in self._seats.items() if now - seat.heard_s > self._patience_s or _late(seat, now)]
+
+    def enter(self, client: str) -> None:
+        """Take a search in, and tell it the machines."""
+        self._excluded[client] = set()
+        self._to_client(client, {"op": "machines", "machines": [machine.to_dict() for machine in self.machines]})
+
+    def drop(self, client: str) -> None:
+        """Let a search go: what it waits for is dropped, and machines end what they keep for it."""
+        self._queue = deque(request for request in self._queue if request.client != client)
+        self._homes.pop(client, None)
+        self._excluded.pop(client, None)
+        for name, seat in list(self._seats.items()):
+            for job in sorted(job for job in seat.jobs if job.startswith(f"{client} ")):
+                seat.jobs.discard(job)
+                self._to_worker(name, {"op": "forget", "job": job.removeprefix(f"{client} ")})
+
+    def forget(self, client: str, job: str) -> None:
+        """Let machines end what they keep for a job.
+
+        Args:
+            client: the search.
+            job: number of the job.
+        """
+        for name, seat in self._seats.items():
+            if f"{client} {job}" in seat.jobs:
+                seat.jobs.discard(f"{client} {job}")
+                self._to_worker(name, {"op": "forget", "job": job})
+
+    def exclude(self, client: str, name: str) -> None:
+        """Give a machine no more requests of a search.
+
+        Args:
+            client: the search.
+            name: of the machine.
+        """
+        if client in self._excluded:
+            self._excluded[client].add(name)
+        if self._homes.get(client) == name:
+            del self._homes[client]
+
+    def submit(self, request: Request) -> None:
+        """Give a request to a machine, or let it wait for one."""
+        if request.client in self._excluded:
+            self._assign(request, first=request.at_home)
+
+    def done(self, name: str, number: int, client: str, answer: dict[str, Any]) -> None:
+        """Pass an answer on, unless the request was given to another machine meanwhile, and give the machine the next.
+
+        Args:
+            name: of the machine.
+            number: of the request.
+            client: the search.
+            answer: `value` or `error`.
+        """
+        seat = self._seats.get(name)
+        if seat is None or seat.request is None or (seat.request.client, seat.request.number) != (client, number):
+            return
+        request, seat.request = seat.request, None
+        self._answer(request, {**answer, "worker": name})
+        self._idle[name] = seat
+        self._give_next(name, seat)
+
+    def _answer(self, request: Request, answer: dict[str, Any]) -> None:
+        if request.client in self._excluded:
+            self._to_client(request.client, {"op": "done", "number": request.number, **answer})
+
+    def _assign(self, request: Request, *, first: bool) -> None:
+        name = next((name for name, seat in self._idle.items() if self._suits(request, seat.machine)), None)
+        if name is not None:
+            self._give(name, self._idle[name], request)
+        elif first:
+            self._queue.appendleft(request)
+        else:
+            self._queue.append(request)
+
+    def _give_next(self, name: str, seat: _Seat) -> None:
+        for position, request in enumerate(self._queue):
+            if self._suits(request, seat.machine):
+                del self._queue[position]
+                self._give(name, seat, request)
+                return
+
+    def _give(self, name: str, seat: _Seat, request: Request) -> None:
+        del self._idle[name]
+        seat.request, seat.given_s = request, self._clock()
+        seat.jobs.add(f"{request.client} {request.body['job']['number']}")
+        if request.at_home:
+            self._homes[request.client] = name
+        self._to_worker(name, {"op": "run", "number": request.number, "client": request.client, **request.body})
+
+    def _suits(self, request: Request, machine: Machine) -> bool:
+        if machine.name in self._excluded.get(request.client, ()):
+            return False
+        home = self._homes.get(request.client, machine.name)
+        return request.device_class.has(machine) and (not request.at_home or home == machine.name)
+
+    def _tell_all(self, message: dict[str, Any]) -> None:
+        for client in self._excluded:
+            self._to_client(client, message)
+
+
+def _late(seat: _Seat, now_s: float) -> bool:
+    request = seat.request
+    return request is not None and now_s - seat.given_s > float(request.body["deadline_s"]) + STARTING_S

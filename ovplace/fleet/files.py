@@ -1,0 +1,129 @@
+"""Files that travel by hash: each once to a machine, checked when it has arrived and before it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ovplace.errors import StoreError
+from ovplace.store.atomic import replacing
+from ovplace.store.cache import cache_folder
+
+CHUNK_BYTES = 4 * 2**20
+
+_HASH_LENGTH = 64
+
+
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class FileStore:
+    """Files by hash.
+
+    Attributes:
+        folder: where they lie.
+    """
+
+    folder: Path
+
+    @classmethod
+    def of_cache(cls) -> FileStore:
+        """Return the store in the user's cache folder."""
+        return cls(cache_folder() / "models")
+
+    def path(self, digest: str) -> Path:
+        """Return the place of a file.
+
+        Raises:
+            ValueError: `digest` is no hash; it may come from another machine, and must not name other files.
+        """
+        if len(digest) != _HASH_LENGTH or not set(digest) <= set("0123456789abcdef"):
+            raise ValueError("not a hash")
+        return self.folder / digest
+
+    def has(self, digest: str) -> bool:
+        """Return whether the file is there."""
+        return self.path(digest).is_file()
+
+    def chunk(self, digest: str, offset: int) -> tuple[bytes, bool]:
+        """Return a part of a file, and whether it is the last.
+
+        Args:
+            digest: hash of the file.
+            offset: where the part begins, in bytes.
+
+        Raises:
+            OSError: it is not there.
+        """
+        return read_chunk(self.path(digest), offset)
+
+    def add_chunk(self, digest: str, offset: int, data: bytes, *, is_last: bool, sender: str = "") -> None:
+        """Add a part of a file, in order; with the last one, the file is there.
+
+        Args:
+            digest: hash of the file.
+            offset: where the part begins, in bytes.
+            data: the part.
+            is_last: whether it is the last.
+            sender: what tells it from others that send the same file at the same time.
+
+        Raises:
+            StoreError: it cannot be written, or what has arrived has another hash.
+        """
+        path = self.path(digest)
+        growing = path.with_name(f"{path.name}{sender}.{os.getpid()}.tmp")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with growing.open("r+b" if offset else "wb") as file:
+                file.seek(offset)
+                file.write(data)
+            if not is_last:
+                return
+            if hash_of(growing) != digest:
+                growing.unlink()
+                raise StoreError(f"a file arrived with another content than its hash {digest[:12]}; send it again")
+            growing.replace(path)
+        except OSError as error:
+            raise StoreError(f"cannot keep a file in '{self.folder}': {error.strerror}") from error
+
+    def copy(self, digest: str, target: Path) -> None:
+        """Copy a file, whose content is checked again.
+
+        Args:
+            digest: its hash.
+            target: where to.
+
+        Raises:
+            StoreError: it is not there, or damaged, and then deleted.
+        """
+        try:
+            with replacing(target) as temporary:
+                shutil.copyfile(self.path(digest), temporary)
+                if hash_of(temporary) != digest:
+                    self.path(digest).unlink(missing_ok=True)
+                    raise StoreError(f"the file {digest[:12]} in '{self.folder}' is damaged; it was deleted")
+        except OSError as error:
+            raise StoreError(f"cannot copy a file from '{self.folder}': {error.strerror}") from error
+
+
+def read_chunk(path: Path, offset: int) -> tuple[bytes, bool]:
+    """Return a part of a file, and whether it is the last.
+
+    Args:
+        path: the file.
+        offset: where the part begins, in bytes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        file.seek(offset)
+        data = file.read(CHUNK_BYTES)
+        return data, file.tell() >= path.stat().st_size

@@ -1,0 +1,196 @@
+"""The scheduler: workers and searches connect to it. It passes data on, and runs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from ovplace.errors import StoreError
+from ovplace.fleet.certificates import Certificates, Role
+from ovplace.fleet.channel import Channel, ChannelClosedError, Message, open_listener
+from ovplace.fleet.dispatch import PATIENCE_S, Dispatcher, Request
+from ovplace.fleet.files import FileStore
+from ovplace.fleet.machine import DeviceClass, Machine
+
+HOST, PORT = "127.0.0.1", 8786
+"""Where it listens unless told otherwise: this machine only, on the port that Dask's scheduler has."""
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class _Peer:
+    channel: Channel
+    outbox: asyncio.Queue[Message] = field(default_factory=asyncio.Queue)
+
+    async def write(self) -> None:
+        with suppress(ChannelClosedError):
+            while True:
+                await self.channel.send(await self.outbox.get())
+
+
+class Scheduler:
+    """One fleet."""
+
+    def __init__(
+        self,
+        certificates: Certificates,
+        files: FileStore,
+        patience_s: float = PATIENCE_S,
+        log: Callable[[str], None] = _LOG.info,
+    ) -> None:
+        """Begin without machines and searches.
+
+        Args:
+            certificates: of this machine.
+            files: where models wait for machines that need them.
+            patience_s: silence after which a machine is given up, in seconds.
+            log: is told who comes and goes.
+        """
+        self._certificates, self._files, self._patience_s, self._log = certificates, files, patience_s, log
+        self._peers: dict[str, _Peer] = {}
+        self._dispatcher = Dispatcher(self._put, self._put, patience_s)
+        self._numbers = itertools.count(1)
+
+    async def serve(self, address: str, ready: Callable[[str], None] = lambda _: None) -> None:
+        """Listen until cancelled.
+
+        Args:
+            address: as `tls://HOST:PORT`.
+            ready: is called with the address once it listens; port 0 chooses one.
+
+        Raises:
+            OvplaceError: it cannot listen there.
+        """
+        listener = await open_listener(address, self._certificates, self._accept)
+        try:
+            ready(f"tls://{listener.listen_address.rpartition('/')[2]}")
+            while True:
+                await asyncio.sleep(self._patience_s / 3)
+                for name in self._dispatcher.silent():
+                    self._log(f"machine '{name}' is given up: it says nothing, or does not end a request")
+                    self._close(name)
+        finally:
+            listener.stop()
+            for name in list(self._peers):
+                self._close(name)
+
+    async def _accept(self, channel: Channel) -> None:
+        """Serve a connection by the role in its certificate."""
+        serve = {Role.WORKER: self._serve_worker, Role.CLIENT: self._serve_client}.get(channel.peer_role)  # type: ignore[call-overload]
+        if serve is None:
+            self._log(f"{channel.peer} is refused: its certificate is of a {channel.peer_role or 'nobody'}")
+            channel.abort()
+            return
+        try:
+            await serve(channel)
+        except ChannelClosedError:
+            pass
+        except (LookupError, TypeError, ValueError, AttributeError, StoreError) as error:
+            self._log(f"{channel.peer} is cut off: what it sent is not understood ({type(error).__name__}: {error})")
+        finally:
+            channel.abort()
+
+    async def _serve_worker(self, channel: Channel) -> None:
+        machine = Machine.from_dict((await channel.receive())["machine"])
+        name = machine.name
+        if name in self._peers:
+            await channel.send({"op": "refused", "why": f"there is a machine '{name}' already; choose another --name"})
+            return
+        async with self._writing(name, channel):
+            self._put(name, {"op": "welcome", "alive_every_s": self._patience_s / 3})
+            self._dispatcher.join(machine)
+            self._log(f"machine '{name}' joined: {len(self._dispatcher.machines)} in all")
+            try:
+                await self._read(channel, {"done": self._done, "alive": self._alive, "fetch": self._fetch}, name)
+            finally:
+                self._dispatcher.leave(name)
+                self._log(f"machine '{name}' left: {len(self._dispatcher.machines)} in all")
+
+    async def _serve_client(self, channel: Channel) -> None:
+        client = f"search {next(self._numbers)}"  # no machine has a name with a blank
+        async with self._writing(client, channel):
+            self._dispatcher.enter(client)
+            handlers = {"submit": self._submit, "exclude": self._exclude, "forget": self._forget, "file": self._keep}
+            try:
+                await self._read(channel, handlers, client)
+            finally:
+                self._dispatcher.drop(client)
+
+    def _writing(self, name: str, channel: Channel) -> _Writing:
+        return _Writing(self._peers, name, _Peer(channel))
+
+    async def _read(
+        self, channel: Channel, handlers: Mapping[str, Callable[[str, Message], Awaitable[None]]], name: str
+    ) -> None:
+        while True:
+            message = await channel.receive()
+            await handlers[message["op"]](name, message)
+
+    async def _done(self, name: str, message: Message) -> None:
+        self._dispatcher.heard(name)
+        answer: Message = {key: message[key] for key in ("value", "error") if key in message}
+        self._dispatcher.done(name, int(message["number"]), str(message["client"]), answer)
+
+    async def _alive(self, name: str, _: Message) -> None:
+        self._dispatcher.heard(name)
+
+    async def _fetch(self, name: str, message: Message) -> None:
+        """Send a part of a file to a machine."""
+        self._dispatcher.heard(name)
+        digest, offset = str(message["hash"]), int(message["offset"])
+        try:
+            data, is_last = self._files.chunk(digest, offset)
+        except OSError:
+            data, is_last = b"", True  # its content is checked there
+        self._put(name, {"op": "file", "hash": digest, "offset": offset, "data": data, "is_last": is_last})
+
+    async def _submit(self, client: str, message: Message) -> None:
+        device_class = DeviceClass.from_dict(message["class"])
+        body = {key: message[key] for key in ("job", "method", "arguments", "deadline_s")}
+        request = Request(client, int(message["number"]), device_class, bool(message["at_home"]), body)
+        str(body["job"]["number"]), float(body["deadline_s"])  # or the search is cut off
+        self._dispatcher.submit(request)
+
+    async def _exclude(self, client: str, message: Message) -> None:
+        self._dispatcher.exclude(client, str(message["name"]))
+
+    async def _forget(self, client: str, message: Message) -> None:
+        self._dispatcher.forget(client, str(message["job"]))
+
+    async def _keep(self, client: str, message: Message) -> None:
+        """Keep a part of a file that a search has; with no data, say whether the file is there."""
+        digest = str(message["hash"])
+        if "data" in message:
+            offset, data = int(message["offset"]), message["data"]
+            self._files.add_chunk(digest, offset, data, is_last=bool(message["is_last"]), sender=client)
+        self._put(client, {"op": "kept", "hash": digest, "is_there": self._files.has(digest)})
+
+    def _put(self, name: str, message: Message) -> None:
+        if peer := self._peers.get(name):
+            peer.outbox.put_nowait(message)
+
+    def _close(self, name: str) -> None:
+        if peer := self._peers.get(name):
+            peer.channel.abort()
+            self._dispatcher.leave(name)  # now: what waits for the connection to end may be stopped itself
+
+
+class _Writing:
+    """Keeps a peer, and writes what is put into its outbox, while a block runs."""
+
+    def __init__(self, peers: dict[str, _Peer], name: str, peer: _Peer) -> None:
+        self._peers, self._name, self._peer = peers, name, peer
+
+    async def __aenter__(self) -> None:
+        self._peers[self._name] = self._peer
+        self._task = asyncio.create_task(self._peer.write())
+
+    async def __aexit__(self, *_: Any) -> None:
+        del self._peers[self._name]
+        self._task.cancel()

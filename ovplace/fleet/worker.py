@@ -1,0 +1,157 @@
+"""The worker: one process a machine, which measures what the scheduler hands it, and takes nothing else.
+
+It listens on no port. What it is sent is data: an operation of `wire.OPERATIONS`, a job, and files by their hashes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from ovplace.errors import BackendError, OvplaceError
+from ovplace.fleet import wire
+from ovplace.fleet.certificates import Certificates, Role
+from ovplace.fleet.channel import Channel, ChannelClosedError, Message, open_channel
+from ovplace.fleet.files import FileStore
+from ovplace.fleet.machine import Machine
+
+AGAIN_S = 5.0
+"""Pause before a worker that has lost its scheduler looks for it again."""
+
+
+class Bench(Protocol):
+    """What runs requests, one at a time."""
+
+    async def run(self, job: wire.RemoteJob, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Return what an operation returns."""
+
+    async def forget(self, number: str) -> None:
+        """End what is kept for a job, in the middle of a request if need be."""
+
+    def close(self) -> None:
+        """End everything."""
+
+
+class Worker:
+    """The worker of one machine."""
+
+    def __init__(self, machine: Machine, bench: Bench, files: FileStore) -> None:
+        """Begin without a scheduler.
+
+        Args:
+            machine: what this machine has.
+            bench: runs requests.
+            files: keeps files of jobs.
+        """
+        self._machine, self._bench, self._files = machine, bench, files
+        self._arrivals: dict[str, asyncio.Future[Message]] = {}
+
+    async def serve(self, address: str, certificates: Certificates, log: Callable[[str], None]) -> None:
+        """Work until cancelled; a scheduler that is gone is looked for again.
+
+        Args:
+            address: of the scheduler, as `tls://HOST:PORT`.
+            certificates: of this machine.
+            log: is told what happens.
+
+        Raises:
+            OvplaceError: the scheduler is not there at the beginning, or refuses this machine.
+        """
+        channel = await open_channel(address, certificates, Role.WORKER)
+        try:
+            while True:
+                log(f"machine '{self._machine.name}' works for {address}")
+                with suppress(ChannelClosedError):
+                    await self.work(channel)
+                log(f"the scheduler at {address} is gone; looking for it")
+                channel = await _found_again(address, certificates)
+        finally:
+            self._bench.close()
+
+    async def work(self, channel: Channel) -> None:
+        """Work for one scheduler until it is gone.
+
+        Raises:
+            BackendError: it refuses this machine.
+            ChannelClosedError: it is gone.
+        """
+        tasks: set[asyncio.Task[None]] = set()
+        jobs: set[str] = set()
+        try:
+            await channel.send({"op": "join", "machine": self._machine.to_dict()})
+            message = await channel.receive()
+            if message["op"] != "welcome":
+                raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
+            tasks.add(asyncio.create_task(_say_alive(channel, float(message["alive_every_s"]))))
+            while True:
+                message = await channel.receive()
+                if message["op"] == "run":
+                    jobs.add(str(message["job"]["number"]))
+                    tasks.add(task := asyncio.create_task(self._answer(channel, message)))
+                    task.add_done_callback(tasks.discard)
+                elif message["op"] == "file":
+                    self._arrived(message)
+                elif message["op"] == "forget":
+                    jobs.discard(str(message["job"]))
+                    await self._bench.forget(str(message["job"]))
+        finally:
+            channel.abort()
+            for task in tasks:
+                task.cancel()
+            for number in jobs:
+                await self._bench.forget(number)
+
+    async def _answer(self, channel: Channel, message: Message) -> None:
+        """Run a request and send its answer; an error is an answer, too."""
+        method = str(message["method"])
+        answer: Mapping[str, Any]
+        try:
+            job = wire.RemoteJob.from_dict(message["job"])
+            arguments = wire.unpack_arguments(method, message["arguments"])
+            for digest in job.files.values():
+                await self._fetch(channel, digest)
+            value = await self._bench.run(job, method, arguments)
+            answer = {"value": wire.pack_value(method, value)}
+        except OvplaceError as error:
+            answer = {"error": wire.pack_error(error)}
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            refusal = BackendError(f"the request is not understood: {type(error).__name__}: {error}")
+            answer = {"error": wire.pack_error(refusal)}
+        with suppress(ChannelClosedError):
+            await channel.send({"op": "done", "number": message["number"], "client": message["client"], **answer})
+
+    async def _fetch(self, channel: Channel, digest: str) -> None:
+        """Get a file from the scheduler, unless it is here.
+
+        Raises:
+            StoreError: it arrived damaged, or cannot be kept.
+        """
+        offset, is_last = 0, self._files.has(digest)
+        while not is_last:
+            arrival = self._arrivals[digest] = asyncio.get_running_loop().create_future()
+            await channel.send({"op": "fetch", "hash": digest, "offset": offset})
+            part = await arrival
+            is_last = bool(part["is_last"])
+            self._files.add_chunk(digest, offset, part["data"], is_last=is_last)
+            offset += len(part["data"])
+
+    def _arrived(self, message: Message) -> None:
+        arrival = self._arrivals.pop(str(message["hash"]), None)
+        if arrival is not None and not arrival.done():
+            arrival.set_result(message)
+
+
+async def _say_alive(channel: Channel, every_s: float) -> None:
+    with suppress(ChannelClosedError):
+        while True:
+            await asyncio.sleep(every_s)
+            await channel.send({"op": "alive"})
+
+
+async def _found_again(address: str, certificates: Certificates) -> Channel:
+    while True:
+        await asyncio.sleep(AGAIN_S)
+        with suppress(BackendError):
+            return await open_channel(address, certificates, Role.WORKER)

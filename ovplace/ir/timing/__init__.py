@@ -1,0 +1,1 @@
+"""Timing a compiled model in a process of its own."""

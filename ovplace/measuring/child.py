@@ -1,0 +1,220 @@
+"""A child process that owns one backend: it can hang or die without taking the run along."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Any, Literal
+
+from ovplace.core.measurement import Job
+from ovplace.errors import BackendError, OvplaceError
+from ovplace.measuring.messages import read_message
+
+START_DEADLINE_S = 600.0
+"""Starting reads the model and runs it whole once, which takes minutes for the largest."""
+
+
+EXIT_DEADLINE_S = 5.0
+"""Drivers have been seen to hang in their own clean-up at the end of a process."""
+
+
+class ChildTimeoutError(Exception):
+    """The child did not answer in time and was killed."""
+
+
+class ChildDiedError(Exception):
+    """The child ended before it answered, or its backend raised what no backend may raise."""
+
+
+Method = Literal["automatic", "costs", "facts", "measure", "supported"]
+"""The methods of a backend that its process calls on request."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request: the backend's method, its arguments, and the time after which nobody waits for the answer."""
+
+    method: Method
+    arguments: tuple[Any, ...]
+    deadline_s: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The reply: a value, or an error; and the child's peak memory in MiB."""
+
+    value: Any = None
+    error: Exception | None = None
+    peak_mib: float = 0.0
+
+
+class Child:
+    """One living child. Not thread-safe: one request at a time."""
+
+    def __init__(self, backend: str, job: Job) -> None:
+        """Start the process, and let it import what the backend needs; nobody waits for that.
+
+        Args:
+            backend: name of the backend plug-in.
+            job: the model and the devices to measure; the model's file need not be there yet.
+        """
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `close`
+        # A session of its own: Ctrl-C goes to the parent alone, which saves and then ends the child.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "ovplace.measuring.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,
+        )
+        self._answers: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self._closed = False
+        self._imported = False
+        self.peak_mib = 0.0
+        with contextlib.suppress(OSError):  # it has died; `build` tells
+            self._send((backend, job))
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def wait_until_imported(self) -> None:
+        """Wait until the process has imported what the backend needs, and takes no processor time any more.
+
+        Raises:
+            OvplaceError: what the backend itself raised.
+            ChildTimeoutError, ChildDiedError: the process did not come up.
+        """
+        if not self._imported:
+            self._imported = True
+            self._receive(START_DEADLINE_S)
+
+    def build(self) -> None:
+        """Let the process build the backend; the first request.
+
+        Raises:
+            OvplaceError: what the backend itself raised while it was built.
+            ChildTimeoutError, ChildDiedError: the process did not come up.
+        """
+        self.wait_until_imported()
+        self._exchange(None, START_DEADLINE_S)
+
+    def call(self, method: Method, *arguments: Any, deadline_s: float) -> Any:
+        """Return what the backend's `method` returns.
+
+        Args:
+            method: the method.
+            *arguments: its arguments, which must be picklable.
+            deadline_s: time limit of the call, in seconds.
+
+        Raises:
+            ChildTimeoutError: no answer within `deadline_s`; the child has been killed.
+            ChildDiedError: the child ended instead, or the backend raised something else.
+            OvplaceError: what the backend raised.
+        """
+        return self._exchange(Call(method, arguments, deadline_s), deadline_s)
+
+    def close(self) -> None:
+        """End the process; safe to call twice."""
+        if self._closed:
+            return  # its number may be another process's by now
+        self._closed = True
+        self.kill()
+        self._process.wait()
+        self._reader.join()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def kill(self) -> None:
+        """Kill the child's process group: OpenCL runtimes fork helpers that inherit and hold the pipes.
+
+        May be called from another thread than the one that waits for an answer.
+        """
+        if sys.platform == "win32":
+            self._process.kill()
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _exchange(self, message: object, deadline_s: float) -> Any:
+        try:
+            self._send(message)
+        except OSError:
+            raise self._death() from None
+        return self._receive(deadline_s)
+
+    def _send(self, message: object) -> None:
+        assert self._process.stdin is not None
+        pickle.dump(message, self._process.stdin)
+        self._process.stdin.flush()
+
+    def _receive(self, deadline_s: float) -> Any:
+        try:
+            answer = self._answers.get(timeout=deadline_s)
+        except queue.Empty:
+            self.close()
+            raise ChildTimeoutError(f"no answer within {deadline_s:g} s") from None
+        if answer is None:
+            raise self._death()
+        self.peak_mib = answer.peak_mib
+        if answer.error is not None:
+            raise answer.error
+        return answer.value
+
+    def _death(self) -> ChildDiedError:
+        try:
+            code = self._process.wait(EXIT_DEADLINE_S)
+        except subprocess.TimeoutExpired:  # it hangs while it ends
+            self.kill()
+            code = self._process.wait()
+        self._errors.seek(0)
+        how = ending(code, self._errors.read())
+        self.close()
+        return ChildDiedError(f"the measuring process ended ({how})")
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        # What a dying or faulty child leaves in the pipe can raise anything when it is read.
+        with contextlib.suppress(Exception):
+            while True:
+                self._answers.put(read_message(stream))
+        self._answers.put(None)
+
+
+def ending(code: int, said: bytes) -> str:
+    """Return how a process ended, by its exit code and what it last wrote to standard error.
+
+    Args:
+        code: exit code, negative for a signal.
+        said: the end of its standard error.
+    """
+    words = " ".join(said[-400:].decode(errors="replace").split())
+    how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return f"{how}: {words}" if words else how
+
+
+def guarded(act: Callable[[], Any]) -> Reply:
+    """Run `act` in the child and return its value or its error as an answer."""
+    try:
+        return Reply(act())
+    except OvplaceError as error:
+        own = type(error).__module__.startswith("ovplace.")
+        return Reply(error=error if own else BackendError(str(error)))
+    except Exception as error:
+        words = " ".join(str(error).split())
+        return Reply(error=ChildDiedError(f"{type(error).__name__} in the measuring process: {words}"))

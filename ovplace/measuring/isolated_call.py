@@ -1,0 +1,104 @@
+"""A function in a process of its own: what crashes there ends in one line, and not with the caller."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from typing import TypeVar
+
+from ovplace.errors import ModelError, OvplaceError
+from ovplace.measuring.child import ending
+from ovplace.measuring.messages import data_of, message_of, sendable
+
+T = TypeVar("T")
+
+DEADLINE_S = 600.0
+"""Reading takes minutes for the largest models."""
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+_EXPORT = "export the model anew, with another version of the exporter if need be"
+_MEMORY = "is there enough memory?"  # the kernel kills what takes the last of it
+
+
+def isolated_call(doing: str, act: Callable[..., T], *arguments: object, limit_s: float | None = None) -> T:
+    """Return what a function returns in a fresh interpreter; starting that takes about 0.3 s.
+
+    OpenVINO's readers have been seen to end with a segmentation fault: 2026.4 does for some ONNX files.
+
+    Args:
+        doing: what it does, as in "OpenVINO crashed while reading the model".
+        act: the function, found by its name in its module.
+        *arguments: of it; they and what it returns are passed on by pickle.
+        limit_s: seconds after which the process is killed; None for `DEADLINE_S`, the longest.
+
+    Raises:
+        ModelError: the process ended before it answered, or did not answer in time.
+        Exception: what the function raised.
+    """
+    own_s = min(limit_s or DEADLINE_S, DEADLINE_S)
+    # A session of its own: Ctrl-C goes to the caller alone, which ends the process.
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__],
+            input=pickle.dumps((act, arguments)),
+            capture_output=True,
+            start_new_session=True,
+            check=False,
+            timeout=own_s,
+        )
+    except subprocess.TimeoutExpired:
+        if own_s == DEADLINE_S:
+            raise ModelError(f"OpenVINO did not end {doing} within {own_s:g} s; {_EXPORT}") from None
+        raise ModelError(f"{doing} was not done within the {limit_s:g} s of the call; give more with --time") from None
+    try:
+        value, error = message_of(done.stdout)
+    except Exception:  # half an answer can raise anything
+        raise ModelError(_death(doing, done.returncode, done.stderr)) from None
+    if error is not None:
+        raise error
+    found: T = value
+    return found
+
+
+def _death(doing: str, code: int, said: bytes) -> str:
+    """Return what to say of a process without an answer: only one that was killed is a crash of OpenVINO."""
+    how = ending(code, said)
+    if code >= 0:
+        return f"the process {doing} ended without an answer ({how}); run again with --debug and report it"
+    hint = _MEMORY if -code == signal.SIGKILL else _EXPORT  # Windows has neither negative codes nor SIGKILL
+    return f"OpenVINO crashed while {doing} ({how}); {hint}"
+
+
+def _end_with_parent() -> None:
+    """Let Linux kill this process when the one that waits for it is killed, even where it hangs or is stopped."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> None:
+    """Answer the one request on standard input. Libraries that print must not disturb the answer."""
+    _end_with_parent()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    act, arguments = pickle.load(sys.stdin.buffer)
+    try:
+        answer = data_of((act(*arguments), None))
+    except OvplaceError as error:
+        answer = data_of((None, error))
+    except Exception as error:
+        sent = sendable(error)
+        sent.add_note(traceback.format_exc())  # where it was raised is not passed on otherwise
+        answer = data_of((None, sent))
+    answers.write(answer)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+"""Measuring as tasks of any `concurrent.futures` executor.
+
+Each task owns a child process with a deadline, so isolation does not depend on the executor: local threads by
+default, `distributed.Client.get_executor(pure=False, resources=...)` for machines of one device class.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
+from ovplace.errors import BackendError, OvplaceError
+from ovplace.measuring.child import Child, ChildDiedError, ChildTimeoutError, Method
+
+RECYCLE_AFTER = 400
+"""Requests a child serves before it is replaced, which loses the compiled stages that it keeps. The emulated GPU leaks
+about 4 MB a compiled model; the limit of memory replaces a child earlier where that is too much."""
+
+QUERY_DEADLINE_S = 600.0
+
+START_ATTEMPTS = 3
+"""A child that is killed while it starts is started again; one that fails by itself fails three times."""
+
+CLOSE_PATIENCE_S = 0.5
+"""Closing waits this long for a running request, then ends it."""
+
+
+@dataclass(frozen=True)
+class WorkerSpec:
+    """A backend with the job it measures, and when its process is replaced.
+
+    Attributes:
+        backend: name of the backend plug-in.
+        job: the model and its devices.
+        recycle_after: requests one process serves.
+        memory_fraction: a process that once held more than this part of the machine's memory is replaced.
+    """
+
+    backend: str
+    job: Job
+    recycle_after: int = RECYCLE_AFTER
+    memory_fraction: float = 0.5
+
+    @property
+    def key(self) -> bytes:
+        """Bytes that are equal for equal backends and jobs."""
+        return pickle.dumps((self.backend, self.job))
+
+
+@dataclass
+class _Worker:
+    child: Child
+    served: int = 0
+
+
+# The children of this process, one for each backend and job: tasks find theirs here, wherever the executor runs them.
+_workers: dict[bytes, _Worker] = {}
+# Children that have imported what their backends need, to be built where the next ones are wanted.
+_spares: dict[bytes, Child] = {}
+_lock = threading.RLock()
+
+
+def run_request(worker: WorkerSpec, method: Method, arguments: tuple[Any, ...], deadline_s: float) -> Any:
+    """Run a method of a backend in its child process. This is the task that executors run.
+
+    Args:
+        worker: the backend, the job and when the process is replaced.
+        method: the backend's method.
+        arguments: its arguments.
+        deadline_s: time limit of the request, in seconds.
+
+    Returns:
+        The method's result.
+
+    Raises:
+        OvplaceError: the backend cannot work at all, or its process does not come up.
+        ChildTimeoutError, ChildDiedError: the child hung or died, and is gone.
+    """
+    with _lock:
+        seat = _workers.get(worker.key) or _started(worker)
+        try:
+            value = seat.child.call(method, *arguments, deadline_s=deadline_s)
+        except (ChildTimeoutError, ChildDiedError):
+            recycle(worker)
+            raise
+        seat.served += 1
+        if seat.served >= worker.recycle_after or seat.child.peak_mib > worker.memory_fraction * _memory_mib():
+            recycle(worker)
+        return value
+
+
+def _started(worker: WorkerSpec, child: Child | None = None, attempts: int = START_ATTEMPTS) -> _Worker:
+    child = child or _spares.pop(worker.key, None) or Child(worker.backend, worker.job)
+    seat = _workers[worker.key] = _Worker(child)
+    try:
+        seat.child.build()
+    except (ChildTimeoutError, ChildDiedError) as error:
+        recycle(worker)
+        if attempts > 1 and isinstance(error, ChildDiedError):
+            return _started(worker, attempts=attempts - 1)
+        raise BackendError(f"the measuring process did not come up: {error}") from error
+    except BaseException:
+        recycle(worker)
+        raise
+    return seat
+
+
+def preload(worker: WorkerSpec) -> None:
+    """Let a spare child import what the backend needs, for the next start; nobody waits for that."""
+    with _lock:
+        if worker.key not in _spares:
+            _spares[worker.key] = Child(worker.backend, worker.job)
+
+
+def renew(worker: WorkerSpec) -> None:
+    """Replace the child by a fresh one; meanwhile the next one imports what it needs.
+
+    Raises:
+        OvplaceError: the backend cannot work at all, or its process does not come up.
+    """
+    with _lock:
+        recycle(worker)
+        child = _spares.pop(worker.key, None) or Child(worker.backend, worker.job)
+        preload(worker)
+        _started(worker, child)
+        if spare := _spares.get(worker.key):
+            with suppress(OvplaceError, ChildTimeoutError, ChildDiedError):  # starting it will tell
+                spare.wait_until_imported()  # what is measured next must have the processor for itself
+
+
+def discard(worker: WorkerSpec) -> None:
+    """End the child and the spare one, if there are any."""
+    with _lock:
+        recycle(worker)
+        if spare := _spares.pop(worker.key, None):
+            spare.close()
+
+
+def start(worker: WorkerSpec) -> None:
+    """Start the child, if there is none.
+
+    Raises:
+        OvplaceError: the backend cannot work at all, or its process does not come up.
+    """
+    with _lock:
+        if worker.key not in _workers:
+            _started(worker)
+
+
+def recycle(worker: WorkerSpec) -> None:
+    """End the child, if there is one; the next request starts another."""
+    with _lock:
+        seat = _workers.pop(worker.key, None)
+        if seat:
+            seat.child.close()
+
+
+def interrupt(worker: WorkerSpec) -> None:
+    """Kill the child in the middle of a request of another thread, which then fails."""
+    seat = _workers.get(worker.key)  # without the lock: that thread holds it
+    if seat:
+        seat.child.kill()
+
+
+def kill_all() -> None:
+    """Kill every child, from a signal handler: nothing is waited for, and requests fail."""
+    for seat in list(_workers.values()):
+        seat.child.kill()
+
+
+def running_pids() -> list[int]:
+    """Return the ids of the measuring processes that this process has started and not ended."""
+    return [child.pid for child in [*(seat.child for seat in list(_workers.values())), *list(_spares.values())]]
+
+
+def _memory_mib() -> float:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+    except (AttributeError, ValueError, OSError):  # Windows
+        return float("inf")
+
+
+class ProcessPool:
+    """Measures candidates with one backend; every failure comes back as a measurement."""
+
+    def __init__(self, worker: WorkerSpec, executor: Executor | None = None) -> None:
+        """Start no process yet: the first request does.
+
+        Args:
+            worker: the backend and what it is built from.
+            executor: runs the requests; one local thread by default, as two measurements at once disturb each other.
+        """
+        self._worker = worker
+        self._own = ThreadPoolExecutor(max_workers=1) if executor is None else None
+        self._executor = executor or self._own
+
+    @property
+    def pid(self) -> int | None:
+        """Id of the measuring process; None while there is none."""
+        seat = _workers.get(self._worker.key)
+        return seat.child.pid if seat else None
+
+    def ask(self, method: Method, *arguments: Any) -> Any:
+        """Return the answer of a backend method other than `measure`.
+
+        Args:
+            method: the method.
+            *arguments: its arguments.
+
+        Raises:
+            OvplaceError: the backend cannot work, or its process hung or died.
+        """
+        try:
+            return self._run(method, arguments, QUERY_DEADLINE_S)
+        except (ChildTimeoutError, ChildDiedError) as error:
+            raise BackendError(f"{error}, while asked for '{method}'") from error
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the backend's facts."""
+        facts: Mapping[str, str] = self.ask("facts")
+        return facts
+
+    def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+        """Return one measurement for each candidate, timed in turns; a hang or a crash fails all of them.
+
+        Args:
+            candidates: placements on parts or on the whole model.
+            spec: warm-up, repeats, blocks and deadline.
+
+        Raises:
+            OvplaceError: the backend cannot work at all.
+        """
+        try:
+            measured = self._run("measure", (tuple(candidates), spec), spec.deadline_s)
+        except ChildTimeoutError as error:
+            return [Measurement.failed(ErrorKind.TIMEOUT, str(error))] * len(candidates)
+        except ChildDiedError as error:
+            return [Measurement.failed(kind_of(str(error), ErrorKind.CRASH), str(error))] * len(candidates)
+        if not _fits(measured, len(candidates)):
+            self.recycle()
+            text = f"the backend '{self._worker.backend}' did not return one measurement for each candidate"
+            return [Measurement.failed(ErrorKind.CRASH, text)] * len(candidates)
+        return list(measured)
+
+    def start(self) -> None:
+        """Start the child now rather than with the next request.
+
+        Raises:
+            OvplaceError: the backend cannot work at all, or its process does not come up.
+        """
+        assert self._executor is not None
+        self._executor.submit(start, self._worker).result()
+
+    def preload(self) -> None:
+        """Start a child that imports what it needs while the caller does something else; `start` takes it."""
+        assert self._executor is not None
+        self._executor.submit(preload, self._worker)
+
+    def renew(self) -> None:
+        """Replace the child now by a fresh one.
+
+        Raises:
+            OvplaceError: the backend cannot work at all, or its process does not come up.
+        """
+        assert self._executor is not None
+        self._executor.submit(renew, self._worker).result()
+
+    def recycle(self) -> None:
+        """Replace the child, so that the next request compiles anew in a fresh process."""
+        assert self._executor is not None
+        self._executor.submit(recycle, self._worker).result()
+
+    def close(self) -> None:
+        """End the child, in the middle of a request if need be, and the executor if it is the pool's own."""
+        assert self._executor is not None
+        ended = self._executor.submit(discard, self._worker)
+        while not wait([ended], CLOSE_PATIENCE_S).done:
+            interrupt(self._worker)
+        if self._own:
+            self._own.shutdown()
+
+    def _run(self, method: Method, arguments: tuple[Any, ...], deadline_s: float) -> Any:
+        assert self._executor is not None
+        return self._executor.submit(run_request, self._worker, method, arguments, deadline_s).result()
+
+
+def _fits(answer: object, count: int) -> bool:
+    return isinstance(answer, Sequence) and len(answer) == count and all(isinstance(m, Measurement) for m in answer)

@@ -1,0 +1,94 @@
+"""The child's main program: imports and builds one backend when told to, then answers requests until they end."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+from ovplace.core.measurement import Job
+from ovplace.measuring.child import Call, Method, Reply, guarded
+from ovplace.measuring.messages import data_of
+from ovplace.plugins import registry
+from ovplace.plugins.protocols import Backend
+
+GRACE_S = 2.0
+"""The parent kills at the deadline; this much later the child ends by itself."""
+
+METHODS: Mapping[Method, Callable[..., object]] = {
+    "automatic": lambda backend, target: backend.automatic(target),
+    "costs": lambda backend, partition: backend.costs(partition),
+    "facts": lambda backend: backend.facts(),
+    "measure": lambda backend, candidates, spec: backend.measure(candidates, spec),
+    "supported": lambda backend: backend.supported(),
+}
+"""What a request calls: a function of the backend and the request's arguments, for each method."""
+
+
+def _peak_mib() -> float:
+    """Return the largest resident size so far in MiB, 0 where the platform does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _read(stream: IO[bytes], messages: queue.SimpleQueue[Any]) -> None:
+    """Pass messages on; when the parent is gone, end at once, even in the middle of a compilation that hangs."""
+    try:
+        while True:
+            messages.put(pickle.load(stream))
+    except (EOFError, OSError):
+        if sys.platform != "win32":
+            os.killpg(0, signal.SIGKILL)  # helpers that runtimes have forked, too
+        os._exit(0)
+
+
+def main() -> None:
+    """Serve the parent. Plugins that print must not disturb the answers: standard output goes to standard error."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    # Not `sys.stdin`: a thread that waits in it makes the interpreter abort when it ends.
+    requests = open(0, "rb", closefd=False)  # noqa: SIM115 - a descriptor, open to the end
+    threading.Thread(target=_read, args=(requests, messages), daemon=True).start()
+    factory: type[Backend]
+    job: Job
+    backend: Backend
+
+    def preload() -> None:
+        nonlocal factory, job
+        name, job = messages.get()
+        factory = registry.load("backends", name).factory
+        factory.preload(job)
+
+    def build() -> None:
+        nonlocal backend
+        backend = factory(job)
+
+    def reply(answer: Reply) -> None:
+        answers.write(data_of(Reply(answer.value, answer.error, _peak_mib())))
+        answers.flush()
+
+    reply(guarded(preload))
+    messages.get()
+    answer = guarded(build)
+    while True:
+        reply(answer)
+        call: Call = messages.get()
+        # A hang in native code may keep `_read` from running: without a parent, nobody else would ever end it.
+        faulthandler.dump_traceback_later(call.deadline_s + GRACE_S, exit=True)
+        answer = guarded(lambda call=call: METHODS[call.method](backend, *call.arguments))  # type: ignore[misc]
+        faulthandler.cancel_dump_traceback_later()
+
+
+if __name__ == "__main__":
+    main()

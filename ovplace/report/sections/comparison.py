@@ -1,0 +1,74 @@
+"""The answer beside the baselines, with all samples that their intervals come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ovplace.core.measurement import Measurement
+from ovplace.core.result.rows import ResultRow, remarks, rows_of
+from ovplace.report.evidence import Evidence
+from ovplace.report.numbers import Triple, triple
+
+
+@dataclass(frozen=True)
+class Row:
+    """A placement in the table.
+
+    Attributes:
+        name: its name, marked where it is emulated or simulated.
+        answer: whether it is the run's answer.
+        latency_ms: latency and interval; None where it was not in the comparison that the others are of.
+        ratio: its latency over that of the verdict's baseline, measured in turns; None where it failed.
+        max_rel_error: largest relative output error; None where outputs were not checked.
+        remark: why it failed, or what to know of it.
+        rounds: samples of each round in ms.
+    """
+
+    name: str
+    answer: bool
+    latency_ms: Triple | None
+    ratio: float | None
+    max_rel_error: float | None
+    remark: str
+    rounds: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class ComparisonSection:
+    """The answer beside the baselines.
+
+    Attributes:
+        moment: when the latencies were measured.
+        rows: the fastest single device first, what the search found last.
+    """
+
+    moment: str
+    rows: tuple[Row, ...]
+
+
+def comparison_section(evidence: Evidence) -> ComparisonSection:
+    """Return the comparison of a run: latencies of one moment only, as machines drift."""
+    compared = any(baseline.final_latency_ms for baseline in evidence.result.baselines)
+    moment = "the final comparison, in turns" if compared else "the best single device, before the search"
+    return ComparisonSection(moment, tuple(_row(evidence, row) for row in rows_of(evidence.result)))
+
+
+def _row(evidence: Evidence, row: ResultRow) -> Row:
+    measured = evidence.finals.get(row.name if row.baseline else evidence.found, ())
+    before = evidence.baselines.get(row.name)
+    if row.latency_ms and not measured and before:
+        measured = (before,)
+    return Row(
+        name=evidence.label(row.name) if row.baseline else f"found by {row.name}",
+        answer=row.is_answer,
+        latency_ms=triple(row.latency_ms),
+        ratio=row.ratio,
+        max_rel_error=row.max_rel_error,
+        remark=", ".join(remarks(evidence.result, row)) if row.baseline else evidence.found,
+        rounds=_rounds(measured) if row.latency_ms else (),
+    )
+
+
+def _rounds(measured: Sequence[Measurement]) -> tuple[tuple[float, ...], ...]:
+    return tuple(m.samples_ms for m in measured if m.ok)

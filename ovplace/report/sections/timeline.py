@@ -1,0 +1,78 @@
+"""A timeline of one inference: the submodels one after another, as measured and as predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ovplace.report.evidence import Evidence
+from ovplace.report.sections.why import stage_times
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One way to know how long each stage takes.
+
+    Attributes:
+        label: `measured` or `predicted`.
+        parts: name of a part of a stage, `[P]`.
+        ms: time of each part of each stage, `[S][P]`.
+        device: of each stage, `[S]`.
+        submodels: numbers of the submodels of each stage, `[S]`.
+    """
+
+    label: str
+    parts: tuple[str, ...]
+    ms: tuple[tuple[float, ...], ...]
+    device: tuple[str, ...]
+    submodels: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class TimelineSection:
+    """The timelines of one inference; empty where nothing is known of its parts."""
+
+    lanes: tuple[Lane, ...]
+
+
+def timeline_section(evidence: Evidence) -> TimelineSection:
+    """Return the timelines of the answer."""
+    found = (_measured(evidence), _predicted(evidence))
+    return TimelineSection(tuple(lane for lane in found if lane))
+
+
+def _measured(evidence: Evidence) -> Lane | None:
+    """Return the times of the submodels where the answer was run in stages."""
+    digest, n = evidence.answer.hash, len(evidence.answer.submodels)
+    times = [
+        trial.measurement.stages_ms
+        for trial in evidence.trials
+        if trial.placement.hash == digest and len(trial.measurement.stages_ms) == n
+    ]
+    if not times:
+        return None
+    rows = tuple((float(ms),) for ms in np.median(times, axis=0))
+    return Lane("measured, stage by stage", ("run",), rows, _devices(evidence), tuple((i,) for i in range(n)))
+
+
+def _predicted(evidence: Evidence) -> Lane | None:
+    if evidence.costs is None or evidence.answer.choice is None:
+        return None
+    stages, ms = stage_times(evidence, evidence.costs, evidence.answer)
+    copies = ms["transfers"]
+    of = stages.stage_of_submodel.tolist()
+    members = tuple(tuple(i for i, stage in enumerate(of) if stage == s) for s in range(len(stages.n_submodels)))
+    devices = _devices(evidence)
+    return Lane(
+        label="predicted by the cost model",
+        parts=("copies", "run"),
+        ms=tuple(zip(copies.tolist(), (sum(ms.values()) - copies).tolist(), strict=True)),
+        device=tuple(devices[submodels[0]] for submodels in members),
+        submodels=members,
+    )
+
+
+def _devices(evidence: Evidence) -> tuple[str, ...]:
+    """Return the label of the device of each submodel."""
+    return tuple(evidence.label(evidence.run.devices[device]) for device in evidence.answer.devices)

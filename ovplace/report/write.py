@@ -1,0 +1,83 @@
+"""Writing the report of a run, and of several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ovplace.errors import StoreError
+from ovplace.report.ablation import is_ablation, read_ablation
+from ovplace.report.collect import collect
+from ovplace.report.compare import compare
+from ovplace.report.page import ablation_html, comparison_html, html
+from ovplace.store.atomic import atomic_write
+from ovplace.store.run_folder import RunFolder
+
+
+def try_report(folder: Path) -> str:
+    """Write the report of a run that has just ended into its folder, and return why that failed; empty if it did not.
+
+    Nothing is raised: the run is finished and its answer is there, with or without a page that shows it.
+    """
+    try:
+        write_report(folder)
+    except Exception as error:
+        return f"the run is finished, but its report is not written: {error}; 'ovplace report {folder}' tries again"
+    return ""
+
+
+def write_report(folder: Path, target: Path | None = None) -> Path:
+    """Write the report of a finished run; of an ablation, with those of its finished runs, to which it links.
+
+    Args:
+        folder: of the run, or of the ablation.
+        target: the HTML file; `report.html` in the folder by default.
+
+    Returns:
+        The file written.
+
+    Raises:
+        PlacementError: there is no finished run.
+        StoreError: the run's files are damaged, or the report cannot be written.
+    """
+    target = target or RunFolder(folder).report
+    if not is_ablation(folder):
+        return _written(target, html(collect(folder)))
+    ablation = read_ablation(folder)
+    runs = [folder / run for place in ablation.places for row in place.variants for _, run in row.pages]
+    for run in runs:
+        if not _is_written(RunFolder(run)):
+            try_report(run)
+    return _written(target, ablation_html(ablation, os.path.relpath(folder, target.parent)))
+
+
+def _is_written(run: RunFolder) -> bool:
+    """Return whether a run's report is there and no older than its result."""
+    return run.report.exists() and run.report.stat().st_mtime >= run.result.stat().st_mtime
+
+
+def write_comparison(folders: Sequence[Path], target: Path) -> Path:
+    """Write a page that compares finished runs.
+
+    Args:
+        folders: the run folders.
+        target: the HTML file.
+
+    Returns:
+        The file written.
+
+    Raises:
+        PlacementError: a folder holds no finished run.
+        StoreError: a run's files are damaged, or the page cannot be written.
+    """
+    return _written(target, comparison_html(compare(folders)))
+
+
+def _written(target: Path, page: str) -> Path:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(target, page)
+    except OSError as error:
+        raise StoreError(f"cannot write '{target}': {error.strerror}; choose another place with -o") from error
+    return target

@@ -1,0 +1,109 @@
+"""What is expected of placements once a search has measured each of them.
+
+The logarithm of a latency ratio is what the cost model says, plus what the model does not know of this placement, plus
+the noise of the measurement. How far the costs may be off, each and together, and how much of a placement the model
+does not know are those values of a small grid under which the search's measurements are the most likely (empirical
+Bayes: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, section 5.4.1). Without a cost model
+all placements are expected to be alike, and differ as much as the measurements say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable
+from ovplace.cost.calibration.prior import Prior
+from ovplace.cost.evaluate.design_matrix import design_matrix
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.search.comparison.belief import Belief
+
+_COMMON = (0.0, 0.3, 1.0, 3.0)
+_SINGLE = (0.0, 0.03, 0.1, 0.3, 1.0)
+"""Relative errors of the costs to choose from, as in `cost/calibration`: of all of one kind together, and of each."""
+
+_UNKNOWN = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
+"""Relative deviations of a placement from the model to choose from. The least is not 0: no model is exact."""
+
+_LEVEL = 1.0
+"""Standard deviation of a factor on all latencies, which is free: only differences count."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A prior of placements whose latencies the model knows: their errors under some errors of the costs.
+
+    Attributes:
+        covariance: of the logarithms, `[P, P]`.
+        variances: its eigenvalues, `[P]`.
+        squares: squared differences of what was measured from the mean, along its eigenvectors, `[P]`.
+    """
+
+    covariance: FloatArray
+    variances: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, covariance: FloatArray, off: FloatArray) -> Shape:
+        """Return the shape of a covariance.
+
+        Args:
+            covariance: of the logarithms, `[P, P]`.
+            off: differences of what was measured from the mean, `[P]`.
+        """
+        variances, vectors = np.linalg.eigh(covariance)
+        return cls(covariance, np.maximum(variances, 0.0), (vectors.T @ off) ** 2)
+
+    def log_likelihood(self, variance: float) -> float:
+        """Return that of what was measured, but for a constant, where `variance` comes to each placement by itself."""
+        total = self.variances + variance
+        return float(-0.5 * (self.squares / total + np.log(total)).sum())
+
+
+class Expectation:
+    """What is expected of placements that a search has measured once each."""
+
+    def __init__(self, ratios: FloatArray, costs: CostTable | None = None, device_of: IntArray | None = None) -> None:
+        """Work out the shapes.
+
+        Args:
+            ratios: measured latency ratios, `[P]`; finite.
+            costs: of the model's groups; None where the search had none.
+            device_of: device of each group under each placement, `[P, G]`; None likewise.
+        """
+        self._values = np.log(ratios)
+        model = _model(costs, device_of) if costs is not None and device_of is not None else None
+        self._mean = model[0] if model else np.zeros(len(ratios))
+        level = np.full((len(ratios), len(ratios)), _LEVEL**2)
+        covariances = [level]
+        if model:
+            _, kinds, own = model
+            covariances = [level + common**2 * kinds + single**2 * own for common, single in product(_COMMON, _SINGLE)]
+        self._shapes = [Shape.of(covariance, self._values - self._mean) for covariance in covariances]
+
+    def belief(self, noise: float) -> Belief:
+        """Return what is believed, given the standard deviation of the logarithm of a measured ratio."""
+        shape, unknown = max(
+            product(self._shapes, _UNKNOWN), key=lambda tried: tried[0].log_likelihood(tried[1] ** 2 + noise**2)
+        )
+        each = np.eye(len(self._values))
+        prior = Belief(self._mean, shape.covariance + unknown**2 * each)
+        return prior.given(np.arange(len(self._values)), self._values, noise**2 * each)
+
+
+def _model(costs: CostTable, device_of: IntArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Return the model's logarithms `[P]`, and their covariances `[P, P]` for errors of kinds and of single costs.
+
+    None where the table says that a placement cannot run: it did.
+    """
+    if not np.isfinite(costs.group_ms[np.arange(costs.n_groups), device_of]).all():
+        return None
+    prior, counts = Prior.of(costs), design_matrix(costs, device_of)
+    expected_ms = counts @ prior.mean
+    if not (expected_ms > 0).all():
+        return None
+    rows = counts / expected_ms[:, None]
+    kinds, own = rows @ prior.kinds, rows * prior.size
+    return np.log(expected_ms), kinds @ kinds.T, own @ own.T

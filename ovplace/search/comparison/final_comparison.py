@@ -1,0 +1,269 @@
+"""The final comparison: the best placement against the best baselines, in turns, in fresh processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ovplace.config.schema import ComparisonConfig
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
+from ovplace.core.placement import Placement
+from ovplace.core.verdict import Status, Verdict
+from ovplace.search.comparison.finalists import choose
+from ovplace.search.comparison.judgement import close_to_best, hardest_to_beat, leading, rounds_wanted
+from ovplace.search.comparison.planned_rounds import plan_rounds, planned_rounds
+from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds, measured_afresh
+from ovplace.session.baselines import Baseline
+from ovplace.session.deadline import Phase, TimeIsUpError
+from ovplace.session.events import Listener, Progress
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+
+PHASE = "final comparison"
+"""Name of this phase in the progress of a run."""
+
+_TOO_SHORT = "had no time for two rounds; give more with --time"
+_TOO_FAULTY = "failed too often to be judged"
+
+
+@dataclass(frozen=True)
+class FinalComparison:
+    """The outcome of the final comparison.
+
+    Attributes:
+        verdict: whether the best placement is faster than the best baseline.
+        placement: the answer: the best placement where it is faster, else the best baseline's.
+        origin: the answer's placer, or the baseline's name.
+        rounds: all that took turns; empty where nothing was compared.
+        found: the best placement; None where nothing was compared.
+    """
+
+    verdict: Verdict
+    placement: Placement
+    origin: str
+    rounds: Rounds = field(default_factory=Rounds)
+    found: Candidate | None = None
+
+    @property
+    def best(self) -> tuple[Measurement, ...]:
+        """The best placement's measurements, one a round; empty where nothing was compared."""
+        return self.rounds.of(self.found.name) if self.found else ()
+
+    def measured(self, baseline: Baseline) -> Sequence[Measurement]:
+        """Return a baseline's measurements in the final comparison, those of before where nothing was compared."""
+        return self.rounds.of(baseline.name) if self.found else [baseline.measurement]
+
+
+def decide(
+    measurer: Measurer,
+    baselines: Sequence[Baseline],
+    trials: Sequence[Trial],
+    listener: Listener,
+    costs: CostTable | None = None,
+    defender: str = "",
+) -> FinalComparison:
+    """Choose the best placement and the best baselines, compare them, and say which is the answer.
+
+    Args:
+        measurer: measures and stores the rounds.
+        baselines: all baselines of the run, measured.
+        trials: all trials of the search.
+        listener: is called with each step.
+        costs: of the model's groups; None where the search had none.
+        defender: hash of the placement that an earlier call answered with, which takes part; empty for none.
+
+    Returns:
+        The answer, with the verdict and the measurements behind it.
+    """
+    session = measurer.session
+    contenders = _contenders(baselines)
+    others = _distinct(trials, baselines)
+    best = choose(measurer, comparable(trials, baselines), costs, listener)
+    if best is None:
+        return _baseline_answer(contenders[0], _why_none(session, others))
+    return _compare(measurer, [best, *_defenders(others, defender, best)], contenders, baselines, listener)
+
+
+def comparable(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
+    """Return the trials that could be the answer, one a placement, the best first: those that work and are no baseline.
+
+    Args:
+        trials: of the search.
+        baselines: all baselines of the run, measured.
+    """
+    return [trial for trial in _distinct(trials, baselines) if np.isfinite(trial.ratio)]
+
+
+def _why_none(session: Session, others: Sequence[Trial]) -> str:
+    if not session.problem.is_divisible:
+        return "there was nothing else to try"
+    return f"no other placement {'worked' if others else 'was tried'}"
+
+
+def _contenders(baselines: Sequence[Baseline]) -> list[Baseline]:
+    """Return the baselines that may be the best one, the most likely first."""
+    distinct: dict[str, Baseline] = {}
+    for baseline in baselines:
+        # HETERO's automatic choice is often one device; then that device alone is the plainer name of the same answer.
+        if baseline.competes and baseline.measurement.ok and baseline.placement:
+            distinct.setdefault(baseline.placement.hash, baseline)
+    competing = list(distinct.values())
+    return [competing[i] for i in close_to_best([baseline.ratio for baseline in competing])]
+
+
+def _distinct(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
+    """Return the trials that are not baselines anyway, one a placement, the best first."""
+    known = {b.placement.hash for b in baselines if b.competes and b.placement}
+    distinct: dict[str, Trial] = {}
+    for trial in sorted(trials, key=lambda t: t.ratio):
+        if trial.placement.hash not in known:
+            distinct.setdefault(trial.placement.hash, trial)
+    return list(distinct.values())
+
+
+def _defenders(trials: Sequence[Trial], defender: str, best: Candidate) -> list[Candidate]:
+    """Return the placement that an earlier call answered with, unless it is the best one again."""
+    return [
+        Candidate(f"trial {trial.number}", trial.placement)
+        for trial in trials
+        if trial.placement.hash == defender != best.hash
+    ]
+
+
+def _compare(
+    measurer: Measurer,
+    finalists: Sequence[Candidate],
+    contenders: Sequence[Baseline],
+    baselines: Sequence[Baseline],
+    listener: Listener,
+) -> FinalComparison:
+    session, best = measurer.session, finalists[0]
+    null = _null_candidate(session, best, contenders[0])
+    defaults = [b.candidate for b in baselines if not b.competes and b.candidate.placement and b.measurement.ok]
+    others = [*([null] if null else []), *defaults, *finalists[1:]]
+    candidates = [best, *(baseline.candidate for baseline in contenders), *others]
+    close = [baseline.name for baseline in contenders]
+    rounds, cut = _rounds(measurer, candidates, close, listener, [finalist.name for finalist in finalists])
+    first = leading(rounds, [finalist.name for finalist in finalists])
+    if first != best.name:
+        best, null = next(finalist for finalist in finalists if finalist.name == first), None
+    if rounds.interval(best.name, close[0]) is None:
+        return _baseline_answer(contenders[0], f"the final comparison {_TOO_SHORT if cut else _TOO_FAULTY}")
+    hardest, ratio = hardest_to_beat(rounds, best.name, close)
+    verdict = Verdict(
+        status=Status.of(ratio),
+        against=hardest,
+        ratio=ratio,
+        null_control=rounds.interval(null.name, close[0]) if null else None,
+        defaults={c.name: found for c in defaults if (found := rounds.interval(best.name, c.name))},
+        notes=tuple(_notes(rounds, best.name, close, cut=cut)),
+    )
+    return _answer(session, _with_null_note(verdict), best, contenders[close.index(hardest)], rounds)
+
+
+def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> Iterator[str]:
+    if cut:
+        yield f"the time sufficed for {len(rounds)} rounds of the final comparison"
+    if len(rounds) > rounds.planned and rounds.is_unstable(name, others, rounds.planned):
+        worst, low, high = rounds.most_unstable([name, *others])
+        yield f"{worst} is unstable: {low:.3g} to {high:.3g} ms in {len(rounds)} processes"
+
+
+def _answer(session: Session, verdict: Verdict, best: Candidate, against: Baseline, rounds: Rounds) -> FinalComparison:
+    faster = verdict.status == Status.FASTER
+    placement = best.placement if faster else against.placement
+    assert placement is not None
+    origin = session.config.search.placer if faster else against.name
+    return FinalComparison(verdict, placement, origin, rounds, best)
+
+
+def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:
+    assert baseline.placement is not None
+    return FinalComparison(Verdict(Status.BASELINE, baseline.name, notes=(note,)), baseline.placement, baseline.name)
+
+
+def _rounds(
+    measurer: Measurer,
+    candidates: Sequence[Candidate],
+    close: Sequence[str],
+    listener: Listener,
+    finalists: Sequence[str],
+) -> tuple[Rounds, bool]:
+    """Measure all candidates in turns, in one fresh process a round, through the store.
+
+    Args:
+        measurer: measures and stores.
+        candidates: the placement first, then the best baseline.
+        close: names of the baselines that the placement is to beat.
+        listener: is called with each step.
+        finalists: names of the placements, of which the fastest one is judged.
+
+    Returns:
+        The rounds in which the first two candidates worked; whether the time of the call cut them short.
+    """
+    config = measurer.session.config.comparison
+    spec = _spec(measurer.session, config, len(candidates))
+    rounds, number, planned = Rounds(), 0, planned_rounds(measurer, candidates[0])
+    most = planned
+    clock = measurer.time.clock
+    measurer.enter(Phase.COMPARISON)
+    while number < most:
+        start = clock()
+        listener(Progress(PHASE, number, most, f"{candidates[0].name} against {candidates[1].name}"))
+        try:
+            measured = measured_afresh(measurer, candidates, spec, f"round {number}")
+        except TimeIsUpError:
+            return rounds, True
+        number += 1
+        if all(m.ok for m in measured[:2]):
+            round_ = {c.name: m for c, m in zip(candidates, measured, strict=True)}
+            rounds = Rounds((*rounds.measured, round_), rounds.planned + (number <= planned))
+        if number == 1:
+            planned = plan_rounds(measurer, candidates[0], clock() - start)
+        most = rounds_wanted(rounds, leading(rounds, finalists), close, number, planned, config.rounds // 2)
+        # The second round may end late: without it there is no verdict. A further one has to fit.
+        measurer.deadline = measurer.deadline.with_grace(clock() - start)
+        if len(rounds) >= MIN_ROUNDS and number < most and measurer.deadline.left_s < clock() - start:
+            return rounds, True
+    listener(Progress(PHASE, most, most, "done"))
+    return rounds, False
+
+
+def _spec(session: Session, comparison: ComparisonConfig, candidates: int) -> MeasureSpec:
+    return replace(
+        session.config.measure,
+        blocks=comparison.blocks,
+        repeats=comparison.repeats,
+        min_time_ms=comparison.min_time_ms,
+        deadline_s=session.config.measure.deadline_s * candidates,
+    )
+
+
+def _null_candidate(session: Session, best: Candidate, against: Baseline) -> Candidate | None:
+    """Return the best placement's cut between two identical aliases of the baseline's device, if there can be one."""
+    placement = best.placement
+    base = against.placement.used[0] if against.placement and against.placement.is_uniform else ""
+    if (
+        not session.config.comparison.null_control
+        or placement is None
+        or placement.is_uniform
+        or base not in session.nulls
+    ):
+        return None
+    home = placement.devices.index(base) if base in placement.used else int(placement.device_of[0])
+    moved = (placement.device_of != home).astype(np.int64)
+    return Candidate("null control", Placement(moved, (base, session.nulls[base].name)))
+
+
+def _with_null_note(verdict: Verdict) -> Verdict:
+    null = verdict.null_control
+    if verdict.status != Status.FASTER or null is None or null.high >= 1:
+        return verdict
+    note = (
+        "cutting the model at the same places without changing the device also changes the latency, "
+        f"to {null.value:.3f}; that part of the gain does not come from the second device"
+    )
+    return replace(verdict, notes=(*verdict.notes, note))

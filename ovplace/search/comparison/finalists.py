@@ -1,0 +1,100 @@
+"""The choice among the placements of a search: a race, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Candidate, Trial
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.search.comparison.race import Field, Standing, race
+from ovplace.search.comparison.rounds import measured_afresh
+from ovplace.search.staging import in_stages, note_agreement
+from ovplace.session.deadline import Phase, TimeIsUpError
+from ovplace.session.events import Listener, Progress
+from ovplace.session.fitting import measuring_s
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+
+PHASE = "finalists"
+"""Name of this phase in the progress of a run."""
+
+LIMIT = 200
+"""Placements that are raced, those with the lowest ratios: what is believed takes time cubic in their number."""
+
+_REFERENCE = 1.0
+"""Ratio of the best single device, which every placement of the search was measured beside."""
+
+
+def choose(
+    measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None, listener: Listener
+) -> Candidate | None:
+    """Return the placement that is believed to be the fastest after a race; None if none works again.
+
+    Args:
+        measurer: measures and stores the heats.
+        trials: of different placements, none of them failed, the lowest ratio first.
+        costs: of the model's groups; None where the search had none.
+        listener: is called with each step.
+    """
+    trials = trials[:LIMIT]
+    if not trials:
+        return None
+    config = measurer.session.config.comparison
+    candidates = [Candidate(f"trial {trial.number}", trial.placement) for trial in trials]
+    field = _field(measurer.session, trials, costs)
+    spent, now = 0, Standing(np.zeros(0, dtype=np.int64))
+
+    def heat(which: IntArray, number: int) -> FloatArray:
+        nonlocal spent
+        _check_time(measurer, [trials[i] for i in which])
+        spent += len(which)
+        latency_ms = _heat(measurer, [candidates[i] for i in which], number)
+        if number == 0:
+            _compare_stages(measurer, [trials[i] for i in which])
+        return latency_ms
+
+    measurer.enter(Phase.FINALISTS)
+    with suppress(TimeIsUpError):  # what is believed by then has to do
+        for now in race(field, heat, config.finalists, config.race):
+            first = candidates[now.order[0]].name if len(now.order) else "none works"
+            listener(Progress(PHASE, spent, config.race, f"{first}, sure to {now.sure:.0%}"))
+    return candidates[now.order[0]] if len(now.order) else None
+
+
+def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:
+    """Raise `TimeIsUpError` where a heat would not end in time: it would be measured in vain."""
+    session = measurer.session
+    measuring = sum(measuring_s(trial.measurement, session.config.measure) for trial in trials)
+    if measurer.deadline.left_s < session.starting_s + measuring:
+        raise TimeIsUpError
+
+
+def _field(session: Session, trials: Sequence[Trial], costs: CostTable | None) -> Field:
+    ratios = np.array([trial.ratio for trial in trials])
+    if costs is None:
+        return Field(ratios, seed=session.config.search.seed, to_beat=_REFERENCE)
+    device_of = np.stack([session.problem.lower(trial.placement) for trial in trials])
+    return Field(ratios, costs, device_of, session.config.search.seed, _REFERENCE)
+
+
+def _compare_stages(measurer: Measurer, trials: Sequence[Trial]) -> None:
+    """Note how long placements that the search ran in stages take so over what they take by HETERO."""
+    spec = measurer.session.config.measure
+    for trial in trials:
+        whole = Candidate(f"trial {trial.number}", trial.placement)
+        if trial.measurement.stages_ms and measurer.deadline.left_s > measuring_s(trial.measurement, spec):
+            pair = measurer.stored_pair(in_stages(whole), whole, spec, check=False)
+            note_agreement(measurer.store, {whole.name: pair.ratio})
+
+
+def _heat(measurer: Measurer, candidates: Sequence[Candidate], number: int) -> FloatArray:
+    """Return the latencies of candidates in ms, infinite for failures."""
+    measure = measurer.session.config.measure
+    spec = replace(measure, deadline_s=measure.deadline_s * len(candidates))
+    measured = map(measurer.check_outputs, measured_afresh(measurer, candidates, spec, f"heat {number}"))
+    return np.array([m.median_ms for m in measured])

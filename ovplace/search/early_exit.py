@@ -1,0 +1,63 @@
+"""Skipping a search that cannot gain: the solver proves it from the profile, with a margin for the profile's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.gain_bound import gain_bound
+from ovplace.profiling.obtain import Costs
+from ovplace.session.baselines import Baseline
+from ovplace.session.session import Session
+
+FACTOR = 2.0
+"""Factor by which each cost of the profile may be wrong in favour of splits, all of them at once.
+
+`benchmarks/studies/early_exit.py` counts how many searches a factor skips, and what they lose. With 2 it is a quarter
+of them and nothing, whatever the spread of the errors; with 1.5, half of them, and a gain of 33 % was lost where costs
+are wrong by 1.6 (a spread of 0.5).
+"""
+
+LEAST_GAIN = 0.01
+"""Gain over the best single device that is worth a search, as a fraction of its latency."""
+
+_TIME_LIMIT_S = 10.0
+"""Of the mixed-integer program that bounds the gain on more than two devices."""
+
+
+def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs | None) -> str:
+    """Return why no search is needed, for the verdict's notes; empty where one is.
+
+    A search is needed where the profile is incomplete or does not know which device is the fastest, where HETERO's
+    automatic mode already beats the single devices, and where a policy is given, which is to be tried.
+
+    Args:
+        session: the run.
+        baselines: measured, the fastest single device first.
+        costs: of the groups; None where the placer needs none.
+    """
+    config = session.config
+    if not config.search.early_exit or config.placer.get("policy"):
+        return ""
+    if costs is None or costs.about.get("estimated", 0):
+        return ""
+    alone_ms, names = latency_ms(costs.table, costs.table.uniform_choices()), session.problem.device_names
+    fastest = int(alone_ms.argmin())
+    if any(_is_split(b) and b.ratio < 1 - LEAST_GAIN for b in baselines):
+        return ""
+    if not np.isfinite(alone_ms[fastest]) or names[fastest] != baselines[0].name:
+        return ""
+    gain = gain_bound(costs.table, fastest, FACTOR, _TIME_LIMIT_S)
+    if gain > LEAST_GAIN:
+        return ""
+    return (
+        f"no split can help here: none gains more than {gain:.1%} over {names[fastest]}, even if each cost of the "
+        f"profile is wrong by a factor of {FACTOR:g} in its favour; --no-early-exit searches all the same"
+    )
+
+
+def _is_split(baseline: Baseline) -> bool:
+    """Return whether HETERO's automatic mode has split the model: often it takes one device for all."""
+    return baseline.competes and baseline.placement is not None and not baseline.placement.is_uniform

@@ -1,0 +1,206 @@
+"""What a run finds out: baselines, profile, search and final comparison, each within its share of the time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ovplace.core.certificate import Certificate
+from ovplace.core.cost_table import CostTable
+from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
+from ovplace.profiling.obtain import Costs, obtain_costs
+from ovplace.search.busy_machine import busy_notes
+from ovplace.search.comparison.final_comparison import FinalComparison, comparable, decide
+from ovplace.search.early_exit import why_hopeless
+from ovplace.search.flight import Flight, OneByOne
+from ovplace.search.loop import Budget, Loop
+from ovplace.search.result import Findings
+from ovplace.search.staging import Staging, stages_over_hetero
+from ovplace.search.time_limit import expected_s, notes, with_labels, with_time_left
+from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.deadline import Phase
+from ovplace.session.events import Listener
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+from ovplace.session.site import Fleet
+
+F32_LIMIT = 1e-3
+"""Relative output error that a placement on f32 devices may have where the user sets none. Two correct f32
+implementations of the benchmark models differ by 3e-4 at most; a faulty kernel is off by the signal itself."""
+
+
+def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findings:
+    """Measure the baselines, profile, search and decide.
+
+    Args:
+        measurer: of the run.
+        listener: is called with each step.
+        defender: hash of the placement that an earlier call answered with; empty where there is none.
+
+    Returns:
+        All that was found out but for the command and the time of the whole call.
+
+    Raises:
+        OvplaceError: no single device runs the model, or the measuring process cannot be started.
+    """
+    session = measurer.session
+    listener = with_labels(with_time_left(listener, measurer), session)
+    baselines = limiting_baselines(measurer, listener)
+    searched = _search(measurer, baselines, listener)
+    about, cut = searched.costs.about if searched.costs else None, measurer.deadline.left_s <= 0
+    with measurer.seconds.counting("comparison"):
+        comparison = decide(measurer, baselines, searched.trials, listener, searched.table, defender)
+    found = (searched.hopeless,) if searched.hopeless else notes(measurer, searched.trials, about, cut=cut)
+    return Findings(
+        session,
+        baselines,
+        searched.trials,
+        _with_notes(comparison, (*found, *busy_notes(baselines[0].name, searched.trials), *_aside(searched))),
+        measurer.seconds,
+        costs=about,
+        certificate=searched.certificate,
+        info=searched.info,
+        stages_over_hetero=stages_over_hetero(measurer.store),
+        aside=searched.aside,
+    )
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """What profile and search have found; nothing where there was nothing to search, or no time.
+
+    Attributes:
+        trials: placements that were measured.
+        costs: of groups and cuts; None where the placer needs none.
+        certificate: what the placer proves of its best placement; None for nothing.
+        info: what the placer tells of itself.
+        hopeless: why no search was needed; empty where one was.
+        aside: why machines of the fleet were set aside, by name.
+    """
+
+    trials: Sequence[Trial] = ()
+    costs: Costs | None = None
+    certificate: Certificate | None = None
+    info: Mapping[str, float] = field(default_factory=dict)
+    hopeless: str = ""
+    aside: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def table(self) -> CostTable | None:
+        return self.costs.table if self.costs else None
+
+
+def _aside(searched: _Searched) -> list[str]:
+    return [f"machine '{name}' was set aside: {why}" for name, why in searched.aside.items()]
+
+
+def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]:
+    """Return the baselines, measured, and set the limits of placements: what baselines take and err tells theirs.
+
+    Args:
+        measurer: of the run; gets the limit of output errors and what to expect of the time.
+        listener: is called with each step.
+
+    Raises:
+        BackendError: no single device runs the model.
+    """
+    session = measurer.session
+    measurer.limit = _asked_limit(session)
+    measurer.enter(Phase.BASELINES)
+    with measurer.seconds.counting("baselines"):
+        baselines = measure_baselines(measurer, session.config.measure, listener)
+    measurer.limit = error_limit(session, [b.measurement for b in baselines[: len(session.devices)]])
+    measurer.time = measurer.time.expecting(*expected_s(session, baselines))
+    return baselines
+
+
+def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> _Searched:
+    measurer.enter(Phase.PROFILE)
+    if not measurer.session.problem.is_divisible or measurer.deadline.left_s <= 0:
+        return _Searched()
+    costs = _costs(measurer, baselines, listener)
+    table = costs.table if costs else None
+    measurer.enter(Phase.SEARCH)
+    hopeless = why_hopeless(measurer.session, baselines, costs)
+    with measurer.seconds.searching():
+        loop = make_loop(measurer, baselines[0], listener, table)
+        trials = measurer.store.trials() if hopeless else loop.run()
+        while not hopeless and not comparable(trials, baselines) and measurer.extend():
+            loop = make_loop(measurer, baselines[0], listener, table)
+            trials = loop.run()
+    return _Searched(trials, costs, loop.placer.certificate, loop.placer.info, hopeless, loop.flight.notes)
+
+
+def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:
+    verdict = comparison.verdict
+    return replace(comparison, verdict=replace(verdict, notes=(*verdict.notes, *found)))
+
+
+def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:
+    """Return the costs of groups and cuts; None where the placer needs none."""
+    placer = measurer.session.config.plugins.placer
+    if not placer.factory.needs_costs(placer.settings):
+        return None
+    start = time.monotonic()
+    costs = obtain_costs(measurer, baselines, listener)
+    measurer.seconds.profiling = time.monotonic() - start
+    return costs
+
+
+def _asked_limit(session: Session) -> float:
+    """Return the error limit for the baselines: the user's, or that of f32 where all devices compute in f32."""
+    if session.config.search.max_error is not None:
+        return session.config.search.max_error
+    return F32_LIMIT if all(device.precision == "f32" for device in session.devices) else float("inf")
+
+
+def error_limit(session: Session, alone: Sequence[Measurement]) -> float:
+    """Return the largest relative output error that a placement may have.
+
+    Args:
+        session: the run.
+        alone: measurement of each device alone.
+
+    Where a device computes in a lower precision and the user set no limit, a placement may be twice as far off as the
+    worst working device alone: mixing devices of one run must not lose more than using one of them.
+    """
+    asked = _asked_limit(session)
+    if np.isfinite(asked):
+        return asked
+    return max(F32_LIMIT, 2 * max((m.max_error for m in alone if m.ok), default=0.0))
+
+
+def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs: CostTable | None = None) -> Loop:
+    """Return the search loop of a run.
+
+    Args:
+        measurer: of the run.
+        reference: the baseline that placements are measured in turns with.
+        listener: is called with each step.
+        costs: cost table for placers that work with one.
+    """
+    search, problem = measurer.session.config.search, measurer.session.problem
+    placer, backend = measurer.session.config.plugins.placer, measurer.session.config.plugins.backend
+    spec = measurer.session.config.measure
+    staging = Staging(measurer, spec, search.stages and backend.factory.runs_stages)
+    return Loop(
+        placer=placer.build(replace(problem, costs=costs) if costs else problem),
+        measurer=measurer,
+        flight=_flight(measurer, staging, reference.candidate, spec),
+        budget=Budget(search.budget, search.batch),
+        origin=search.placer,
+        listener=listener,
+    )
+
+
+def _flight(measurer: Measurer, staging: Staging, reference: Candidate, spec: MeasureSpec) -> Flight:
+    if not isinstance(measurer.session.site, Fleet):
+        return OneByOne(measurer, staging, reference, spec)
+    from ovplace.fleet.pool import FleetPool
+    from ovplace.search.fleet_flight import FleetFlight
+
+    assert isinstance(measurer.session.pool, FleetPool)
+    return FleetFlight(measurer.session.pool, measurer, staging, reference, spec)

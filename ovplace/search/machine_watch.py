@@ -1,0 +1,63 @@
+"""Machines of a fleet that are slow or drift: each tells by the reference that it measures beside every placement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isfinite
+from statistics import median
+
+SLOW = 1.5
+"""Latency of the reference on a machine, over that on its like machines, from which it is set aside: it is busy, hot or
+broken, and its ratios are not those of the others."""
+
+DRIFT = 1.5
+"""Latency of the reference on a machine, over what it was there at first, from which it is set aside."""
+
+ENOUGH = 4
+"""Measurements of the reference that a median is of."""
+
+
+@dataclass
+class MachineWatch:
+    """What the reference took on each machine.
+
+    Attributes:
+        reference: its name.
+        aside: why machines were set aside, by name.
+    """
+
+    reference: str
+    aside: dict[str, str] = field(default_factory=dict)
+    _found_ms: dict[str, list[float]] = field(default_factory=dict)  # the last ones
+    _first_ms: dict[str, float] = field(default_factory=dict)  # median of the first ones
+    _now_ms: dict[str, float] = field(default_factory=dict)  # median of the last ones, of machines not set aside
+
+    def observe(self, machine: str, reference_ms: float) -> bool:
+        """Note what the reference took on a machine; return whether that machine has to be set aside now.
+
+        Args:
+            machine: its name.
+            reference_ms: the reference's latency there, in ms.
+        """
+        if machine in self.aside or not isfinite(reference_ms):
+            return False
+        found = self._found_ms[machine] = [*self._found_ms.get(machine, []), reference_ms][-ENOUGH:]
+        if len(found) < ENOUGH:
+            return False
+        self._now_ms[machine] = median(found)
+        self._first_ms.setdefault(machine, median(found))
+        if why := self._fault(machine):
+            self.aside[machine] = why
+            del self._now_ms[machine]
+        return bool(why)
+
+    def _fault(self, machine: str) -> str:
+        now_ms, at_first_ms = self._now_ms[machine], self._first_ms[machine]
+        others = [ms for name, ms in self._now_ms.items() if name != machine]
+        if not others:
+            return ""
+        if now_ms > SLOW * (usual_ms := median(others)):
+            return f"{self.reference} took {now_ms:.3g} ms there, {usual_ms:.3g} ms on the others"
+        if now_ms > DRIFT * at_first_ms:
+            return f"{self.reference} took {at_first_ms:.3g} ms there at first, {now_ms:.3g} ms later"
+        return ""

@@ -1,0 +1,159 @@
+"""Where a run measures: on this machine, or on the machines of a fleet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from ovplace.config.schema import RunConfig
+from ovplace.devices.select import Selection, select
+from ovplace.errors import BackendError, DeviceError
+from ovplace.measuring.pool import Pool
+from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
+from ovplace.session.devices import choose_devices
+from ovplace.version import __version__
+
+if TYPE_CHECKING:
+    from ovplace.fleet.cluster import Cluster
+    from ovplace.fleet.machine import DeviceClass, Machine
+
+
+class Site(Protocol):
+    """Where a run measures."""
+
+    def choose_devices(self, config: RunConfig) -> Selection:
+        """Return the devices of a run; `open_pool` is for these."""
+
+    def open_pool(self, spec: WorkerSpec) -> Pool:
+        """Return a pool, which the caller closes."""
+
+    def close(self) -> None:
+        """Leave."""
+
+
+class ThisMachine:
+    """Measures here, in child processes."""
+
+    def choose_devices(self, config: RunConfig) -> Selection:
+        """Return the devices of a run.
+
+        Raises:
+            OvplaceError: the choice cannot be read, or a device is not there.
+        """
+        return choose_devices(config)
+
+    def open_pool(self, spec: WorkerSpec) -> Pool:
+        """Return a pool of one process, which the caller closes."""
+        return ProcessPool(spec)
+
+    def close(self) -> None:
+        """There is nothing to leave."""
+
+
+@dataclass(frozen=True)
+class _Choice:
+    selection: Selection
+    device_class: DeviceClass
+    machine: Machine
+
+
+class Fleet:
+    """Measures on the machines of a fleet that are alike as far as the devices of the run go."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Choose no machines yet.
+
+        Args:
+            cluster: the fleet.
+        """
+        self._cluster = cluster
+        self._class: DeviceClass | None = None
+
+    def choose_devices(self, config: RunConfig) -> Selection:
+        """Return the devices of a run: those of the class that has the most machines now.
+
+        Raises:
+            OvplaceError: the choice cannot be read, or no machine has the devices.
+        """
+        from ovplace.fleet.machine import simulated_class
+
+        machines = self._cluster.wait_for(simulated_class().has)
+        if not machines:
+            others = [f"{m.name} ({m.versions.get('ovplace', '')})" for m in self._cluster.machines()]
+            there = f"only those of other versions: {', '.join(others)}" if others else "none at all"
+            raise BackendError(
+                f"no machine with ovplace {__version__} works for '{self._cluster.address}' ({there}); start "
+                f"'ovplace worker --scheduler {self._cluster.address}' on one"
+            )
+        backend = config.plugins.backend
+        if backend.factory.own_devices(backend.settings) is not None:
+            self._class, selection = simulated_class(), choose_devices(config)
+        else:
+            chosen = _most_frequent(config, machines)
+            self._class, selection = chosen.device_class, chosen.selection
+        note = _note(
+            [m.name for m in machines if self._class.has(m)], [m.name for m in machines if not self._class.has(m)]
+        )
+        return replace(selection, note="; ".join(filter(None, (selection.note, note))))
+
+    def open_pool(self, spec: WorkerSpec) -> Pool:
+        """Return a pool of the machines, which the caller closes."""
+        from ovplace.fleet.pool import FleetPool
+
+        assert self._class is not None, "devices are chosen first"
+        return FleetPool(self._cluster, self._class, spec)
+
+    def close(self) -> None:
+        """Leave the fleet."""
+        self._cluster.close()
+
+
+def open_site(config: RunConfig) -> Site:
+    """Return where a run measures.
+
+    Raises:
+        OvplaceError: the scheduler of the fleet is not there, or refuses.
+    """
+    if not config.search.cluster:
+        return ThisMachine()
+    try:
+        import distributed  # noqa: F401 - an extra
+    except ImportError:
+        raise BackendError("a fleet needs Dask's distributed; pip install 'ovplace[cluster]'") from None
+    from ovplace.fleet.certificates import Certificates, default_folder
+    from ovplace.fleet.cluster import Cluster
+
+    return Fleet(Cluster(config.search.cluster, Certificates(default_folder())))
+
+
+def _most_frequent(config: RunConfig, machines: list[Machine]) -> _Choice:
+    """Return the choice of devices that the most machines share.
+
+    Raises:
+        DeviceError: no machine has the devices.
+    """
+    choices, problems = list[_Choice](), list[str]()
+    for machine in machines:
+        try:
+            choices.append(_choice(config, machine))
+        except DeviceError as error:
+            problems.append(f"{machine.name}: {error}")
+    if not choices:
+        raise DeviceError(f"no machine of the fleet has the devices of the run; {'; '.join(problems)}")
+    counts = Counter(str(choice.device_class) for choice in choices)
+    return max(choices, key=lambda choice: counts[str(choice.device_class)])
+
+
+def _choice(config: RunConfig, machine: Machine) -> _Choice:
+    from ovplace.fleet.machine import class_of
+
+    search = config.search
+    selection = select(search.device, config.devices, search.emulate_gpu, machine.devices, machine.emulation_problem)
+    return _Choice(selection, class_of(machine, selection), machine)
+
+
+def _note(used: list[str], others: list[str]) -> str:
+    left_out = f", not on {', '.join(others)}, which are unlike them" if others else ""
+    alike = f"on {', '.join(used[:8])}{f' and {len(used) - 8} more' if len(used) > 8 else ''}"
+    return f"measured {alike}{left_out}"

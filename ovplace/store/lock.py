@@ -1,0 +1,125 @@
+"""A lock that one process holds: by the operating system, which releases it when the process dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ovplace.errors import InUseError, StoreError
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _BEYOND = 1 << 30  # what is locked cannot be read, so lock a byte behind the text
+
+    def _taken(descriptor: int) -> bool:
+        os.lseek(descriptor, _BEYOND, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+else:
+    import fcntl
+
+    def _taken(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+_ATTEMPTS, _PAUSE_S = 3, 0.02
+"""Who only asks for the holder holds the lock for a moment."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The process that holds a lock.
+
+    Attributes:
+        pid: its number; 0 where it has not said yet.
+        since: local time at which it took the lock.
+    """
+
+    pid: int = 0
+    since: str = ""
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"process {self.pid} since {self.since}" if self.pid else "another process"
+
+
+@contextmanager
+def locked(path: Path, what: str, advice: str) -> Iterator[None]:
+    """Hold a lock file while the block runs; it is gone afterwards.
+
+    Args:
+        path: the lock file.
+        what: what the error text says of the holder, such as `'runs/demo' is being searched by`.
+        advice: what to do instead.
+
+    Raises:
+        InUseError: another process holds it; the text names that.
+        StoreError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = _acquired(path)
+        if descriptor is None:
+            raise InUseError(f"{what} {holder(path) or Holder()}; {advice}")
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        mine = Holder(os.getpid(), time.strftime("%Y-%m-%d %H:%M:%S"))
+        os.write(descriptor, json.dumps(asdict(mine)).encode())
+    except OSError as error:
+        raise StoreError(f"cannot write '{path}': {error.strerror}; choose another place with -o") from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()  # while it is held, so that nobody else's file goes
+        os.close(descriptor)
+
+
+def holder(path: Path) -> Holder | None:
+    """Return the process that holds a lock file; None where none does."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        if _taken(descriptor):
+            return None
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return Holder(**json.loads(os.read(descriptor, 1000)))
+    except (ValueError, TypeError):
+        return Holder()
+    finally:
+        os.close(descriptor)
+
+
+def _acquired(path: Path) -> int | None:
+    """Return the descriptor of the lock file, held; None where another process holds it."""
+    for _ in range(_ATTEMPTS):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        if _taken(descriptor) and _is_file(descriptor, path):
+            return descriptor
+        os.close(descriptor)
+        time.sleep(_PAUSE_S)
+    return None
+
+
+def _is_file(descriptor: int, path: Path) -> bool:
+    """Return whether the open file is still the one of that name: its last holder may have removed it meanwhile."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,116 @@
+"""Runs of which one call that changes a file fails, for each call in turn: SQLite's own method of testing.
+
+Source: "How SQLite Is Tested", section 3, https://www.sqlite.org/testing.html.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing.faults.failing_calls import FailingCall
+from ovplace.testing.faults.left_behind import Marked
+from ovplace.testing.faults.process import StruckRun
+from ovplace.testing.faults.striking import Setting, trials_of
+
+ERRORS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO}
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What became of a run of which a call failed.
+
+    Attributes:
+        call: name of the call and of the file.
+        said: the last line that the run said; empty where it ended all the same.
+        wrong: what was not as it has to be; empty for nothing.
+    """
+
+    call: str
+    said: str = ""
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A run of which no call fails.
+
+    Attributes:
+        calls: the calls that changed its files, in order.
+        trials: the hashes of its trials.
+        placement: its answer.
+    """
+
+    calls: tuple[str, ...]
+    trials: tuple[str, ...]
+    placement: bytes
+
+
+def whole(setting: Setting) -> Whole:
+    """Run, and return what a run of which no call fails calls and finds.
+
+    Args:
+        setting: the run, in a folder of its own.
+    """
+    log = setting.folder / "calls"
+    code, said = _run(setting, FailingCall(setting.run, log=log))
+    assert code == 0, said
+    calls = (line.replace(str(setting.run), "run") for line in log.read_text(encoding="utf-8").splitlines())
+    return Whole(tuple(calls), tuple(trials_of(setting)), RunFolder(setting.run).placement.read_bytes())
+
+
+def failing(setting: Setting, like: Whole, number: int, error: int, *, on: bool) -> Failed:
+    """Let one call of a run fail, and continue the run without.
+
+    Args:
+        setting: the run, in a folder of its own.
+        like: what has to come out.
+        number: of the call, from 1.
+        error: its `errno`.
+        on: whether all later ones fail, too.
+    """
+    code, said = _run(setting, FailingCall(setting.run, number, error, on))
+    problems = list(_of_the_words(code, said))
+    again, last = _run(setting, None)
+    if again:
+        problems.append(f"it cannot be continued: {last}")
+    elif tuple(trials_of(setting)) != like.trials:
+        problems.append("other trials")
+    elif RunFolder(setting.run).placement.read_bytes() != like.placement:
+        problems.append("another placement")
+    problems += Marked(setting.folder / "tmp").left_behind(setting.run)
+    return Failed(like.calls[number - 1], said if code else "", "; ".join(problems))
+
+
+def _of_the_words(code: int, said: str) -> Iterator[str]:
+    if code and not said.startswith("Error: "):
+        yield f"exit code {code} without an error line: {said}"
+    if any(word in said for word in ("internal error", "Traceback", "basic_ios")):
+        yield "no clear line"
+
+
+def _run(setting: Setting, fails: FailingCall | None) -> tuple[int, str]:
+    """Return the exit code and the last line."""
+    setting.folder.mkdir(parents=True, exist_ok=True)
+    run = StruckRun(setting.arguments, setting.run, Marked(setting.folder / "tmp"), failing=fails)
+    said = b"".join(run.speaking()).decode(errors="replace").splitlines()
+    return run.ended(), said[-1] if said else ""
+
+
+def short(setting: Setting) -> Setting:
+    """Return the shortest run: three trials, and no pauses."""
+    return dataclasses.replace(setting, budget=3, delay_s=0.0)
+
+
+def chosen(calls: Sequence[str], every: int) -> list[int]:
+    """Return the numbers of the calls to fail: all that are not the database's, and of those one in `every`.
+
+    Args:
+        calls: all calls, in order.
+        every: the distance.
+    """
+    others = [n for n, call in enumerate(calls, 1) if "run.db" not in call]
+    return sorted({*others, *range(1, len(calls) + 1, every)})

@@ -1,0 +1,166 @@
+"""A finished run in Python: what it says, shows and writes."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import subprocess
+import sys
+
+import numpy as np
+import openvino as ov
+import pytest
+
+import ovplace
+from ovplace.core.placement import Placement
+from ovplace.devices import emulated_gpu
+from ovplace.errors import PlacementError, UsageError
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing import fake_backend, models
+
+PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
+QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
+         "comparison.rounds=2", "comparison.blocks=3", "comparison.repeats=1", "comparison.min_time_ms=0")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    settings = (*QUICK, "backend.split=0.8")
+    given = {"device": PAIR, "placer": "random", "budget": 6, "backend": fake_backend.NAME}
+    return ovplace.optimize(models.residual(), folder / "run", settings=settings, **given)
+
+
+def test_it_is_what_its_folder_says(run):
+    opened = ovplace.open_run(run.folder)
+    assert opened == run
+    assert opened.best == RunFolder(run.folder).read_result().best
+    assert opened.to_json() == json.loads((run.folder / "result.json").read_text())
+
+
+def test_its_placement_is_the_answer(run):
+    assert run.placement == json.loads((run.folder / "placement.json").read_text())
+    assert set(run.placement.values()) == {"CPU_A", "CPU_B"}
+
+
+def test_its_trials_are_those_of_the_search(run):
+    assert [trial.number for trial in run.trials] == list(range(run.search.trials))
+    assert {trial.origin for trial in run.trials} == {"random"}
+    assert run.best.hash in {trial.placement.hash for trial in run.trials}
+    assert all(isinstance(trial.placement, Placement) for trial in run.trials)
+
+
+def test_its_trials_as_a_data_frame(run):
+    frame = run.trials_frame()
+    assert list(frame.index) == [trial.number for trial in run.trials]
+    assert frame["latency_ms"].tolist() == [trial.measurement.median_ms for trial in run.trials]
+    on_devices = frame[["ops on CPU_A", "ops on CPU_B"]].sum(axis=1)
+    assert set(on_devices) == {run.model.ops}
+
+
+def test_its_history_shows_each_trial_and_the_best_so_far(run):
+    axes = run.plot_history()
+    drawn = {line.get_label(): line for line in axes.get_lines()}
+    ratios = [trial.ratio for trial in run.trials]
+    assert drawn["random"].get_ydata().tolist() == ratios
+    np.testing.assert_array_equal(drawn["best so far"].get_ydata(), np.minimum.accumulate(ratios))
+    assert run.plot_history(axes) is axes
+
+
+@pytest.mark.parametrize(("package", "act"), [("pandas", "trials_frame"), ("matplotlib", "plot_history")])
+def test_a_missing_package_is_named_with_its_extra(run, monkeypatch, package, act):
+    real = builtins.__import__
+
+    def without(name, *arguments):
+        if name.split(".")[0] == package:
+            raise ImportError(name)
+        return real(name, *arguments)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UsageError, match=rf"needs {package}; pip install 'ovplace\[notebook\]'"):
+        getattr(run, act)()
+
+
+def test_it_compiles_and_is_exported(run, tmp_path):
+    assert set(run.load().get_property("EXECUTION_DEVICES")) == {"CPU_A", "CPU_B"}
+    assert run.export("dot", tmp_path / "run.dot") == [tmp_path / "run.dot"]
+    assert (tmp_path / "run.dot").read_text().startswith("digraph")
+    with pytest.raises(UsageError, match="did you mean 'python'"):
+        run.export("pyton")
+
+
+def test_it_is_measured_again_beside_its_devices(run):
+    names = [row.name for row in run.measure().measured]
+    assert names[:2] == ["CPU_A", "CPU_B"]
+    assert any("HETERO" in name for name in names)
+    assert names[-1] == "the placement"
+
+
+def test_its_benchmark_runs_the_answer_and_its_baselines(run):
+    found = run.benchmark(time=0.01)
+    assert [one.error for one in found] == [""] * len(found)
+    assert found[-1].name == "the placement"
+    assert all(one.throughput > 0 for one in found)
+    with pytest.raises(UsageError, match="api is 'sync' or 'async', got 'asinc'"):
+        run.benchmark(api="asinc")
+
+
+def test_notebooks_show_a_small_table(run):
+    shown = run._repr_html_()
+    assert "20% less time" in shown
+    assert all(f"<td>{baseline.name}</td>" in shown for baseline in run.baselines)
+    assert "less time than CPU_A" in repr(run)
+    assert len(repr(run)) < 200
+
+
+def test_a_folder_without_a_finished_run_is_refused(tmp_path):
+    with pytest.raises(PlacementError, match="there is no run folder"):
+        ovplace.open_run(tmp_path / "absent")
+    with pytest.raises(PlacementError, match="holds no finished run"):
+        ovplace.open_run(tmp_path)
+
+
+def test_measure_times_a_model_in_memory():
+    given = {"settings": QUICK, "device": PAIR.split(",")}
+    report = ovplace.measure(models.residual(), **given)
+    assert [(row.name, row.error) for row in report.measured] == [("CPU_A", None), ("CPU_B", None)]
+
+
+LIGHT = """
+import sys, ovplace
+assert dir(ovplace) == sorted([*ovplace.__all__, "__version__"]), dir(ovplace)
+heavy = {"torch", "openvino", "numpy", "scipy", "pandas", "matplotlib", "click", "rich"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def test_the_import_is_light_and_shows_the_interface():
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_its_report_is_one_page(run, tmp_path):
+    page = run.report(tmp_path / "page.html")
+    assert page == tmp_path / "page.html"
+    assert page.read_text().lower().startswith("<!doctype html>")
+
+
+EMULATED = """
+import sys
+import ovplace
+from ovplace.devices import emulated_gpu
+run = ovplace.optimize(sys.argv[1], sys.argv[2], device=["GPU", "CPU"], placer="single_device", settings=sys.argv[3:])
+assert emulated_gpu.is_enabled()
+import openvino
+print(openvino.Core().available_devices, run.load().get_property("EXECUTION_DEVICES"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(emulated_gpu.why_unavailable()), reason="the emulated GPU is not installed")
+def test_what_was_found_on_the_emulated_gpu_is_loaded_in_the_same_process(tmp_path):
+    ov.save_model(models.residual(), tmp_path / "model.xml")
+    command = [sys.executable, "-c", EMULATED, str(tmp_path / "model.xml"), str(tmp_path / "run"), *QUICK]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "['CPU', 'GPU']" in done.stdout

@@ -1,0 +1,46 @@
+"""The table of learned variants against their controls, and the processes that suites run in."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.searches.controls import controls_table
+from benchmarks.searches.in_pool import in_pool
+from benchmarks.searches.suite_file import Suite
+from benchmarks.searches.tables import SearchOutcome
+from ovplace.config.schema import RunConfig
+from ovplace.experiments.grid import Cell
+from ovplace.experiments.task import Task
+
+SUITE = Suite("learned", budgets=(100,), controls={"paper": "untrained"})
+
+
+def searched(variant, seed, best_ms, last_ms, model="unet"):
+    cell = Cell(variant, model, "core-ultra", seed, Path(), RunConfig(), simulated=True)
+    return SearchOutcome(cell, {"asked": [[7, best_ms], [101, 0.1]], "last_ms": last_ms}, 1.0, from_reference=False)
+
+
+def test_each_search_is_compared_with_its_control_of_the_same_seed():
+    found = [
+        searched("paper", 0, 2.0, 3.0), searched("untrained", 0, 4.0, 4.0),
+        searched("paper", 1, 3.0, 6.0), searched("untrained", 1, 6.0, 4.0),
+        searched("paper", 2, 9.0, 9.0),
+    ]  # fmt: skip
+    (row,) = controls_table(SUITE, "learned", found, "simulated").rows
+    assert row[:5] == ("paper", "untrained", "unet", "core-ultra", "2")
+    assert row[5] == "0.500 [0.500, 0.500]"
+    assert row[6].startswith("1.061 [0.0"), "two searches that differ tell nothing"
+
+
+def test_places_have_rows_of_their_own():
+    found = [searched(v, s, 1.0 + s, 2.0, m) for v in ("paper", "untrained") for s in (0, 1) for m in ("unet", "demo")]
+    rows = controls_table(SUITE, "learned", found, "simulated").rows
+    assert [(row[2], row[4]) for row in rows] == [("all", "4"), ("unet", "2"), ("demo", "2")]
+
+
+@pytest.mark.parametrize(("function", "error"), [("builtins:print", ""), ("operator:lt", "TypeError")])
+def test_an_error_in_a_process_is_that_of_its_cell(function, error, tmp_path):
+    cell = Cell("paper", "unet", "core-ultra", 0, tmp_path, RunConfig(), simulated=True)
+    ended = []
+    in_pool([cell], Task(function, lambda _: None), 1, lambda of, text: ended.append((of, text.partition(":")[0])))
+    assert ended == [(cell, error)]

@@ -1,0 +1,117 @@
+"""`ovplace check`: an answer holds until the machine, a driver or the files are others."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from ovplace.api.run import open_run
+from ovplace.api.searching import optimize
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing import fake_backend, models
+
+PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
+QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
+         "comparison.race=4", "comparison.finalists=2", "comparison.rounds=2", "comparison.blocks=3",
+         "comparison.repeats=1", "comparison.min_time_ms=0", "comparison.null_control=false")  # fmt: skip
+
+
+def searched(folder, split):
+    settings = (*QUICK, f"backend.split={split}")
+    given = {"device": PAIR, "placer": "random", "budget": 3, "backend": fake_backend.NAME}
+    return optimize(models.residual(), folder, settings=settings, progress=False, **given)
+
+
+@pytest.fixture(scope="module")
+def faster(tmp_path_factory):
+    return searched(tmp_path_factory.mktemp("faster") / "run", 0.8)
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory):
+    return searched(tmp_path_factory.mktemp("slower") / "run", 1.2)
+
+
+def elsewhere(run, folder, old="", new=""):
+    """Return the same run where the backend has another setting, as after a change of the driver."""
+    shutil.copytree(run.folder, folder)
+    config = RunFolder(folder).config
+    text = config.read_text()
+    assert old in text
+    config.write_text(text.replace(old, new))
+    return open_run(folder)
+
+
+def test_an_answer_holds_where_nothing_has_changed(ovplace, faster):
+    before = {path.name: path.read_bytes() for path in faster.folder.iterdir()}
+    done = ovplace("check", faster.folder)
+    assert (done.code, done.out.splitlines()[-1]) == (0, "The answer holds."), done.err
+    assert {path.name: path.read_bytes() for path in faster.folder.iterdir()} == before
+
+
+@pytest.mark.slow
+def test_a_gain_that_is_gone(ovplace, tmp_path, faster):
+    run = elsewhere(faster, tmp_path / "run", "split = 0.8", "split = 1.3")
+    done = ovplace("check", run.folder, "--json")
+    assert done.code == 3
+    assert json.loads(done.out)["verdict"]["now"]["status"] == "baseline"
+    assert "does not hold here: it is slower than CPU_A: ratio 1.300" in done.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("split = 0.8", "split = 1.0", "it is not shown to be faster than CPU_A"),
+        ('fault = ""', 'fault = "fail"', "compile: refused"),
+        ('fault = ""', 'fault = "wrong_outputs"', "output_mismatch: relative output error 3, allowed is 0.001"),
+        ('fault = ""', 'fault = "segfault"', "crash"),
+    ],
+)
+def test_what_may_have_changed(tmp_path, faster, old, new, problem):
+    report = elsewhere(faster, tmp_path / "run", old, new).check(progress=False)
+    assert not report.holds
+    assert problem in report.problem
+    assert report.to_json()["problem"] == report.problem
+
+
+@pytest.mark.slow
+def test_a_new_driver_alone_changes_nothing(tmp_path, faster):
+    report = elsewhere(faster, tmp_path / "run", 'version = "1"', 'version = "2"').check(progress=False)
+    assert report.holds
+    assert [(change.name, change.then, change.now) for change in report.changes] == [("openvino", "fake 1", "fake 2")]
+
+
+@pytest.mark.slow
+def test_a_baseline_holds_until_what_lost_to_it_is_faster(tmp_path, slower):
+    assert slower.check(progress=False).holds
+    report = elsewhere(slower, tmp_path / "run", "split = 1.2", "split = 0.7").check(progress=False)
+    assert "the placement that lost to it is faster than CPU_A: ratio 0.700" in report.problem
+
+
+@pytest.mark.slow
+def test_a_device_that_is_gone(tmp_path, faster):
+    run = elsewhere(faster, tmp_path / "run")
+    result = RunFolder(run.folder).result
+    result.write_text(result.read_text().replace('"base": "CPU"', '"base": "CPU.7"'))
+    report = open_run(run.folder).check(progress=False)
+    assert "CPU.7" in report.problem
+    assert report.to_json()["runs"] is False
+
+
+@pytest.mark.slow
+def test_real_inferences(tmp_path):
+    given = {"device": PAIR, "placer": "random", "budget": 2}
+    run = optimize(models.residual(), tmp_path / "run", settings=QUICK, progress=False, **given)
+    report = run.check(progress=False)
+    assert report.runs
+    assert report.changes == ()
+    assert report.max_rel_error < report.limit == 1e-3
+
+
+def test_only_finished_runs_are_checked(ovplace, tmp_path):
+    done = ovplace("check", tmp_path / "none")
+    assert done.code == 1
+    assert "there is no run folder" in done.err

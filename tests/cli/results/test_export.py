@@ -1,0 +1,107 @@
+"""The command writes every form; tests/exporters loads each with its consumer."""
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from ovplace.commands.export import exporter
+from ovplace.core.device import Device
+from ovplace.errors import UsageError
+from ovplace.ir.load import load
+from ovplace.ir.placed_model import write_placed
+from ovplace.ir.prepare.prepare import prepare
+from ovplace.plugins import registry
+
+
+@pytest.fixture(scope="module")
+def split(tiny, tmp_path_factory):
+    """Return a folder with a placement on two CPU variants, the relu's half on the second."""
+    folder = tmp_path_factory.mktemp("split")
+    prepare(tiny, folder / "prepared.xml")
+    core = ov.Core()
+    names = [op.get_friendly_name() for op in core.read_model(folder / "prepared.xml").get_ordered_ops()]
+    table = {name: "CPU_B" if "conv1" in name or "w1" in name else "CPU" for name in names}
+    f32 = {"INFERENCE_PRECISION_HINT": "f32"}
+    devices = [Device("CPU", "CPU", f32), Device("CPU_B", "CPU", f32)]
+    write_placed(folder / "prepared.xml", folder, table, devices, {})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def outputs(split):
+    return infer(load(split))
+
+
+def infer(compiled):
+    x = np.random.default_rng(0).normal(size=(1, 3, 8, 8)).astype(np.float32)
+    return compiled([x])[0]
+
+
+def test_ir_is_loaded_as_the_run_is(ovplace, split, tmp_path, outputs):
+    done = ovplace("export", split, "--to", "ir", "-o", tmp_path / "out")
+    assert done.code == 0
+    assert [Path(line).name for line in done.out.splitlines()] == ["placed.xml", "placed.bin", "placement.json"]
+    np.testing.assert_array_equal(infer(load(tmp_path / "out")), outputs)
+
+
+def test_forms(ovplace):
+    said = " ".join(ovplace("export", "-h").out.split())
+    assert all(name in said and registry.summary("exporters", name) in said for name in registry.names("exporters"))
+    with pytest.raises(UsageError, match="unknown exporter 'pdf'; there are: blob, cpp"):
+        exporter("pdf")
+
+
+def test_json_is_the_placement(ovplace, split, tmp_path):
+    assert json.loads(ovplace("export", split, "--to", "json").out) == json.loads(
+        (split / "placement.json").read_text()
+    )
+    ovplace("export", split, "--to", "json", "-o", tmp_path / "deep" / "p.json")
+    assert (tmp_path / "deep" / "p.json").exists()
+
+
+def test_blob_is_imported(ovplace, split, tmp_path, outputs):
+    assert ovplace("export", split, "--to", "blob", "-o", tmp_path / "m.blob").code == 0
+    core = ov.Core()
+    core.register_plugin("openvino_intel_cpu_plugin", "CPU_B")
+    for name in ("CPU", "CPU_B"):  # a blob does not carry them
+        core.set_property(name, {"INFERENCE_PRECISION_HINT": "f32"})
+    np.testing.assert_array_equal(infer(core.import_model((tmp_path / "m.blob").read_bytes(), "HETERO")), outputs)
+
+
+def test_netron_copy_still_loads(ovplace, split, tmp_path, outputs):
+    done = ovplace("export", split, "--to", "netron", "-o", tmp_path / "view.xml")
+    assert done.out.splitlines()[0] == str(tmp_path / "view.xml")
+    copy = ov.Core().compile_model(tmp_path / "view.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    np.testing.assert_allclose(infer(copy), outputs, rtol=1e-4, atol=1e-5)
+
+
+def test_what_a_form_cannot_carry_is_said_beside_the_text(ovplace, split):
+    done = ovplace("export", split, "--to", "json")
+    assert "registers no variants" in done.err
+    assert "CPU_B (CPU with INFERENCE_PRECISION_HINT:f32)" in done.err
+    assert json.loads(done.out)
+
+
+def test_the_program_runs_as_the_command_says(ovplace, split, tmp_path):
+    done = ovplace("export", split, "--to", "python", "-o", tmp_path / "my program")
+    command = shlex.split(done.err.split("run it with: python ")[1])
+    ran = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    assert ran.stdout == "output 0: f32 [1, 4]\n", ran.stderr
+
+
+def test_a_placement_edited_by_hand_is_refused(ovplace, split, tmp_path):
+    folder = shutil.copytree(split, tmp_path / "copy")
+    table = json.loads((folder / "placement.json").read_text())
+    table.pop(next(iter(table)))
+    (folder / "placement.json").write_text(json.dumps(table))
+    for form in set(registry.names("exporters")) - {"optuna"}:  # it exports trials, not the placement
+        done = ovplace("export", folder, "--to", form, "-o", tmp_path / "x.xml")
+        assert done.code == 1, form
+        assert "lack a device" in done.err

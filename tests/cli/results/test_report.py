@@ -1,0 +1,48 @@
+"""`ovplace report`, and the report that each run leaves."""
+
+import pytest
+
+import ovplace
+from ovplace.api import searching
+from ovplace.testing.results import run_result
+
+
+def test_a_run_leaves_its_report(finished):
+    folder, done = finished
+    assert f"See it:     {folder / 'report.html'} in a browser" in done.out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<title>tiny" in page
+    assert "Everything stays on" in page or "one inference takes" in page
+
+
+def test_the_report_is_written_where_it_is_wanted(ovplace, finished, tmp_path):
+    target = tmp_path / "new" / "page.html"
+    done = ovplace("report", finished[0], "-o", target)
+    assert (done.code, done.out.strip()) == (0, str(target))
+    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_report_of_nothing_is_refused_in_one_line(ovplace, tmp_path):
+    done = ovplace("report", tmp_path / "nowhere")
+    assert (done.code, done.out) == (1, "")
+    assert len(done.err.splitlines()) == 1
+    assert "no run folder" in done.err
+
+
+def test_a_run_is_not_lost_with_its_report(monkeypatch, tmp_path):
+    monkeypatch.setattr(searching, "run", lambda *_: run_result())
+    with pytest.warns(RuntimeWarning, match=r"its report is not written.*ovplace report"):
+        assert ovplace.optimize("demo", tmp_path / "run").is_faster
+
+
+def test_runs_are_compared_on_one_page(ovplace, finished, tmp_path):
+    target = tmp_path / "both.html"
+    done = ovplace("report", finished[0], finished[0], "-o", target)
+    assert (done.code, done.out.strip()) == (0, str(target))
+    assert "2 runs side by side" in target.read_text(encoding="utf-8")
+
+
+def test_one_run_is_followed_at_a_time(ovplace, finished):
+    done = ovplace("report", finished[0], finished[0], "--live")
+    assert (done.code, done.out) == (2, "")
+    assert "--live follows one RUN" in done.err

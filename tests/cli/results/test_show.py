@@ -1,0 +1,60 @@
+"""`ovplace show`: the result of a finished run, how far another one is, and nothing is changed."""
+
+import json
+import shutil
+
+import pytest
+
+from ovplace.store.run_folder import RunFolder
+
+
+@pytest.fixture
+def stopped(finished, tmp_path):
+    """Return a run that was stopped before it had a result."""
+    folder = tmp_path / "stopped"
+    shutil.copytree(finished[0], folder)
+    (folder / "result.json").unlink()
+    return folder
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix not in (".db-wal", ".db-shm")}
+
+
+def test_a_finished_run_shows_what_the_search_has_shown(ovplace, finished):
+    folder, done = finished
+    before = content(folder)
+    assert ovplace("show", folder).out == done.out
+    assert json.loads(ovplace("show", folder, "--json").out) == json.loads((folder / "result.json").read_text())
+    assert content(folder).keys() == before.keys()
+
+
+def test_a_stopped_run_shows_the_best_so_far(ovplace, stopped):
+    text = ovplace("show", stopped).out
+    assert "3 of 3 placements" in text
+    assert "stopped; the same 'ovplace optimize' continues it" in text
+    state = json.loads(ovplace("show", stopped, "--json").out)
+    assert (state["finished"], state["trials"], state["holder"]) == (False, 3, None)
+    assert sum(state["best"]["ops_per_device"].values()) > 0
+    assert f"{100 * state['best']['ratio']:.0f} % of the best single device" in text
+
+
+def test_a_run_that_is_searched_names_the_process(ovplace, stopped, finished):
+    with RunFolder(stopped).locked():
+        assert "by process" in ovplace("show", stopped).out
+    with RunFolder(finished[0]).locked():
+        done = ovplace("show", finished[0])
+    assert done.out == finished[1].out
+    assert "the run is being continued by process" in done.err
+
+
+def test_a_run_that_is_being_prepared(ovplace, tmp_path):
+    with RunFolder(tmp_path).locked():
+        assert "preparing" in ovplace("show", tmp_path).out
+
+
+@pytest.mark.parametrize(("name", "words"), [("nosuch", "there is no run folder"), (".", "holds no run")])
+def test_what_is_no_run(ovplace, tmp_path, name, words):
+    done = ovplace("show", tmp_path / name)
+    assert done.code == 1
+    assert words in done.err

@@ -1,0 +1,181 @@
+"""Signals: what was measured is saved, nothing is left behind, the exit code names the signal, the folder continues."""
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ovplace.cli import stopping
+from ovplace.testing.faults.left_behind import Marked
+
+slow = pytest.mark.slow
+
+
+def until(stream, moment):
+    """Read lines until one has the word; return all."""
+    said = []
+    for line in stream:
+        said.append(line)
+        if moment in line:
+            return said
+    raise AssertionError(said)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Starts a run, and finds what it leaves."""
+
+    command: list[str]
+    folder: Path
+    marked: Marked
+
+    def __call__(self, **options):
+        options = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, **options}
+        return subprocess.Popen(self.command, text=True, env=self.marked.environment, **options)
+
+
+@pytest.fixture
+def start(program, tiny, tmp_path, quick):
+    folder = tmp_path / "run"
+    return Start([*program, "optimize", str(tiny), "-o", str(folder), "-v", *quick], folder, Marked(tmp_path / "tmp"))
+
+
+def continues(start, begun=True):
+    assert start.marked.left_behind(start.folder) == []
+    again = subprocess.run([*start.command, "--json"], capture_output=True, text=True, check=True)
+    assert ("continuing the run" in again.stderr) or not begun
+    assert json.loads(again.stdout)["search"]["trials"] == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "moment"),
+    [
+        pytest.param(signal.SIGINT, 130, "groups", marks=slow),
+        pytest.param(signal.SIGINT, 130, "search", marks=slow),
+        pytest.param(signal.SIGTERM, 143, "groups", marks=slow),
+        pytest.param(signal.SIGTERM, 143, "search", id="SIGTERM"),
+        pytest.param(signal.SIGHUP, 129, "search", marks=slow),
+    ],
+)
+def test_a_signal_saves_and_the_same_command_continues(start, number, code, moment):
+    with start() as run:
+        said = until(run.stderr, moment)
+        run.send_signal(number)
+        rest, out = run.stderr.read(), run.stdout.read()
+    assert run.returncode == code, said
+    assert out == ""
+    assert rest.splitlines()[-1].startswith("Error: stopped; everything measured is saved")
+    assert "Traceback" not in rest
+    continues(start, begun=moment == "search")
+
+
+@slow
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("pause_s", [0.0, 0.05, 0.3])
+def test_a_second_signal_disturbs_nothing(start, second, pause_s):
+    with start() as run:
+        until(run.stderr, "search")
+        run.send_signal(signal.SIGINT)
+        time.sleep(pause_s)
+        run.send_signal(second)
+        rest = run.stderr.read()
+    at_once = 128 + second if pause_s == 0 else 130  # the kernel hands out signals that come together in any order
+    assert run.returncode in (130, at_once)
+    assert "Traceback" not in rest
+    continues(start)
+
+
+@slow
+def test_a_closed_terminal_saves(start):
+    ours, theirs = pty.openpty()
+    said = b""
+
+    def own_session():
+        os.setsid()
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    with start(stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=own_session) as run:
+        os.close(theirs)
+        while b"search" not in said:
+            said += os.read(ours, 1000)
+        os.close(ours)  # the terminal's window is gone: the kernel sends SIGHUP to the session, writing gives EIO
+        with suppress(ProcessLookupError):
+            run.send_signal(signal.SIGHUP)  # the shell sends one, too
+        assert run.wait(20) == 129
+    continues(start)
+
+
+@slow
+def test_a_run_goes_on_without_the_terminal_it_was_started_from(start):
+    ours, theirs = pty.openpty()
+    said = b""
+    ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731 - as `nohup` does
+    with start(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, preexec_fn=ignoring) as run:
+        os.close(theirs)
+        while b"baselines" not in said:
+            said += os.read(ours, 1000)
+        os.close(ours)
+        run.wait(60)
+    assert json.loads((start.folder / "result.json").read_text())["search"]["trials"] == 3
+
+
+@pytest.fixture
+def handlers():
+    """Put the handlers back that a stopped command keeps to its end."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield before
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_the_exit_code_of_a_saved_run_names_the_signal():
+    program = (
+        "import os, signal, time\n"
+        "from ovplace.cli.errors import exit_code\n"
+        "from ovplace.cli.output.console import Console\n"
+        "from ovplace.errors import InterruptedRunError\n"
+        "before = signal.getsignal(signal.SIGTERM)\n"
+        "def stop_here():\n"
+        "    os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)\n"
+        "def saved():\n"
+        "    try: stop_here()\n"
+        "    except KeyboardInterrupt as error: raise InterruptedRunError('stopped; saved') from error\n"
+        "assert exit_code(Console(), lambda: None) == 0\n"
+        "assert signal.getsignal(signal.SIGTERM) == before\n"
+        "assert exit_code(Console(), stop_here) == 143\n"
+        "signal.signal(signal.SIGTERM, before)\n"
+        "assert exit_code(Console(), saved) == 143\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr.splitlines() == ["Error: interrupted", "Error: stopped; saved"]
+
+
+def test_a_later_signal_ends_a_save_that_hangs():
+    program = (
+        "import os, signal, time\n"
+        "from ovplace.cli import stopping\n"
+        "stopping.PATIENCE_S = 0.0\n"
+        "with stopping.stopping_by_signals():\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGINT); time.sleep(1)\n"
+        "    except KeyboardInterrupt:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=30).returncode == 143
+
+
+def test_what_is_ignored_stays_ignored(handlers):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stopping.stopping_by_signals():
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL

@@ -1,0 +1,81 @@
+"""`ovplace explain` says what would run where and why, for any model and device text."""
+
+import json
+
+import pytest
+
+import ovplace as api
+from ovplace.devices.emulated_gpu import why_unavailable
+
+DEVICES = "HETERO:CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU{INFERENCE_PRECISION_HINT:f32}"
+emulating = pytest.mark.skipif(bool(why_unavailable()), reason="no emulated GPU")
+
+
+def data(done):
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_three_lines(ovplace, tiny):
+    lines = ovplace("explain", tiny, "-d", DEVICES).out.splitlines()
+    assert lines == [
+        "HETERO:CPU_A,CPU: of 10 operations, 10 on CPU_A, none on CPU; 1 submodel.",
+        "Why: HETERO gives each operation to the first of its devices that supports it, whatever that costs; "
+        "CPU_A supports all, CPU supports all.",
+        "Cost: nothing is copied between devices.",
+    ]
+
+
+def test_one_device(ovplace, tiny):
+    found = data(ovplace("explain", tiny, "-d", "CPU", "--json"))
+    assert (found["rule"], found["target"], found["submodels"]) == ("one device", "CPU", ["CPU"])
+
+
+def test_affinities_of_a_file(ovplace, tiny, tmp_path):
+    placement = api.explain(tiny, device=DEVICES).placement
+    table = {name: "CPU" if name == "conv1" else "CPU_A" for name in placement}
+    (tmp_path / "p.json").write_text(json.dumps(table))
+    done = ovplace("explain", tiny, "-d", DEVICES, "--placement", tmp_path / "p.json")
+    assert "9 on CPU_A, 1 on CPU; 3 submodels: CPU_A CPU CPU_A." in done.out
+    assert "each operation goes where its affinity says" in done.out
+    assert "Cost: 2.0 KiB are copied between devices in each inference." in done.out
+
+
+def test_an_affinity_for_another_device_is_refused(ovplace, tiny, tmp_path):
+    table = dict.fromkeys(api.explain(tiny, device="CPU").placement, "GPU.7")
+    (tmp_path / "p.json").write_text(json.dumps(table))
+    done = ovplace("explain", tiny, "-d", "CPU", "--placement", tmp_path / "p.json")
+    assert done.code == 1
+    assert "uses device 'GPU.7', named are CPU" in done.err
+
+
+def test_a_simulated_machine_says_so_and_names_what_a_device_lacks(ovplace):
+    done = ovplace("explain", "models/demo.xml", "--machine", "core-ultra", "-d", "HETERO:NPU,CPU")
+    assert "NPU (simulated)" in done.out
+    assert "NPU does not support 1 Softmax, 1 Sin" in done.out
+
+
+def test_an_affinity_that_its_device_refuses_is_named():
+    found = api.explain("models/demo.xml", machine="core-ultra", device="NPU,CPU")
+    on_npu = api.explain(
+        "models/demo.xml", machine="core-ultra", device="NPU,CPU", placement=dict.fromkeys(found.placement, "NPU")
+    )
+    assert len(on_npu.refused) == 2
+    assert not found.refused
+
+
+@emulating
+def test_hetero_is_asked_what_it_does(inverse):
+    found = api.explain(inverse, device="HETERO:GPU,CPU", emulate_gpu=True)
+    assert found.devices[0].unsupported == {"Inverse": 1}
+    assert (found.submodels, found.placement["middle"]) == (("GPU", "CPU", "GPU"), "CPU")
+
+
+@emulating
+@pytest.mark.slow
+def test_what_is_explained_is_what_runs(ovplace, inverse):
+    arguments = (inverse, "-d", "HETERO:GPU,CPU", "--emulate-gpu")
+    explained = data(ovplace("explain", *arguments, "--json"))["submodels"]
+    measured = data(ovplace("measure", *arguments, "--json"))["measured"][-1]
+    assert measured["name"] == "HETERO:GPU,CPU (automatic)"
+    assert [name.removesuffix(".0") for name in measured["submodels"]] == explained

@@ -1,0 +1,83 @@
+"""`ovplace minimize`: what is left of a failing trial fails, alone and with plain OpenVINO."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openvino import opset13 as ops
+
+from ovplace.api.searching import optimize
+from ovplace.commands.minimizing.minimize import minimize
+from ovplace.core.delta_debugging import smallest_failing
+from ovplace.core.measurement import ErrorKind
+from ovplace.devices import emulated_gpu
+from ovplace.errors import UsageError
+from ovplace.session.events import silent
+from ovplace.testing import fake_backend, models
+from ovplace.testing.faults import trusting_openvino
+
+PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
+QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
+         "comparison.rounds=2", "comparison.blocks=3", "comparison.repeats=1", "comparison.min_time_ms=0",
+         "search.stages=false")  # fmt: skip
+
+
+@given(culprits=st.sets(st.integers(0, 39), min_size=1, max_size=4))
+def test_nothing_can_be_left_out_of_what_is_left(culprits):
+    assert smallest_failing(range(40), lambda part: culprits <= set(part)) == sorted(culprits)
+
+
+def test_where_any_one_of_many_fails_one_is_left():
+    assert len(smallest_failing(range(40), lambda part: len(part) > 0)) == 1
+
+
+def transposed():
+    """A three-dimensional Transpose of the last two axes, which the emulated GPU gets wrong, among other operations."""
+    x = ops.parameter([1, 16, 24], np.float32, name="x")
+    before = ops.relu(ops.exp(x, name="exp"), name="relu")
+    swapped = ops.transpose(before, ops.constant(np.array([0, 2, 1])), name="swap")
+    return ov.Model([ops.result(ops.sqrt(ops.sigmoid(swapped, name="sigmoid"), name="sqrt"))], [x])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(emulated_gpu.why_unavailable() != "", reason="needs the emulated GPU")
+def test_a_wrong_operation_is_found_and_shown(tmp_path):
+    given = {"device": "GPU,CPU{INFERENCE_PRECISION_HINT:f32}", "placer": "random", "budget": 1, "max_error": 1e-3}
+    run = optimize(
+        transposed(), tmp_path / "run", settings=QUICK, progress=False, backend=trusting_openvino.NAME, **given
+    )
+    failed = [trial.number for trial in run.trials if trial.measurement.error == ErrorKind.OUTPUT_MISMATCH]
+    found = minimize(run.folder, failed[0], tmp_path / "left", silent)
+    assert (found.kind, found.home, found.is_smallest) == (ErrorKind.OUTPUT_MISMATCH, "CPU", True)
+    assert set(found.moved) - {"swap"} == {name for name in found.moved if name.startswith("Constant")}
+    assert found.ops == 4
+    assert found.shown
+    done = subprocess.run([sys.executable, found.folder / "reproduce.py"], capture_output=True, text=True, check=False)
+    assert "Transpose swap on GPU" in done.stdout
+    assert done.stderr.splitlines()[-1] == "the outputs are wrong"
+    report = (found.folder / "report.md").read_text()
+    assert report.startswith("# Output mismatch on GPU (emulated)")
+    assert "| swap | Transpose | [1, 24, 16] | GPU |" in report
+
+
+@pytest.mark.slow
+def test_a_crash_is_left_with_the_least_that_crashes(tmp_path):
+    settings = (*QUICK, "backend.fault=segfault", "backend.on=split")
+    given = {"device": PAIR, "placer": "random", "budget": 2, "backend": fake_backend.NAME}
+    run = optimize(models.residual(), tmp_path / "run", settings=settings, progress=False, **given)
+    found = minimize(run.folder, 1, tmp_path / "left", silent)
+    assert found.kind == ErrorKind.CRASH
+    assert len(found.moved) < found.moved_before
+    assert not found.shown, "the crash is the backend's, not OpenVINO's"
+    assert {path.name for path in Path(found.folder).iterdir()} == {
+        "model.xml", "model.bin", "inputs.npz", "reproduce.py", "report.md",
+    }  # fmt: skip
+    with pytest.raises(UsageError, match=r"trial 7 is not in .*; those that failed are"):
+        minimize(run.folder, 7, tmp_path / "left", silent)

@@ -1,0 +1,78 @@
+"""Optuna loads the study and its dashboard serves it."""
+
+import json
+import math
+from pathlib import Path
+
+import openvino as ov
+import pytest
+
+import ovplace
+from ovplace.errors import PlacementError
+from ovplace.exporters.optuna import Config, Exporter
+from ovplace.store.run_folder import RunFolder
+from tests.exporters.conftest import NASTY
+
+MODEL = Path(__file__).parents[2] / "models" / "demo.xml"
+
+optuna = pytest.importorskip("optuna")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("optuna") / NASTY.replace("/", "-")
+    ovplace.optimize(MODEL, folder, machine="i9-12900k+flex170", budget=12, placer="cut")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def study_file(run, tmp_path_factory):
+    target = tmp_path_factory.mktemp("study") / "study.db"
+    assert Exporter(Config()).write(run, target) == [target]
+    return target
+
+
+def test_optuna_loads_every_trial(run, study_file):
+    study = optuna.load_study(study_name=None, storage=f"sqlite:///{study_file}")
+    trials = RunFolder(run).open_store().trials()
+    assert study.study_name == run.name
+    assert [trial.value for trial in study.trials] == [t.ratio if math.isfinite(t.ratio) else None for t in trials]
+    best = min(trials, key=lambda trial: trial.ratio)
+    assert study.best_trial.number == best.number
+    assert study.best_trial.user_attrs["latency_ms"] == pytest.approx(best.measurement.median_ms)
+    assert study.user_attrs == {"model": "demo.xml", "devices": ["GPU (simulated)", "CPU (simulated)"]}
+
+
+def test_parameters_are_operations_on_devices(run, study_file):
+    study = optuna.load_study(study_name=None, storage=f"sqlite:///{study_file}")
+    names = json.loads((run / "placement.json").read_text(encoding="utf-8"))
+    assert len(study.trials[0].params) > 1
+    assert all(set(trial.params) <= set(names) for trial in study.trials)
+    placed = RunFolder(run).open_store().trials()
+    graph = [op.get_friendly_name() for op in ov.Core().read_model(run / "placed.xml").get_ordered_ops()]
+    for trial, stored in zip(study.trials, placed, strict=True):
+        table = dict(zip(graph, (stored.placement.devices[d] for d in stored.placement.device_of), strict=True))
+        assert trial.params == {name: f"{table[name]} (simulated)" for name in trial.params}
+
+
+def test_the_dashboard_serves_it(run, study_file):
+    dashboard = pytest.importorskip("optuna_dashboard")
+    app = dashboard.wsgi(f"sqlite:///{study_file}")
+    studies = get(app, "/api/studies")["study_summaries"]
+    assert [study["study_name"] for study in studies] == [run.name]
+    detail = get(app, f"/api/studies/{studies[0]['study_id']}")
+    assert len(detail["trials"]) == 12
+
+
+def get(app, path):
+    """Return the answer of a WSGI application to GET `path`."""
+    status = []
+    environment = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "wsgi.errors": None, "SERVER_NAME": "x"}
+    body = b"".join(app(environment, lambda code, _headers, *_: status.append(code)))
+    assert status == ["200 OK"], body
+    return json.loads(body)
+
+
+def test_an_exported_folder_has_no_trials(nasty, tmp_path):
+    with pytest.raises(PlacementError, match="no finished run"):
+        Exporter(Config()).write(nasty, tmp_path / "study.db")

@@ -1,0 +1,95 @@
+"""The programs run: Python's without ovplace, C++'s after a build with what its folder holds."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.exporters import cpp, python
+from ovplace.exporters.cpp import _quoted
+from tests.exporters.conftest import NASTY, run_python
+
+RUNNER = """
+import runpy, sys
+sys.modules["ovplace"] = None  # an import of it fails
+sys.argv = sys.argv[1:2]
+names = runpy.run_path(sys.argv[0])
+import numpy as np
+x = np.random.default_rng(0).normal(size=(1, 3, 8, 8)).astype(np.float32)
+np.save("out.npy", names["compiled"]([x])[0])
+"""
+
+
+def test_python_needs_no_ovplace_and_may_be_moved(nasty, tmp_path, outputs):
+    written = python.Exporter(python.Config()).write(nasty, tmp_path / "out")
+    moved = shutil.move(tmp_path / "out", tmp_path / f"moved {NASTY.replace('/', '-')}")
+    done = run_python("-c", RUNNER, Path(moved) / written[0].name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "output 0: f32 [1, 4]\n"
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), outputs)
+
+
+def test_python_takes_the_model_from_another_folder(nasty, tmp_path):
+    program = python.Exporter(python.Config()).write(nasty, tmp_path / "out")[0]
+    alone = shutil.copyfile(program, tmp_path / "alone.py")
+    assert run_python(alone, tmp_path / "out").stdout == "output 0: f32 [1, 4]\n"
+
+
+def test_only_the_emulated_gpu_needs_ovplace(nasty, emulated, tmp_path):
+    first = python.Exporter(python.Config()).write(nasty, tmp_path / "one")[0].read_text()
+    second = python.Exporter(python.Config()).write(emulated, tmp_path / "two")[0].read_text()
+    assert "import ovplace" not in first
+    assert second.index("ovplace.enable_emulated_gpu()") < second.index("import openvino")
+    assert "HETERO:CPU,GPU" in second
+    assert not cpp.Exporter(cpp.Config()).limits(nasty)
+    (said,) = cpp.Exporter(cpp.Config()).limits(emulated)
+    assert "emulated" in said
+    assert "emulated GPU" in cpp.Exporter(cpp.Config()).write(emulated, tmp_path / "three")[0].read_text()
+
+
+@pytest.mark.parametrize("exporter", [python.Exporter, cpp.Exporter])
+def test_no_path_of_this_machine_is_in_an_export(exporter, nasty, tmp_path):
+    for path in exporter(None).write(nasty, tmp_path / "out"):
+        content = path.read_bytes()
+        for folder in (nasty.parent, tmp_path):
+            assert str(folder).encode() not in content, path
+
+
+def test_c_strings_hold_any_text():
+    assert _quoted('a"b\\c?é\n') == '"a\\042b\\134c\\077\\303\\251\\012"'
+
+
+@pytest.fixture(scope="module")
+def built(nasty, tmp_path_factory):
+    """Return the exported folder with the built program, and the program."""
+    if not (shutil.which("g++") and shutil.which("cmake")):
+        pytest.skip("no C++ compiler, or no CMake")
+    from openvino.utils import get_cmake_path
+
+    folder = tmp_path_factory.mktemp("cpp")
+    cpp.Exporter(cpp.Config()).write(nasty, folder / "out")
+    build = folder / "out" / "build"
+    configure = ["cmake", "-S", folder / "out", "-B", build, f"-DOpenVINO_DIR={get_cmake_path()}"]
+    for command in ([*configure, "-DCMAKE_CXX_FLAGS=-Wall -Werror"], ["cmake", "--build", build]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "out", build / "infer"
+
+
+@pytest.mark.slow
+def test_the_cpp_program_infers(built):
+    folder, program = built
+    done = subprocess.run([program, folder], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("output 0: f32 [1,4]\n", 0), done.stderr
+    assert subprocess.run([program], cwd=folder, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_the_cpp_program_says_what_is_wrong(built, tmp_path):
+    _, program = built
+    done = subprocess.run([program, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "placed.xml" in done.stderr

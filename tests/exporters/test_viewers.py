@@ -1,0 +1,113 @@
+"""Viewers read what is drawn: Netron's own reader, and a parser of Graphviz's language."""
+
+import json
+import re
+import shutil
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ovplace.exporters import dot, netron
+
+SHOW = Path(__file__).with_name("netron.mjs")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no Node.js, in which Netron's reader runs")
+@pytest.mark.parametrize("run", ["nasty", "emulated"])
+def test_netron_shows_the_device_of_each_layer(run, request, tmp_path):
+    folder = request.getfixturevalue(run)
+    pytest.importorskip("netron")
+    path, weights = netron.Exporter(netron.Config()).write(folder, tmp_path / f"{folder.name}.xml")
+    assert weights.exists()
+    shown = json.loads(netron_nodes(path))
+    table = json.loads((folder / "placement.json").read_text(encoding="utf-8"))
+    label = {"GPU": "GPU (emulated)"}
+    assert len(shown) > 3
+    for node in shown:
+        device = table[node["name"]]
+        assert node["attributes"]["device"] == label.get(device, device)
+
+
+@pytest.mark.slow
+def test_netron_itself_shows_the_device_of_each_layer(chromium, emulated, tmp_path):
+    path, _ = netron.Exporter(netron.Config()).write(emulated, tmp_path / "view.xml")
+    table = json.loads((emulated / "placement.json").read_text(encoding="utf-8"))
+    label = {"CPU": "CPU", "GPU": "GPU (emulate…"}  # in its box; a click shows it whole
+    with netron_page(chromium, path) as page:
+        page.keyboard.press("Control+d")
+        layers = page.locator("g.node", has=page.locator(".node-argument-list"))
+        layers.filter(has_text="device = GPU").first.wait_for()
+        texts = {layer.locator("title").first.text_content(): layer.text_content() for layer in layers.all()}
+        layers.filter(has_text="device = GPU").click()
+        page.locator("#sidebar").get_by_text("GPU (emulated)").wait_for()
+    assert len(texts) > 4
+    for name, shown in texts.items():
+        assert f"device = {label[table[name]]}" in shown
+
+
+@contextmanager
+def netron_page(browser, model):
+    """Serve a model by Netron and open its page; it may ask nobody else, and be no version that is out of date."""
+    package = pytest.importorskip("netron")
+    host, port = package.start(str(model), browse=False)
+    address = f"http://{host}:{port}"
+    context = browser.new_context()
+    context.add_cookies([{"name": "consent", "value": "1", "url": address}])
+    context.route(lambda url: not url.startswith(address), lambda route: route.abort())
+    page = context.new_page()
+    made = re.search('name="date" content="(.{10})', (Path(package.__file__).parent / "index.html").read_text("utf-8"))
+    page.clock.set_fixed_time(made[1])
+    try:
+        page.goto(address)
+        page.locator("g.node").first.wait_for()
+        yield page
+    finally:
+        context.close()
+        package.stop((host, port))
+
+
+def netron_nodes(path):
+    import netron as package
+
+    command = ["node", SHOW, Path(package.__file__).parent, path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pydot 4.0 calls pyparsing 3.3 by its old names
+@pytest.mark.parametrize("run", ["nasty", "emulated"])
+def test_graphviz_reads_operations_submodels_and_transfers(run, request):
+    pydot = pytest.importorskip("pydot")
+    folder = request.getfixturevalue(run)
+    second = {"nasty": "CPU_B", "emulated": "GPU (emulated)"}[run]
+    (graph,) = pydot.graph_from_dot_data(dot.Exporter(dot.Config()).text(folder))
+    clusters = graph.get_subgraphs()
+    assert [text(cluster.get_label()) for cluster in clusters] == [
+        "submodel 0: CPU", f"submodel 1: {second}", "submodel 2: CPU",
+    ]  # fmt: skip
+    inside = [text(node.get_label()) for node in clusters[1].get_nodes()]
+    table = json.loads((folder / "placement.json").read_text(encoding="utf-8"))
+    (convolution,) = (name for name in table if name.startswith("conv1"))
+    assert inside == [f"Convolution\n{convolution}\n{second}"]
+    cut = [edge for edge in graph.get_edges() if edge.get("penwidth")]
+    assert [text(edge.get_label()) for edge in cut] == ["1024 B", "1024 B"]
+    assert {text(node.get_label()) for node in graph.get_nodes() if node.get_name().startswith("legend")} == {
+        "CPU",
+        second,
+    }
+
+
+def text(label):
+    """Return what Graphviz shows for a quoted label."""
+    return json.loads(label.replace("\n", "\\n"))
+
+
+@pytest.mark.skipif(not shutil.which("dot"), reason="no Graphviz")
+def test_graphviz_itself_lays_it_out(nasty):
+    written = dot.Exporter(dot.Config()).text(nasty)
+    drawn = subprocess.run(["dot", "-Tsvg"], input=written, capture_output=True, text=True, check=False)
+    assert drawn.returncode == 0, drawn.stderr
+    assert drawn.stdout.count('class="cluster"') == 3

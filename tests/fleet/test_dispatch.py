@@ -1,0 +1,139 @@
+"""Requests go to machines of their class, each is answered once, and what a lost machine had goes to another."""
+
+import pytest
+
+from ovplace.fleet.dispatch import ATTEMPTS, STARTING_S, Dispatcher, Request
+from ovplace.fleet.machine import DeviceClass, Machine
+
+ANY = DeviceClass({})
+
+
+class Fleet:
+    """A dispatcher with all that it sends, and a clock that stands still."""
+
+    def __init__(self, *machines):
+        self.sent, self.told, self.now = [], [], 0.0
+        self.dispatcher = Dispatcher(
+            lambda name, message: self.sent.append((name, message)),
+            lambda client, message: self.told.append((client, message)),
+            patience_s=10.0,
+            clock=lambda: self.now,
+        )
+        self.dispatcher.enter("search")
+        for name in machines:
+            self.join(name)
+
+    def join(self, name, **versions):
+        self.dispatcher.join(Machine(name, versions=versions))
+
+    def ask(self, number, device_class=ANY, *, at_home=False):
+        body = {"job": {"number": "1"}, "deadline_s": 5.0}
+        self.dispatcher.submit(Request("search", number, device_class, at_home, body))
+
+    def done(self, name, number, value="fine"):
+        self.dispatcher.done(name, number, "search", {"value": value})
+
+    @property
+    def given(self):
+        return [(name, message["number"]) for name, message in self.sent if message["op"] == "run"]
+
+    @property
+    def answers(self):
+        return [(m["number"], m["worker"], m.get("value")) for _, m in self.told if m["op"] == "done"]
+
+
+def test_a_machine_has_one_request_at_a_time_and_others_wait_in_order():
+    fleet = Fleet("a", "b")
+    for number in range(4):
+        fleet.ask(number)
+    assert fleet.given == [("a", 0), ("b", 1)]
+    fleet.done("b", 1)
+    fleet.done("a", 0)
+    assert fleet.given[2:] == [("b", 2), ("a", 3)]
+    assert fleet.answers == [(1, "b", "fine"), (0, "a", "fine")]
+
+
+def test_what_a_lost_machine_had_is_measured_elsewhere_and_answered_once():
+    fleet = Fleet("a", "b")
+    fleet.ask(0)
+    fleet.ask(1)
+    fleet.dispatcher.leave("a")
+    fleet.done("b", 1)
+    assert fleet.given == [("a", 0), ("b", 1), ("b", 0)]
+    fleet.done("a", 0, "late")  # it is no part of the fleet any more
+    fleet.done("b", 0)
+    fleet.done("b", 0, "twice")
+    assert fleet.answers == [(1, "b", "fine"), (0, "b", "fine")]
+
+
+def test_an_answer_to_something_else_is_ignored():
+    fleet = Fleet("a")
+    fleet.ask(0)
+    fleet.done("a", 7)
+    assert fleet.answers == []
+    fleet.done("a", 0)
+    assert fleet.answers == [(0, "a", "fine")]
+
+
+def test_a_request_that_takes_machines_down_is_given_up():
+    fleet = Fleet()
+    fleet.ask(0)
+    for number in range(ATTEMPTS):
+        fleet.join(f"m{number}")
+        fleet.dispatcher.leave(f"m{number}")
+    fleet.join("last")
+    assert len(fleet.given) == ATTEMPTS
+    (answer,) = [message for _, message in fleet.told if message["op"] == "done"]
+    assert "3 machines were lost" in answer["lost"]
+
+
+def test_requests_wait_for_a_machine_of_their_class():
+    fleet = Fleet("other")
+    fleet.ask(0, DeviceClass({"openvino": "2026.4"}))
+    assert fleet.given == []
+    fleet.join("right", openvino="2026.4")
+    assert fleet.given == [("right", 0)]
+
+
+def test_requests_at_home_stay_on_one_machine_until_it_is_lost():
+    fleet = Fleet("a", "b")
+    fleet.ask(0, at_home=True)
+    fleet.ask(1, at_home=True)
+    assert fleet.given == [("a", 0)]
+    fleet.done("a", 0)
+    assert fleet.given[1:] == [("a", 1)]
+    fleet.dispatcher.leave("a")
+    assert fleet.given[2:] == [("b", 1)]
+
+
+def test_an_excluded_machine_gets_no_more_of_that_search():
+    fleet = Fleet("a", "b")
+    fleet.dispatcher.exclude("search", "a")
+    fleet.ask(0)
+    assert fleet.given == [("b", 0)]
+
+
+def test_machines_end_what_a_search_that_left_had_with_them():
+    fleet = Fleet("a", "b")
+    fleet.ask(0)
+    fleet.dispatcher.drop("search")
+    assert fleet.sent[-1] == ("a", {"op": "forget", "job": "1"})
+    assert [name for name, message in fleet.sent if message["op"] == "forget"] == ["a"]
+    fleet.done("a", 0)
+    assert fleet.answers == []
+
+
+@pytest.mark.parametrize("after_s", [9.0, 11.0])
+def test_silent_machines_are_given_up(after_s):
+    fleet = Fleet("a", "b")
+    fleet.now = after_s
+    fleet.dispatcher.heard("b")
+    assert fleet.dispatcher.silent() == (["a"] if after_s > 10 else [])
+
+
+def test_a_machine_that_never_ends_a_request_is_given_up():
+    fleet = Fleet("a")
+    fleet.ask(0)
+    fleet.now = 5.0 + STARTING_S + 1
+    fleet.dispatcher.heard("a")
+    assert fleet.dispatcher.silent() == ["a"]

@@ -1,0 +1,135 @@
+"""What is sent comes back equal, and what is no request is refused."""
+
+import asyncio
+import json
+
+import msgpack
+import numpy as np
+import pytest
+
+from ovplace.core.device import Device
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec, OutputError
+from ovplace.core.partition import Partition
+from ovplace.core.placement import Placement
+from ovplace.devices.select import Selection
+from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
+from ovplace.fleet import wire
+from ovplace.fleet.bench import ProcessBench
+from ovplace.fleet.files import FileStore, hash_of, read_chunk
+from ovplace.fleet.machine import DeviceClass, Machine, class_of
+
+
+def sent(data):
+    return msgpack.unpackb(msgpack.packb(data), strict_map_key=False)
+
+
+PLACED = Placement(np.array([0, 1, 1]), ("GPU", "CPU"))
+CANDIDATES = (
+    Candidate("trial 1", PLACED, staged=True),
+    Candidate("part", PLACED, part=(0, 2)),
+    Candidate("AUTO", target="AUTO:GPU,CPU"),
+)
+
+
+def test_candidates():
+    data = sent(wire.pack_arguments("measure", (CANDIDATES, MeasureSpec(blocks=2))))
+    candidates, spec = wire.unpack_arguments("measure", data)
+    assert [c.hash for c in candidates] == [c.hash for c in CANDIDATES]
+    assert [(c.name, c.part, c.staged) for c in candidates] == [(c.name, c.part, c.staged) for c in CANDIDATES]
+    assert spec == MeasureSpec(blocks=2)
+
+
+def test_values():
+    measured = [
+        Measurement((1.0, 2.0), (2,), outputs=(OutputError("y", 0.0, 0.0, 1.0),), facts={"a": "b"}, stages_ms=(0.5,)),
+        Measurement.failed(ErrorKind.COMPILE, "no"),
+    ]
+    assert wire.unpack_value("measure", sent(wire.pack_value("measure", measured))) == measured
+    supported = np.random.default_rng(0).random((7, 3)) < 0.5
+    assert (wire.unpack_value("supported", sent(wire.pack_value("supported", supported))) == supported).all()
+    assert wire.unpack_value("start", sent(wire.pack_value("start", None))) is None
+    (partition,) = wire.unpack_arguments("costs", sent(wire.pack_arguments("costs", (Partition(np.array([0, 1, 0])),))))
+    assert partition.group_of.tolist() == [0, 1, 0]
+
+
+def test_errors_keep_their_kind_and_name_the_machine():
+    error = wire.unpack_error(sent(wire.pack_error(DeviceError("no GPU"))), "box")
+    assert isinstance(error, DeviceError)
+    assert str(error) == "no GPU (on machine 'box')"
+    assert isinstance(wire.unpack_error(["SystemExit", "x"], "box"), BackendError)
+
+
+@pytest.mark.parametrize("method", ["preload", "__init__", "close", "import"])
+def test_other_operations_are_refused(method):
+    with pytest.raises(ValueError, match="no operation"):
+        wire.unpack_arguments(method, [])
+
+
+def remote(**changed):
+    files = {"model.xml": "0" * 64, "model.bin": "0" * 64}
+    return wire.RemoteJob(**{"number": "1", "backend": "simulate", "devices": (), "files": files, **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"backend": "antigravity"}, "not installed"),
+        ({"backend": "ovplace.testing.fake_backend"}, "not installed"),
+        ({"files": {"model.xml": "0" * 64, "model.bin": "0" * 64, "../x": "0" * 64}}, "a job has the files"),
+        ({"options": {"machine": "/etc/passwd"}}, "simulates no other"),
+    ],
+)
+def test_a_job_may_not_name_code_or_files(changed, text, tmp_path):
+    with pytest.raises(UsageError, match=text):
+        asyncio.run(ProcessBench(FileStore(tmp_path)).run(remote(**changed), "start", ()))
+
+
+def test_a_device_may_not_name_files():
+    data = remote(devices=(Device("CPU", "CPU"),)).to_dict()
+    data["devices"][0]["properties"] = {"CACHE_DIR": "/tmp"}
+    with pytest.raises(DeviceError, match="CACHE_DIR"):
+        wire.RemoteJob.from_dict(sent(data))
+
+
+def test_files_arrive_whole_or_not_at_all(tmp_path):
+    source, store = tmp_path / "model.bin", FileStore(tmp_path / "store")
+    source.write_bytes(b"weights")
+    digest = hash_of(source)
+    store.add_chunk(digest, 0, b"wei", is_last=False)
+    assert not store.has(digest)
+    with pytest.raises(StoreError, match="another content"):
+        store.add_chunk(digest, 3, b"ghtz", is_last=True)
+    assert not store.has(digest)
+    store.add_chunk(digest, 0, *read_chunk(source, 0)[:1], is_last=True)
+    store.copy(digest, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"weights"
+    store.path(digest).write_bytes(b"changed")
+    with pytest.raises(StoreError, match="damaged"):
+        store.copy(digest, tmp_path / "copy")
+    assert not store.has(digest)
+
+
+@pytest.mark.parametrize("digest", ["", "../../etc/passwd", "A" * 64, "/" + "0" * 63])
+def test_hashes_name_no_other_files(digest, tmp_path):
+    with pytest.raises(ValueError, match="not a hash"):
+        FileStore(tmp_path).path(digest)
+
+
+def test_machines_are_alike_where_the_devices_of_the_run_are():
+    cpu = Device("CPU", "CPU", facts={"full_name": "Xeon", "capabilities": "BF16"})
+    gpu = Device("GPU.0", "GPU.0", facts={"full_name": "Flex", "driver": "1"})
+    newer = Device("GPU", "GPU", facts={"full_name": "Flex", "driver": "2"})
+    versions = {"openvino": "2026.4"}
+    a, b = Machine("a", (cpu, gpu), versions=versions), Machine("b", (cpu, newer), versions=versions)
+    assert Machine.from_dict(sent(a.to_dict())) == a
+    one, both = class_of(a, Selection((cpu,))), class_of(a, Selection((cpu, Device("GPU", "GPU"))))
+    assert DeviceClass.from_dict(json.loads(json.dumps(both.to_dict()))) == both
+    assert (one.has(a), one.has(b)) == (True, True)
+    assert (both.has(a), both.has(b)) == (True, False)
+    assert not one.has(Machine("c", (cpu,), versions={"openvino": "2026.5"}))
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x" * 65, "ä", "a\n"])
+def test_names_of_machines(name):
+    with pytest.raises(UsageError, match="no name of a machine"):
+        Machine(name)

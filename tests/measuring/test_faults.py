@@ -1,0 +1,188 @@
+"""Children that sleep, crash, hang, lie: each fault becomes a value, and the next request works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec
+from ovplace.core.placement import Placement
+from ovplace.errors import BackendError
+from ovplace.measuring import process_pool as pool_module
+from ovplace.measuring.child import Child
+from ovplace.testing import fake_backend
+from ovplace.testing.sessions import QUICK, job, pool
+
+IMPATIENT = MeasureSpec(warmup=0, blocks=1, repeats=2, min_time_ms=0.0, deadline_s=0.7)
+WHOLE = Candidate("whole", Placement.uniform(12, "CPU_0", ("CPU_0", "CPU_1")))
+SPLIT = Candidate("split", Placement(np.arange(12) % 2, ("CPU_0", "CPU_1")))
+
+
+def alive(pid):
+    """Return whether there is such a process; a zombie is one, too."""
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def start(**options):
+        made.append(pool(**options))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.close()
+    assert not pool_module.running_pids()
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        ("abort", ErrorKind.CRASH, "SIGABRT"),
+        ("exit", ErrorKind.CRASH, "exit code 3"),
+        ("raise", ErrorKind.CRASH, "ValueError"),
+        ("memory", ErrorKind.MEMORY, "MemoryError"),
+        ("bad_alloc", ErrorKind.MEMORY, "bad_alloc"),
+        ("too_few", ErrorKind.CRASH, "one measurement for each candidate"),
+        ("no_measurement", ErrorKind.CRASH, "one measurement for each candidate"),
+        ("unpicklable", ErrorKind.CRASH, "ended"),
+        ("nan_samples", ErrorKind.CRASH, "samples must be positive"),
+        ("negative", ErrorKind.CRASH, "samples must be positive"),
+        ("fail", ErrorKind.COMPILE, "refused"),
+    ],
+)
+def test_a_fault_is_a_value_and_the_next_request_works(make, fault, kind, words):
+    pool = make(fault=fault)
+    assert pool.measure([WHOLE], QUICK)[0].ok
+    measured = pool.measure([SPLIT, WHOLE], QUICK)
+    assert len(measured) == 2
+    assert measured[0].error == kind
+    assert words in measured[0].error_text
+    assert "\n" not in measured[0].error_text
+    assert [m.ok for m in pool.measure([WHOLE, WHOLE], QUICK)] == [True, True]
+
+
+@pytest.mark.parametrize("fault", ["sleep", "hang"])
+def test_a_hang_ends_at_the_deadline(make, fault):
+    pool = make(fault=fault)
+    assert pool.measure([WHOLE], QUICK)[0].ok
+    pid = pool.pid
+    measured = pool.measure([SPLIT, WHOLE], IMPATIENT)
+    assert [m.error for m in measured] == [ErrorKind.TIMEOUT] * 2
+    assert "0.7 s" in measured[0].error_text
+    assert not alive(pid)
+    assert pool.measure([WHOLE], QUICK)[0].ok
+    assert pool.pid != pid
+
+
+def test_what_drivers_print_does_not_disturb_the_answers(make):
+    assert all(m.ok for m in make(fault="print", on="all").measure([SPLIT, WHOLE], QUICK))
+
+
+def test_a_backend_that_cannot_work_is_an_error_with_its_own_words(make):
+    with pytest.raises(BackendError, match="refuses to work"):
+        make(fault="refuse", on="all").measure([WHOLE], QUICK)
+    with pytest.raises(BackendError, match="refuses to work"):
+        make(fault="refuse", on="build").ask("facts")
+
+
+@pytest.mark.parametrize("fault", ["exit", "raise"])
+def test_a_child_that_never_comes_up_is_an_error_in_one_line(make, fault):
+    with pytest.raises(BackendError, match="did not come up") as caught:
+        make(fault=fault, on="build").measure([WHOLE], QUICK)
+    assert "\n" not in str(caught.value)
+
+
+def test_each_renewal_is_a_fresh_process(make):
+    pool, seen = make(), []
+    for _ in range(3):
+        pool.renew()
+        assert pool.measure([WHOLE], QUICK)[0].ok
+        seen.append(pool.pid)
+    assert len(set(seen)) == 3
+
+
+def test_a_spare_process_that_died_is_replaced(make):
+    pool = make()
+    pool.renew()
+    for pid in set(pool_module.running_pids()) - {pool.pid}:
+        os.kill(pid, signal.SIGKILL)
+    pool.renew()
+    assert pool.measure([WHOLE], QUICK)[0].ok
+
+
+def test_a_child_killed_while_it_starts_is_started_again(make, monkeypatch):
+    original, killed = Child.build, []
+
+    def build(self, *arguments):
+        if not killed:
+            killed.append(self.pid)
+            self.kill()
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Child, "build", build)
+    assert make().measure([WHOLE], QUICK)[0].ok
+    assert killed
+
+
+def test_a_query_that_crashes_is_an_error(make):
+    with pytest.raises(BackendError, match="'no_such_method'"):
+        make().ask("no_such_method")
+
+
+def test_a_killed_child_is_a_crash_and_is_replaced(make):
+    pool = make(delay_s=5.0)
+    pool.ask("facts")
+    pid = pool.pid
+    threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
+    assert pool.measure([WHOLE], QUICK)[0].error == ErrorKind.CRASH
+    assert not alive(pid)
+    assert pool.ask("facts")
+
+
+def test_children_are_recycled():
+    pids = []
+    with closing(pool_module.ProcessPool(pool_module.WorkerSpec(fake_backend.NAME, job(), recycle_after=2))) as pool:
+        for _ in range(4):
+            pool.ask("facts")
+            pids.append(pool.pid)
+    assert pids[1] is None
+    assert pids[3] is None
+    assert pids[0] != pids[2]
+
+
+def test_a_child_that_was_large_is_recycled(make, monkeypatch):
+    pool = make()
+    monkeypatch.setattr(pool_module, "_memory_mib", lambda: 1.0)
+    pool.ask("facts")
+    assert not pool_module.running_pids()
+
+
+def test_closing_ends_a_running_request_and_leaves_no_process(make):
+    pool = make(delay_s=60.0)
+    pool.ask("facts")
+    pid, found = pool.pid, []
+    waiting = threading.Thread(target=lambda: found.append(pool.measure([WHOLE], MeasureSpec(deadline_s=60.0))))
+    waiting.start()
+    time.sleep(0.2)
+    pool.close()
+    waiting.join(10.0)
+    assert not waiting.is_alive()
+    assert found[0][0].error == ErrorKind.CRASH
+    assert not alive(pid)
+    pool.close = lambda: None  # its executor is gone
+
+
+def test_the_same_workplace_shares_one_child_and_another_does_not(make):
+    a, b, other = make(), make(), make(version="2")
+    assert a.facts() == b.facts() != other.facts()
+    assert len(pool_module.running_pids()) == 2

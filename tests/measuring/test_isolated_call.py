@@ -1,0 +1,75 @@
+"""A crash in another process is an error like any other."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from ovplace.errors import ModelError, UsageError
+from ovplace.ir.model_info import model_info
+from ovplace.ir.shapes import parse_shapes
+from ovplace.measuring import isolated_call as module
+from ovplace.measuring.isolated_call import isolated_call
+
+
+def test_the_value_comes_back_whatever_is_printed():
+    assert isolated_call("printing", print, "into the answer?") is None
+    assert isolated_call("looking", os.getpid) != os.getpid()
+    assert model_info(Path("models/demo.xml")) == isolated_call("reading", model_info, Path("models/demo.xml"))
+
+
+@pytest.mark.parametrize(
+    ("act", "arguments", "how"),
+    [
+        (os.abort, (), r"killed by SIGABRT.*\); export"),
+        (os.kill, (0, 11), r"killed by SIGSEGV\); export"),
+        (os.kill, (0, 9), r"killed by SIGKILL\); is there enough memory"),
+    ],
+)
+def test_a_crash_is_one_line(act, arguments, how):
+    with pytest.raises(ModelError, match=rf"^OpenVINO crashed while reading 'x\.onnx' \({how}.*$"):
+        isolated_call("reading 'x.onnx'", act, *arguments)
+
+
+def test_a_process_that_ends_by_itself_is_not_taken_for_a_crash_of_openvino():
+    with pytest.raises(ModelError, match=r"^the process reading 'x' ended without an answer \(exit code 0\); run"):
+        isolated_call("reading 'x'", os._exit, 0)
+
+
+def test_a_process_that_hangs_is_killed(monkeypatch):
+    monkeypatch.setattr(module, "DEADLINE_S", 1.0)
+    with pytest.raises(ModelError, match=r"^OpenVINO did not end reading 'x' within 1 s; export"):
+        isolated_call("reading 'x'", time.sleep, 60)
+
+
+def test_errors_come_back_as_they_are():
+    with pytest.raises(UsageError, match="is not understood"):
+        isolated_call("parsing", parse_shapes, "[1,")
+    with pytest.raises(ZeroDivisionError) as raised:
+        isolated_call("dividing", divmod, 1, 0)
+    assert "in main" in raised.value.__notes__[0], "where it happened, for --debug"
+
+
+def test_ctrl_c_ends_the_other_process(monkeypatch):
+    import subprocess
+
+    started = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            started.append(self)
+
+        def communicate(self, *_, **__):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        isolated_call("sleeping", time.sleep, 60)
+    assert started[0].wait(5) == -9
+
+
+def test_a_call_ends_with_its_time():
+    with pytest.raises(ModelError, match=r"sleeping was not done within the 0.2 s of the call; give more with --time"):
+        isolated_call("sleeping", time.sleep, 60, limit_s=0.2)

@@ -1,0 +1,69 @@
+"""The page of an ablation, from what `ovplace ablate` leaves."""
+
+import json
+
+import pytest
+
+from ovplace.errors import StoreError
+from ovplace.report.ablation import FILE, ablation_of, read_ablation
+from ovplace.report.page import ablation_html
+from ovplace.report.write import write_report
+
+CELL = {
+    "model": "decoder",
+    "machine": "two-gpus",
+    "where": "two-gpus (simulated)",
+    "variant": "full",
+    "runs": 2,
+    "finished": 2,
+    "faster": 1,
+    "latency_ms": {"value": 1.6, "ci95": [1.5, 1.7]},
+    "to_full": None,
+    "to_single": {"value": 1.0, "ci95": None},
+    "found_to_single": {"value": 0.9, "ci95": [0.8, 1.0]},
+    "measured": 10.0,
+}
+CELL_OF_RUN = {"variant": "full", "model": "decoder", "machine": "two-gpus"}
+DATA = {
+    "name": "mine",
+    "folder": "runs/mine",
+    "variants": {"full": {}, "<i>random</i>": {"search": {"placer": "random"}}},
+    "cells": [CELL, {**CELL, "variant": "<i>random</i>"}, {**CELL, "model": "lstm"}],
+    "runs": [
+        {"status": "failed", "folder": "full/lstm", "error": "no <b>device</b>"},
+        {"status": "finished", "seed": 7, "folder": "runs/mine/full/100%/7", **CELL_OF_RUN},
+    ],
+}
+
+
+def test_each_model_and_machine_has_its_variants():
+    found = ablation_of(DATA)
+    assert [place.title for place in found.places] == [
+        "decoder on two-gpus (simulated)",
+        "lstm on two-gpus (simulated)",
+    ]
+    assert [row.name for row in found.places[0].variants] == ["full", "<i>random</i>"]
+    assert found.places[0].variants[0].to_single == (1.0, 1.0, 1.0)
+    assert found.settings == (("full", ""), ("<i>random</i>", "search.placer = random"))
+    assert found.failures == (("full/lstm", "no <b>device</b>"),)
+
+
+def test_its_names_are_text():
+    page = ablation_html(ablation_of(DATA))
+    assert "&lt;i&gt;random&lt;/i&gt;" in page
+    assert "<i>random</i>" not in page
+    assert "<b>device</b>" not in page
+
+
+def test_it_links_the_pages_of_its_runs(tmp_path):
+    page = ablation_html(ablation_of(DATA), "../runs/my mine")
+    assert page.count("/report.html") == 1
+    assert '<a href="../runs/my%20mine/full/100%25/7/report.html">7</a>' in page
+
+
+def test_its_folder_gets_the_page(tmp_path):
+    (tmp_path / FILE).write_text(json.dumps(DATA), encoding="utf-8")
+    assert "Ablation mine" in write_report(tmp_path).read_text(encoding="utf-8")
+    (tmp_path / FILE).write_text("{}", encoding="utf-8")
+    with pytest.raises(StoreError, match="ovplace ablate"):
+        read_ablation(tmp_path)

@@ -1,0 +1,177 @@
+"""What a report says, as plain data."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ovplace.core.measurement import OutputError
+from ovplace.core.placement import Placement
+from ovplace.core.result.parts import Accuracy
+from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Status, Verdict
+from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.report.collect import report_of
+from ovplace.report.page import html
+from ovplace.report.sections.verdict import verdict_section
+from ovplace.testing.reports import evidence
+from ovplace.testing.results import baseline_summary, device_summary, run_result
+
+ENVIRONMENT = run_result().environment
+
+
+@pytest.fixture(scope="module")
+def of():
+    return evidence()
+
+
+@pytest.fixture(scope="module")
+def report(of):
+    return report_of(of)
+
+
+def test_the_data_are_json_without_infinities(report):
+    text = json.dumps(report.to_data(), allow_nan=False)
+    assert json.loads(text)["graph"]["ops"]["name"] == list(report.graph.ops.name)
+
+
+def test_outputs_without_finite_error_are_still_shown():
+    outputs = (OutputError("y", math.inf, math.nan, 0.0),)
+    wrong = evidence(accuracy=Accuracy("CPU", outputs), found=replace(run_result().best, max_rel_error=math.inf))
+    report = report_of(wrong)
+    assert report.facts.outputs == (("y", "inf", "nan", "0.0000000"),)
+    assert json.dumps(report.to_data(), allow_nan=False)
+    assert '<td class="n">inf</td>' in html(report)
+
+
+def test_every_operation_is_drawn_once_but_constants(of, report):
+    ops = report.graph.ops
+    assert sorted(ops.name) == sorted(of.run.graph.names)
+    table = of.run.answer.to_names(of.run.graph)
+    assert [of.run.devices[device] for device in ops.device] == [table[name] for name in ops.name]
+
+
+def test_copies_are_those_of_the_placement(of, report):
+    boundaries = report.graph.boundaries
+    assert sum(boundaries.n_bytes) == of.run.answer.cut_bytes(of.run.graph)
+    assert all(ms > 0 for ms in boundaries.ms)
+    devices = report.graph.ops.device
+    assert all(devices[a] != devices[b] for a, b in zip(boundaries.source, boundaries.target, strict=True))
+
+
+def test_the_steps_lead_from_one_device_to_the_answer(of, report):
+    why = report.why
+    assert why.device == "CPU"
+    assert why.device_ms + sum(step.ms for step in why.steps) == pytest.approx(why.subject_ms)
+    assert why.subject_ms == pytest.approx(float(latency_ms(of.costs, of.answer.choice[None])[0]))
+
+
+def test_moves_are_the_submodels_of_the_other_device(of, report):
+    gpu = [ops for ops in of.answer.submodels if of.answer.device_of[ops[-1]] == 0]
+    assert [move.operations for move in report.why.moves] == [len(ops) for ops in gpu]
+    assert {move.device for move in report.why.moves} == {"GPU"}
+    assert sum(move.copies_ms for move in report.why.moves) == pytest.approx(sum(report.graph.boundaries.ms))
+
+
+def test_groups_that_moved_add_up_to_the_term_of_the_cost_model(report):
+    step = next(step for step in report.why.steps if step.label == "times of groups")
+    assert sum(group.saved_ms for group in report.why.groups) == pytest.approx(-step.ms)
+    saved = [abs(group.saved_ms) for group in report.why.groups]
+    assert saved == sorted(saved, reverse=True)
+    placed = {name for group in report.why.groups for name in group.operations}
+    ops = report.graph.ops
+    assert placed == {name for name, device in zip(ops.name, ops.device, strict=True) if device == 0}
+
+
+def test_the_predicted_timeline_is_as_long_as_the_prediction():
+    report = report_of(evidence(group=1))
+    predicted = report.timeline.lanes[-1]
+    assert sum(map(sum, predicted.ms)) == pytest.approx(report.why.subject_ms)
+
+
+def test_the_best_so_far_never_rises_and_failures_have_none(report):
+    history = report.history
+    assert all(a >= b for a, b in zip(history.best, history.best[1:], strict=False))
+    assert [i for i, text in enumerate(history.failure) if text] == [
+        i for i, r in enumerate(history.ratio) if r is None
+    ]
+
+
+def test_the_answer_has_its_samples_of_the_final_comparison(report):
+    answer = [row for row in report.comparison.rows if row.answer]
+    assert [row.name for row in answer] == ["found by cut"]
+    assert [len(samples) for samples in answer[0].rounds] == [6, 6]
+
+
+def test_baselines_have_the_remarks_that_the_command_line_prints(of):
+    alone = baseline_summary("HETERO:CPU,GPU (automatic)", submodels=("CPU",))
+    known = baseline_summary("AUTO:GPU,CPU", runs_on="GPU.0", competes=False)
+    result = replace(of.result, baselines=(*of.result.baselines, alone, known))
+    rows = report_of(replace(of, run=replace(of.run, result=result))).comparison.rows
+    assert [row.remark for row in rows] == [
+        "",
+        "",
+        "all on CPU, timed once, before the search",
+        "for information only, runs on GPU, timed once, before the search",
+        "trial 4",
+    ]
+
+
+def test_where_a_device_is_best_the_best_other_placement_is_explained(of):
+    same = evidence(verdict=Verdict(Status.SAME, "CPU", Interval(1.0, 0.9, 1.1)))
+    report = report_of(same)
+    assert (report.why.subject, report_of(of).why.subject) == ("the best other placement (trial 4)", "the answer")
+    found = report.comparison.rows[-1]
+    assert (found.name, found.answer, found.ratio) == ("found by cut", False, 1.0)
+    assert found.latency_ms[1] <= found.latency_ms[0] <= found.latency_ms[2]
+
+
+def test_without_costs_there_are_neither_reasons_nor_predictions(of):
+    report = report_of(replace(of, costs=None))
+    assert (report.why, report.prediction, report.graph.group_ms) == (None, None, ())
+    assert set(report.graph.boundaries.ms) == {None}
+
+
+@pytest.mark.parametrize(
+    ("status", "ratio", "words"),
+    [
+        (
+            Status.FASTER,
+            Interval(0.5, 0.4, 0.6),
+            "With 3 of 10 operations on GPU and 7 on CPU, one inference takes 50 % less",
+        ),
+        (Status.SAME, Interval(1.0, 0.9, 1.1), "no placement found is significantly faster"),
+        (Status.BASELINE, Interval(1.2, 1.1, 1.3), "the best other placement takes 20 % more time"),
+        (Status.BASELINE, None, "Everything stays on CPU."),
+    ],
+)
+def test_the_verdict_is_one_sentence(status, ratio, words):
+    found = verdict_section(evidence(verdict=Verdict(status, "CPU", ratio)))
+    assert words in found.sentence
+    assert found.sentence.count(". ") == 0
+
+
+def test_emulated_and_simulated_are_said():
+    emulated = evidence(devices=(device_summary("GPU", emulated=True), device_summary("CPU")))
+    assert "GPU (emulated)" in verdict_section(emulated).sentence
+    assert "GPU is emulated" in verdict_section(emulated).caution
+    simulated = evidence(environment=replace(ENVIRONMENT, simulated="core-ultra"))
+    assert "CPU (simulated)" in verdict_section(simulated).sentence
+    assert "simulated, on the machine core-ultra" in verdict_section(simulated).caution
+    assert verdict_section(evidence()).caution == ""
+
+
+def test_devices_keep_their_order_whatever_the_answer_uses(of):
+    flipped = replace(of, run=replace(of.run, answer=replace(of.run.answer, devices=("CPU", "GPU"))))
+    assert np.array_equal(flipped.answer.device_of, 1 - of.answer.device_of)
+
+
+def test_an_answer_that_divides_groups_is_shown_without_reasons(of):
+    n = len(of.run.graph)
+    divided = replace(of, run=replace(of.run, answer=Placement(np.arange(n) % 2, ("GPU", "CPU"))))
+    report = report_of(divided)
+    assert (report.why, report.timeline.lanes) == (None, ())
+    assert sum(report.graph.boundaries.n_bytes) == divided.run.answer.cut_bytes(of.run.graph)
+    assert html(report)

@@ -1,0 +1,82 @@
+"""Following a run: on this machine only, whether or not it has begun."""
+
+import html
+import json
+import threading
+import urllib.error
+import urllib.request
+
+import pytest
+
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.errors import StoreError
+from ovplace.report.live import HOST, Server
+from ovplace.search.run import EMULATED
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing.reports import evidence
+
+
+@pytest.fixture
+def server(tmp_path):
+    with Server(tmp_path / "run") as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+def get(server, path, **headers):
+    request = urllib.request.Request(server.address + path, headers=headers)
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        return answer.read().decode()
+
+
+def status(server, path, **headers):
+    with pytest.raises(urllib.error.HTTPError) as error:
+        get(server, path, **headers)
+    error.value.close()
+    return error.value.code
+
+
+def test_a_run_is_awaited_then_followed_then_finished(server):
+    assert json.loads(get(server, "data.json"))["begun"] is False
+    folder = server.folder
+    assert not folder.path.exists()
+    folder.create()
+    folder.write_config(RunConfig(search=SearchConfig(model="m.xml", placer="cut")))
+    store = folder.open_store()
+    for trial in evidence().trials:
+        store.add_trial(f"key {trial.number}", trial)
+    store.put(EMULATED, ["GPU"])
+    with folder.locked():
+        assert json.loads(get(server, "data.json"))["running"] is True
+    found = json.loads(get(server, "data.json"))
+    store.close()
+    assert "GPU is emulated" in found["caution"]
+    assert found["history"]["on_devices"][1] == "40 on GPU (emulated), 40 on CPU"
+    assert (found["begun"], found["running"], found["finished"]) == (True, False, False)
+    assert found["history"]["best"] == [1.2, 1.1, 1.0, 0.9, 0.8, 0.8]
+    assert status(server, "report.html") == 404
+    folder.result.write_text("{}", encoding="utf-8")
+    folder.report.write_text("the report", encoding="utf-8")
+    assert json.loads(get(server, "data.json"))["finished"] is True
+    assert get(server, "report.html") == "the report"
+
+
+def test_only_this_machine_is_answered_and_only_what_is_meant(server):
+    assert server.server_address[0] == HOST == "127.0.0.1"
+    assert status(server, "", Host="evil.example") == 403
+    assert status(server, "run.db") == 404
+    assert "connect-src 'self'" in html.unescape(get(server, ""))
+
+
+def test_a_taken_port_is_told(server, tmp_path):
+    with pytest.raises(StoreError, match=r"cannot listen on port \d+.*--port"):
+        Server(tmp_path, server.server_port)
+
+
+def test_a_damaged_run_has_no_data(server):
+    folder = RunFolder(server.folder.path)
+    folder.create()
+    folder.write_config(RunConfig())
+    folder.database.write_text("no database", encoding="utf-8")
+    assert status(server, "data.json") == 404

@@ -1,0 +1,130 @@
+"""A finished run that is continued: when it is, and how the earlier answer competes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.config.schema import ComparisonConfig
+from ovplace.core.measurement import Measurement, Trial
+from ovplace.core.placement import Placement
+from ovplace.core.result.parts import Limits
+from ovplace.search.comparison.final_comparison import decide
+from ovplace.search.run import run
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.configure import effective
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing.sessions import OPS, DirectPool, session
+
+NAMES = ("CPU_0", "CPU_1")
+
+
+@pytest.mark.parametrize(
+    ("done", "asked", "covered"),
+    [
+        ((60, 20, 12), (60, 20, 12), True),
+        ((60, 20, 12), (60, 10, 12), True),
+        ((60, 20, 12), (60, 30, 12), False),
+        ((60, 20, 12), (60, 0, 12), False),
+        ((60, 0, 12), (60, 30, 12), True),
+        ((60, 0, 12), (61, 0, 12), False),
+        ((60, 0, 12), (60, 0, 20), False),
+    ],
+)
+def test_a_run_is_finished_for_whoever_asks_for_no_more(done, asked, covered):
+    assert Limits(*done).covers(Limits(*asked)) == covered
+
+
+def split(number):
+    return Placement((np.arange(OPS) > number).astype(int), NAMES)
+
+
+def decided(truth, ratios, defender):
+    """Return the outcome where placements have known latencies, over 10 ms of the best device."""
+
+    def measure(candidates, spec):
+        return [one(candidate.placement) for candidate in candidates]
+
+    def one(placement):
+        known = {split(i).hash: 10.0 * ratio for i, ratio in enumerate(truth)}
+        latency_ms = known.get(placement.hash, 10.0) if placement else 20.0
+        return Measurement((latency_ms,) * 9, (3, 3, 3))
+
+    comparison = ComparisonConfig(race=0, rounds=3, blocks=3)
+    store = RunStore(Path(":memory:"))
+    measurer = Measurer(session(Path(), DirectPool(measure), comparison=comparison), store)
+    trials = [Trial(i, split(i), Measurement((8.0,), (1,)), ratio, "test") for i, ratio in enumerate(ratios)]
+    baselines = measure_baselines(measurer, measurer.session.config.measure, silent)
+    found = decide(measurer, baselines, trials, silent, defender=defender)
+    store.close()
+    return found
+
+
+def test_the_earlier_answer_stays_where_it_is_faster_than_what_looks_better_now():
+    truth, lucky = (0.7, 0.9, 0.95), (0.8, 0.6, 0.75)  # the second looks best, and is not
+    assert decided(truth, lucky, defender="").placement.hash == split(1).hash
+    found = decided(truth, lucky, defender=split(0).hash)
+    assert found.placement.hash == split(0).hash
+    assert found.verdict.ratio.value == pytest.approx(0.7)
+
+
+def test_the_earlier_answer_goes_where_a_faster_one_was_found():
+    found = decided((0.9, 0.7), (0.9, 0.7), defender=split(0).hash)
+    assert found.placement.hash == split(1).hash
+
+
+def simulated(model, folder, **limits):
+    given = {"model": str(model), "machine": "i9-12900k+flex170", "placer": "cut", **limits}
+    return run(effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given), folder)
+
+
+@pytest.fixture
+def model(tmp_path):
+    import openvino as ov
+
+    from ovplace.testing.models import TINY
+
+    path = tmp_path / "tiny.xml"
+    ov.save_model(TINY["residual"](), path, compress_to_fp16=False)
+    return path
+
+
+def test_every_limit_that_a_run_was_finished_under_is_kept(model, tmp_path):
+    folder = tmp_path / "run"
+    small = simulated(model, folder, budget=2)
+    large = simulated(model, folder, budget=4, time_s=500.0)
+    assert [limits.budget for limits in large.search.finished_under] == [2, 4]
+    for limits in ({"budget": 2}, {"budget": 4, "time_s": 500.0}, {"budget": 3, "time_s": 20.0}):
+        assert simulated(model, folder, **limits) == large
+    assert small.search.trials < large.search.trials
+    assert len(simulated(model, folder, budget=4).search.finished_under) == 3
+
+
+def test_a_damaged_result_is_made_anew(model, tmp_path):
+    folder = tmp_path / "run"
+    simulated(model, folder, budget=2)
+    RunFolder(folder).result.write_text("{")
+    assert simulated(model, folder, budget=2).search.trials == 2
+
+
+def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp_path, monkeypatch):
+    from ovplace.core.verdict import Status
+    from ovplace.search.comparison import final_comparison
+
+    folder = tmp_path / "run"
+    found = simulated(model, folder, budget=2)
+    won = replace(found, verdict=replace(found.verdict, status=Status.FASTER))
+    RunFolder(folder).write_result(won)
+    monkeypatch.setattr(final_comparison, "MIN_ROUNDS", 99)
+    monkeypatch.setattr(final_comparison, "choose", lambda *_: None)
+    later = simulated(model, folder, budget=4)
+    assert (later.best, later.verdict.status) == (won.best, Status.FASTER)
+    assert later.verdict.notes[-1] == "so the answer of an earlier call stands"
+    assert later.search.trials == 4
+    assert RunFolder(folder).read_result() == later

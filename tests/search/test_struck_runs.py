@@ -1,0 +1,64 @@
+"""Whole runs that are struck from outside and inside: they end with the same trials, and leave nothing behind."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import openvino as ov
+import pytest
+
+from ovplace.seeds import generator
+from ovplace.testing.faults import failing_calls, failing_runs
+from ovplace.testing.faults.kinds import KINDS
+from ovplace.testing.faults.striking import Setting, strike_run, undisturbed
+from ovplace.testing.models import TINY
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks processes up in /proc"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
+]
+EACH = 60
+"""One call of so many that change the database, and each other call, fail here; all fail in a benchmark."""
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("struck")
+    ov.save_model(TINY["residual"](), folder / "tiny.xml", compress_to_fp16=False)
+    return Setting(folder / "tiny.xml", folder)
+
+
+@pytest.fixture(scope="module")
+def expected(setting):
+    return undisturbed(setting.at("undisturbed"))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_struck_run_ends_with_the_same_trials(setting, expected, name):
+    found = strike_run(setting.at(name.replace(" ", "-")), KINDS[name], expected, generator(7, name), most=2)
+    assert found.injected > 0
+    assert found.survived == found.injected
+    assert found.lost <= found.injected
+    assert found.left == ()
+
+
+def test_that_what_is_lost_is_seen(setting, expected):
+    found = strike_run(setting.at("other"), KINDS["SIGTERM"], expected[1:], generator(7, "other"), most=1)
+    assert (found.injected, found.survived) == (1, 0)
+
+
+@pytest.mark.skipif(not failing_calls.available(), reason="needs gcc")
+def test_any_call_that_changes_a_file_may_fail(setting):
+    short = failing_runs.short(setting)
+    whole = failing_runs.whole(short.at("whole"))
+    assert any("run.db-wal" in call for call in whole.calls)
+    problems = []
+    for number in failing_runs.chosen(whole.calls, EACH):
+        error = list(failing_runs.ERRORS.values())[number % 2]
+        at = short.at(f"call-{number}")
+        failed = failing_runs.failing(at, whole, number, error, on=number % 4 < 2)
+        shutil.rmtree(at.folder)
+        problems += [failed] if failed.wrong else []
+    assert problems == []

@@ -1,0 +1,92 @@
+"""A lock has one holder, who is named, and is free again however that one ends."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ovplace.errors import InUseError, StoreError
+from ovplace.store import lock
+from ovplace.store.lock import holder, locked
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from ovplace.store.lock import locked
+with locked(Path(sys.argv[1]), "it is held by", "wait"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.lock"
+
+
+@pytest.fixture
+def other(path):
+    """Return another process that holds the lock."""
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def hold(path):
+    with locked(path, "it is held by", "wait"):
+        return holder(path)
+
+
+def test_it_is_held_once_and_the_holder_is_named(path, other):
+    with pytest.raises(InUseError, match=rf"^it is held by process {other.pid} since 2\d{{3}}-\S+ \S+; wait$"):
+        hold(path)
+    assert holder(path).pid == other.pid
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_it_is_free_when_its_holder_dies(path, other, how):
+    other.send_signal(how)
+    other.wait()
+    assert holder(path) is None
+    assert hold(path).pid == os.getpid()
+
+
+def test_nothing_is_left(path):
+    assert hold(path).pid == os.getpid()
+    assert not path.exists()
+    with pytest.raises(ZeroDivisionError), locked(path, "", ""):
+        1 / 0  # noqa: B018
+    assert hold(path)
+
+
+def test_asking_who_holds_it_makes_no_file(path):
+    assert holder(path) is None
+    assert not path.exists()
+
+
+def test_a_holder_that_has_not_said_who_it_is(path, other):
+    path.write_text("")
+    with pytest.raises(InUseError, match="held by another process; wait"):
+        hold(path)
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot write"):
+        hold(tmp_path / "file" / "run.lock")
+
+
+def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(path, monkeypatch):
+    real, removed = lock._taken, []
+
+    def taken(descriptor):
+        if not removed:
+            removed.append(path.unlink())
+        return real(descriptor)
+
+    monkeypatch.setattr(lock, "_taken", taken)
+    assert hold(path).pid == os.getpid()
+    assert removed
