@@ -55,7 +55,7 @@ class Page:
     def pointer_at(self, selector):
         """Return where an element of the graph is on the screen."""
         self.page.locator("#graph").scroll_into_view_if_needed()
-        # Cytoscape learns that the page has scrolled at the next frame; before it, it takes the pointer to be elsewhere.
+        # Cytoscape learns at the next frame that the page has scrolled; before that it misplaces the pointer.
         self(FRAMES)
         frame = self.page.locator("#graph").bounding_box()
         at = self(f"GraphView.cy.elements({selector!r})[0].renderedPosition()")
