@@ -14,9 +14,9 @@ from ovplace.commands.check_report import Change, CheckReport
 from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import Candidate, Measurement, Trial
 from ovplace.core.placement import Placement
+from ovplace.core.result.labels import ratio_text
 from ovplace.core.result.parts import Environment
 from ovplace.core.result.run_result import RunResult
-from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status
 from ovplace.errors import BackendError, DeviceError
 from ovplace.search.comparison.final_comparison import FinalComparison, decide
@@ -156,9 +156,9 @@ def _as_placement(comparison: FinalComparison, was_faster: bool) -> str:
     if verdict.ratio is None:
         return f"it cannot be compared: {'; '.join(verdict.notes)}"
     if verdict.status == Status.BASELINE:
-        return f"it is slower than {verdict.against}: {_ratio(verdict.ratio)}"
+        return f"it is slower than {verdict.against}: {ratio_text(verdict.ratio)}"
     if verdict.status == Status.SAME and was_faster:
-        return f"it is not shown to be faster than {verdict.against}: {_ratio(verdict.ratio)}"
+        return f"it is not shown to be faster than {verdict.against}: {ratio_text(verdict.ratio)}"
     return ""
 
 
@@ -167,16 +167,12 @@ def _as_baseline(comparison: FinalComparison, put: _Put) -> str:
     verdict, answer = comparison.verdict, put.answer
     assert answer is not None
     if verdict.status == Status.FASTER and verdict.ratio:
-        return f"the placement that lost to it is faster than {verdict.against}: {_ratio(verdict.ratio)}"
+        return f"the placement that lost to it is faster than {verdict.against}: {ratio_text(verdict.ratio)}"
     others = [b for b in put.baselines if b.competes and b.measurement.ok]
     for other in others:
         if (ratio := comparison.rounds.interval(answer.name, other.name)) and ratio.low > 1:
-            return f"it is slower than {other.name}: {_ratio(ratio)}"
+            return f"it is slower than {other.name}: {ratio_text(ratio)}"
     first = min(others, key=lambda b: b.ratio)
     if answer.ratio > CLOSE_RATIO * first.ratio:
         return f"it takes {answer.ratio / first.ratio:.2f} times as long as {first.name}"
     return ""
-
-
-def _ratio(ratio: Interval) -> str:
-    return f"ratio {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] ({100 * ratio.level:.0f} %)"

@@ -74,8 +74,8 @@ def _show(report: MeasureReport) -> None:
 
 
 def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:
-    from ovplace.cli.output.result import error, number
-    from ovplace.core.result.labels import marked
+    from ovplace.cli.output.result import error
+    from ovplace.core.result.labels import marked, number
 
     emulated = {device.name: device.emulated for device in report.devices}
     name, found = marked(row.name, emulated, bool(report.environment.get("simulated"))), row.latency_ms

@@ -8,7 +8,7 @@ import click
 
 from ovplace.cli.output.tables import show_json, show_table
 from ovplace.cli.output.terminal import say
-from ovplace.core.result.labels import label, size
+from ovplace.core.result.labels import ends, label, number, ratio_text, size
 from ovplace.core.result.rows import ResultRow, remarks, rows_of
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
@@ -50,7 +50,7 @@ def verdict_lines(result: RunResult) -> Iterator[str]:
     if verdict.null_control:
         base = label(result, verdict.against)
         same = f"Sanity check: the same cut on one device, between {base} and an identical {base}"
-        yield f"{same}: {_ratio(verdict.null_control)}."
+        yield f"{same}: {ratio_text(verdict.null_control)}."
     for note in verdict.notes:
         yield f"Note: {note}."
 
@@ -66,15 +66,13 @@ def _answer(result: RunResult) -> str:
     verdict, against = result.verdict, label(result, result.verdict.against)
     if verdict.status == Status.FASTER and verdict.ratio:
         gain = f"{1 - verdict.ratio.value:.0%}".replace("%", " %")
-        return f"{_description(result)} takes {gain} less time than {against}: {_ratio(verdict.ratio)}."
+        return f"{_description(result)} takes {gain} less time than {against}: {ratio_text(verdict.ratio)}."
     answer = label(result, result.best.origin)
     if verdict.ratio is None:
         return f"{answer} is the answer."
-    if verdict.status == Status.SAME:
-        return (
-            f"{answer} is the answer: no significant difference to the best other placement, {_ratio(verdict.ratio)}."
-        )
-    return f"{answer} is the answer: the best other placement is slower, {_ratio(verdict.ratio)}."
+    same = "no significant difference to the best other placement"
+    why = same if verdict.status == Status.SAME else "the best other placement is slower"
+    return f"{answer} is the answer: {why}, {ratio_text(verdict.ratio)}."
 
 
 def _description(result: RunResult) -> str:
@@ -92,7 +90,7 @@ def _against_default(result: RunResult, name: str, ratio: Interval) -> str:
     precision = next((device.default_precision for device in result.devices if device.base == base), "")
     said = f" ({precision})" if precision else ""
     off = f", whose outputs are off by {error(error_found)}" if error_found else ""
-    return f"Against {base} at its default precision{said}: {_ratio(ratio)}{off}."
+    return f"Against {base} at its default precision{said}: {ratio_text(ratio)}{off}."
 
 
 def _next_lines(result: RunResult) -> Iterator[str]:
@@ -108,23 +106,7 @@ def _next_lines(result: RunResult) -> Iterator[str]:
 def _latency(found: Interval | None) -> tuple[str, str]:
     if found is None:
         return "-", "-"
-    return number(found.value), "-" if found.low == found.high else interval(found)  # of one sample there is none
-
-
-def _ratio(ratio: Interval) -> str:
-    return f"ratio {ratio.value:.3f} {interval(ratio)} ({100 * ratio.level:.0f} %)"
-
-
-def interval(found: Interval) -> str:
-    """Return an interval as text."""
-    return f"[{number(found.low)}, {number(found.high)}]"
-
-
-def number(value: float | None) -> str:
-    """Return milliseconds or a ratio as text."""
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if value < 100 else f"{value:.1f}"
+    return number(found.value), "-" if found.low == found.high else ends(found)  # of one sample there is none
 
 
 def error(value: float | None) -> str:

@@ -146,7 +146,7 @@ def _row(certificate: Certificate) -> tuple[str, ...]:
 
 
 def _number(value: float | None) -> str:
-    from ovplace.cli.output.result import number
+    from ovplace.core.result.labels import number
 
     return number(value)
 

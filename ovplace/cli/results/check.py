@@ -52,9 +52,9 @@ def command(console: Console, run: str, time_s: float | None, rigorous: bool, as
 
 
 def _show(report: CheckReport) -> None:
-    from ovplace.cli.output.result import error, number
+    from ovplace.cli.output.result import error
     from ovplace.cli.output.tables import show_pairs
-    from ovplace.core.result.labels import label
+    from ovplace.core.result.labels import label, number
 
     result = report.result
     latencies = (result.best.latency_ms, report.latency_ms)

@@ -1,4 +1,4 @@
-"""Names and sizes as users read them: what is emulated or simulated says so wherever it appears."""
+"""Names, sizes and estimates as users read them: what is emulated or simulated says so wherever it appears."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import re
 from collections.abc import Mapping
 
 from ovplace.core.result.run_result import RunResult
+from ovplace.core.statistics import Interval
+
+UNCERTAIN = 10.0
+"""Factor from an estimate to an end of its interval from which the ends are not shown: two rounds on a busy machine
+gave [0.013, 6828.1] around 9.339, which looks like a defect."""
 
 
 def label(result: RunResult, name: str) -> str:
@@ -40,3 +45,22 @@ def size(n_bytes: float) -> str:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
         n_bytes /= 1024
     return f"{n_bytes:.1f} GiB"
+
+
+def number(value: float | None) -> str:
+    """Return milliseconds or a ratio as text."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if value < 100 else f"{value:.1f}"
+
+
+def ends(found: Interval) -> str:
+    """Return the ends of an interval as text, or `[uncertain]` where they are far apart."""
+    if found.high > UNCERTAIN * found.value or found.low * UNCERTAIN < found.value:
+        return "[uncertain]"
+    return f"[{number(found.low)}, {number(found.high)}]"
+
+
+def ratio_text(ratio: Interval) -> str:
+    """Return a latency ratio with its interval and the interval's level as text."""
+    return f"ratio {number(ratio.value)} {ends(ratio)} ({100 * ratio.level:.0f} %)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ovplace.core.result.labels import size
+from ovplace.core.result.labels import ends, size
 from ovplace.core.verdict import Status
 from ovplace.report.evidence import Evidence
 
@@ -91,7 +91,7 @@ def _figures(evidence: Evidence) -> list[tuple[str, str]]:
     return [
         ("Latency", f"{best.latency_ms.value:.3g} ms" if best.latency_ms else "not measured"),
         (f"Ratio to {evidence.label(result.verdict.against)}", f"{ratio.value:.3f}" if ratio else "not compared"),
-        *([(f"{100 * ratio.level:.0f} % interval", f"[{ratio.low:.3f}, {ratio.high:.3f}]")] if ratio else []),
+        *([(f"{100 * ratio.level:.0f} % interval", ends(ratio))] if ratio else []),
         ("Submodels", str(len(best.submodels))),
         ("Copied between devices", size(best.cut_bytes)),
         ("Largest output error", "not checked" if worst is None else f"{worst:.1g}"),

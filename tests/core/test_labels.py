@@ -1,0 +1,21 @@
+"""Estimates as users read them."""
+
+import pytest
+
+from ovplace.core.result.labels import ends, number, ratio_text
+from ovplace.core.statistics import Interval
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.4671, "0.467"), (99.9994, "99.999"), (100.04, "100.0")])
+def test_numbers_have_the_digits_that_can_be_seen(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.09, 1.5), (0.5, 10.1)])
+def test_an_end_ten_times_away_is_not_shown(low, high):
+    assert ends(Interval(1.0, low, high)) == "[uncertain]"
+
+
+def test_other_ends_are_shown():
+    assert ends(Interval(1.0, 0.11, 9.9)) == "[0.110, 9.900]"
+    assert ratio_text(Interval(0.467, 0.406, 0.539, level=0.98)) == "ratio 0.467 [0.406, 0.539] (98 %)"
