@@ -13,6 +13,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers._base.choices import highest_allowed
+from ovplace.placers._base.log import Log
 from ovplace.placers._base.unseen import UnseenPlacements
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
@@ -48,13 +49,14 @@ class Placer(protocols.Placer):
         """Start the random stream."""
         self._problem, self._config = problem, config
         self._rng = generator(problem.seed, "placer", "random")
-        self._unseen = UnseenPlacements(problem)
+        self._unseen, self._asked = UnseenPlacements(problem), Log("seen")
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return `n` placements never asked for before, fewer when the search space is exhausted."""
         batch: list[Placement] = []
         while len(batch) < n and (placement := self._unseen.take(self._draw() for _ in range(MAX_DRAWS))) is not None:
             batch.append(placement)
+            self._asked.add(placement.hash)
         return batch
 
     @property
@@ -67,13 +69,15 @@ class Placer(protocols.Placer):
 
     def state(self) -> State:
         """Return the state of the random generator and the hashes of the placements asked for."""
-        return {"rng": self._rng.bit_generator.state, "seen": list(self._unseen.seen)}
+        return {"rng": self._rng.bit_generator.state, **self._asked.state()}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
         self._rng.bit_generator.state = data["rng"]
-        self._unseen = UnseenPlacements(self._problem, data["seen"])
+        seen = Log.rows("seen", state)
+        self._unseen = UnseenPlacements(self._problem, seen)
+        self._asked.extend(seen)
 
     def _draw(self) -> IntArray:
         """Return a device for each group, `[G]`: the one with the highest score in its segment that can run it."""

@@ -33,26 +33,35 @@ AHEAD = 10
 search on many machines asks for several at a time, each of which stores the placer's state."""
 
 
-class Trials(dict[int, Trial]):
-    """Trials by number.
+class Answers(dict[int, Trial]):
+    """Trials that the placer was not told of yet, by number; the store has the others.
 
     Attributes:
-        measured: how many of them the store did not answer.
+        measured: how many of all trials the store did not answer.
         best_ratio: least ratio of all.
+        last: highest number of a trial or of a placement asked for, -1 before the first.
     """
 
-    def __init__(self, found: Iterable[Trial]) -> None:
-        """Start with some."""
+    def __init__(self, trials: Iterable[Trial], open_: Mapping[int, Placement]) -> None:
+        """Start with the answers that there are.
+
+        Args:
+            trials: all trials so far.
+            open_: placements whose answers the placer was not told of, by number.
+        """
         super().__init__()
-        self.measured, self.best_ratio = 0, float("inf")
-        for trial in found:
+        self.measured, self.best_ratio, self.last = 0, float("inf"), max(open_, default=-1)
+        for trial in trials:
             self.add(trial)
+            if trial.number not in open_:
+                del self[trial.number]
 
     def add(self, trial: Trial) -> None:
-        """Add one more."""
+        """Add an answer."""
         self[trial.number] = trial
         self.measured += not trial.cached
         self.best_ratio = min(self.best_ratio, trial.ratio)
+        self.last = max(self.last, trial.number)
 
 
 @dataclass(frozen=True)
@@ -97,41 +106,41 @@ class Loop:
         Raises:
             OvplaceError: nothing can measure any more; what was measured is in the store.
         """
-        trials = Trials(self.measurer.store.trials())
         try:
-            self._search(trials)
+            self._search()
         except TimeIsUpError:
             pass
         finally:
             self.flight.stop()
-        return [trials[number] for number in sorted(trials)]
+        return self.measurer.store.trials()
 
-    def _search(self, trials: Trials) -> None:
+    def _search(self) -> None:
         idle, open_ = 0, self._resume()
-        for number in open_.keys() - trials.keys():
+        answers = Answers(self.measurer.store.trials(), open_)
+        for number in open_.keys() - answers.keys():
             self.flight.start(number, open_[number])
         while True:
-            before = trials.measured
-            if not self._answer(open_, trials):
+            before = answers.measured
+            if not self._answer(open_, answers):
                 return
-            told = [trials[number] for number in sorted(open_.keys() & trials.keys())]
+            told = [answers.pop(number) for number in sorted(answers)]
             if told:
                 self._timed(lambda batch=told: self.placer.tell(batch))  # type: ignore[misc]
             for trial in told:
                 del open_[trial.number]
-            idle = idle + len(told) if trials.measured == before else 0
+            idle = idle + len(told) if answers.measured == before else 0
             if (idle >= IDLE and not self.placer.ends) or self._time_is_up():
                 return
-            wanted = min(self._room(open_), self.budget.measurements - trials.measured - len(open_))
+            wanted = min(self._room(open_), self.budget.measurements - answers.measured - len(open_))
             asked = list(self._timed(lambda n=wanted: self.placer.ask(n))) if wanted > 0 else []  # type: ignore[misc]
             if not asked and not open_:
                 return
-            self._start(asked, open_, trials)
+            self._start(asked, open_, answers)
 
-    def _start(self, asked: Sequence[Placement], open_: dict[int, Placement], trials: Mapping[int, Trial]) -> None:
+    def _start(self, asked: Sequence[Placement], open_: dict[int, Placement], answers: Answers) -> None:
         if asked:
-            first = 1 + max((*open_, *trials), default=-1)
-            new = dict(enumerate(asked, first))
+            new = dict(enumerate(asked, answers.last + 1))
+            answers.last += len(new)
             open_.update(new)
             self.measurer.store.save_checkpoint(self.placer.state(), open_)
             for number, placement in new.items():
@@ -162,16 +171,16 @@ class Loop:
             ) from error
         return dict(checkpoint.pending)
 
-    def _answer(self, open_: Mapping[int, Placement], trials: Trials) -> bool:
+    def _answer(self, open_: Mapping[int, Placement], answers: Answers) -> bool:
         """Measure what is open: all of it, or one for a placer that learns from each; return whether that was done."""
-        while open_.keys() - trials.keys():
-            if trials.measured >= self.budget.measurements or self._time_is_up():
+        while open_.keys() - answers.keys():
+            if answers.measured >= self.budget.measurements or self._time_is_up():
                 return False
             landed = self.flight.next()
             trial = self._trial(landed, open_[landed.number])
-            trials.add(trial)
+            answers.add(trial)
             self.measurer.store.add_trial(landed.key, trial)
-            self._tell_listener(trial, trials)
+            self._tell_listener(trial, answers)
             if self._is_asynchronous:
                 break
         return True
@@ -180,9 +189,9 @@ class Loop:
         stored = landed.stored
         return Trial(landed.number, placement, stored.measurement, stored.ratio, self.origin, landed.cached)
 
-    def _tell_listener(self, last: Trial, trials: Trials) -> None:
+    def _tell_listener(self, last: Trial, answers: Answers) -> None:
         text = f"{last.ratio:.3f}" if last.measurement.ok else str(last.measurement.error)
-        self.listener(Progress("search", trials.measured, self.budget.measurements, text, trials.best_ratio))
+        self.listener(Progress("search", answers.measured, self.budget.measurements, text, answers.best_ratio))
 
     def _time_is_up(self) -> bool:
         return self.measurer.deadline.left_s <= 0

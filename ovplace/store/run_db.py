@@ -112,7 +112,8 @@ class RunStore:
             StoreError: it cannot be written, is not a run store, or is of another version.
         """
         self._path = path
-        self._placed: set[str] = set()  # hashes of placements that this process has stored
+        self._placed: set[str] = set()  # hashes of pending placements that this process has stored
+        self._texts: dict[str, str] = {}  # long texts that are stored, and their hashes
         with self._guard():
             self._db = sqlite3.connect(path, isolation_level=None)
         try:
@@ -271,16 +272,21 @@ class RunStore:
                 if placement.hash not in self._placed:  # a fleet has many pending, most of them for long
                     _insert_placement(db, placement)
             long = {name: value for name, value in state.items() if isinstance(value, str) and len(value) >= _LONG}
-            texts = {name: _hashed(value) for name, value in long.items()}
+            hashed = {text: self._texts.get(text) or _hashed(text) for text in long.values()}
+            texts = {name: hashed[text] for name, text in long.items()}
             hashes = [placement.hash for placement in pending.values()]
             row = {"hashes": hashes, "numbers": list(pending), "texts": texts}
             short = {name: value for name, value in state.items() if name not in texts}
             db.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (json.dumps(short), json.dumps(row)))
-            rows = [(texts[name], value) for name, value in long.items()]
-            db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", rows)
-            kept = ", ".join("?" * len(texts))
-            db.execute(f"DELETE FROM texts WHERE hash NOT IN ({kept})", tuple(texts.values()))
-        self._placed.update(hashes)
+            if hashed.keys() != self._texts.keys():
+                self._replace_texts(db, hashed)
+        self._placed, self._texts = set(hashes), hashed
+
+    def _replace_texts(self, db: sqlite3.Connection, hashed: Mapping[str, str]) -> None:
+        new = [(digest, text) for text, digest in hashed.items() if text not in self._texts]
+        db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", new)
+        kept = ", ".join("?" * len(hashed))
+        db.execute(f"DELETE FROM texts WHERE hash NOT IN ({kept})", tuple(hashed.values()))
 
     def checkpoint(self) -> Checkpoint | None:
         """Return the last checkpoint, None before the first `ask`."""

@@ -1,22 +1,18 @@
-"""The state of the default placer: it restores the search exactly, and what is stored anew stays small."""
+"""The state of the default placer: it restores the search exactly."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.placers.min_cut.observation import History, Observation
 from ovplace.plugins import registry
 from ovplace.plugins.protocols import Placer
 from ovplace.testing.graphs import layered, problem, trial_of
 
 OF = problem(layered(12, 1), 2, 1)
-LONG = 10_000
-"""The store keeps texts of a state from this length on apart, and each once."""
 
 
 def placer() -> Placer:
@@ -46,33 +42,6 @@ def test_a_restored_search_goes_on_the_same() -> None:
     resumed.restore(json.loads(json.dumps(through.state())))
     assert resumed.state() == through.state()
     assert go_on(resumed, 35, 10) == go_on(through, 35, 10)
-
-
-def observations(count: int) -> list[Observation]:
-    return [
-        Observation([i % 2] * 70, None if i % 9 == 0 else 1 / (i + 1), i / 3, [i / 7] * (i % 4)) for i in range(count)
-    ]
-
-
-def test_observations_come_back() -> None:
-    history = History()
-    for observation in observations(500):
-        history.add(observation)
-        state: dict[str, Any] = history.state()
-    assert History.read(json.loads(json.dumps(state))) == observations(500) == list(history)
-
-
-def test_what_is_stored_anew_does_not_grow() -> None:
-    history, had, sizes = History(), set(), []
-    for observation in observations(1000):
-        history.add(observation)
-        state = history.state()
-        long = {text for text in state.values() if isinstance(text, str) and len(text) >= LONG}
-        sizes.append(len(json.dumps([value for value in state.values() if value not in list(had)])))
-        had |= long
-    assert sum(map(len, had)) > 200_000
-    assert max(sizes) < 30_000
-    assert np.mean(sizes[500:]) < 1.2 * np.mean(sizes[:500])
 
 
 def test_stages_change_what_is_believed() -> None:

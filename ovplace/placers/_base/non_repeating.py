@@ -13,6 +13,7 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
+from ovplace.placers._base.log import Log
 from ovplace.placers._base.unseen import UnseenPlacements
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
@@ -34,7 +35,7 @@ class NonRepeatingPlacer(protocols.Placer):
         """Start with no placement asked for."""
         self._problem = problem
         self._unseen = UnseenPlacements(problem)
-        self._answers: list[list[float]] = []
+        self._answers = Log("answers")
         self._pending: list[Placement] = []
         self._asked = 0
 
@@ -66,8 +67,7 @@ class NonRepeatingPlacer(protocols.Placer):
 
     def state(self) -> State:
         """Return the latency ratios of each answered `ask`, None for failures, and the number of open placements."""
-        answers = [[ratio if isfinite(ratio) else None for ratio in ratios] for ratios in self._answers]
-        return {"answers": answers, "open": len(self._pending)}
+        return {**self._answers.state(), "open": len(self._pending)}
 
     def restore(self, state: State) -> None:
         """Go on from `state` by asking and learning again.
@@ -78,7 +78,7 @@ class NonRepeatingPlacer(protocols.Placer):
         if self._asked:
             raise ValueError(f"only a new placer can be restored, this one asked {self._asked} placements")
         data: Any = state
-        for ratios in data["answers"]:
+        for ratios in Log.rows("answers", state):
             self.ask(len(ratios))
             self._apply([inf if ratio is None else ratio for ratio in ratios])
         self.ask(data["open"])
@@ -90,7 +90,7 @@ class NonRepeatingPlacer(protocols.Placer):
         answered, self._pending = self._pending, []
         for placement, ratio in zip(answered, ratios, strict=True):
             self._update(self._problem.lower(placement), ratio)
-        self._answers.append(ratios)
+        self._answers.add([ratio if isfinite(ratio) else None for ratio in ratios])
 
     def _rng(self, *path: str | int) -> np.random.Generator:
         return generator(self._problem.seed, "placer", self.NAME, *path)

@@ -15,6 +15,7 @@ from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
 from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
+from ovplace.placers._base.log import Seen
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
@@ -79,13 +80,11 @@ class PolicyGradientProgress:
         proposed: number of single-device placements asked for so far.
         batches: the present batch of each controller.
         pending: the controller of each sample that the last `ask` returned.
-        seen: hashes of the placements answered.
     """
 
     proposed: int = 0
     batches: list[ControllerBatch] = field(default_factory=list)
     pending: list[int] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
 
 
 class PolicyGradientPlacer(protocols.Placer):
@@ -104,6 +103,7 @@ class PolicyGradientPlacer(protocols.Placer):
         self._space = prod(problem.allowed.sum(axis=1).tolist())
         self._learner = Reinforce(policy, settings)
         self._progress, self._weights = PolicyGradientProgress(), self._learner.dump()
+        self._seen = Seen()
         self._progress.batches = [ControllerBatch() for _ in range(settings.controllers)]
 
     @property
@@ -130,7 +130,8 @@ class PolicyGradientPlacer(protocols.Placer):
     def tell(self, trials: Sequence[Trial]) -> None:
         """Keep the answers, and update the policy by each batch that is complete."""
         progress = self._progress
-        progress.seen += [trial.placement.hash for trial in trials]
+        for trial in trials:
+            self._seen.add(trial.placement.hash)
         for controller, trial in zip(progress.pending, trials, strict=False):
             progress.batches[controller].ratios.append(trial.ratio)
             progress.batches[controller].answered += 1
@@ -144,7 +145,8 @@ class PolicyGradientPlacer(protocols.Placer):
         """Return the weights, optimiser and progress as of the last update, and the present batches."""
         batches = [asdict(batch) | {"ratios": finite_or_none(batch.ratios)} for batch in self._progress.batches]
         search = asdict(self._progress) | {"batches": batches}
-        return {"weights": self._weights, "learner": asdict(self._learner.progress), "search": search}
+        learner = asdict(self._learner.progress)
+        return {"weights": self._weights, "learner": learner, "search": search, **self._seen.state()}
 
     def restore(self, state: State) -> None:
         """Continue from `state`.
@@ -157,6 +159,7 @@ class PolicyGradientPlacer(protocols.Placer):
         saved: Any = self._progress.batches
         batches = [from_saved(ControllerBatch, batch | {"ratios": none_to_inf(batch["ratios"])}) for batch in saved]
         self._progress.batches = batches
+        self._seen = Seen.of(state)
         self._learner.progress = from_saved(ReinforceProgress, data["learner"])
         self._weights = data["weights"]
         self._learner.restore(self._weights)
@@ -175,7 +178,7 @@ class PolicyGradientPlacer(protocols.Placer):
     def _new_batch(self, controller: int) -> IntArray:
         """Return a batch `[K, A]`; samples measured before, or in the batch twice, are drawn again."""
         actions = self._samples(np.arange(self._settings.samples), 0, controller)
-        exhausted = len(set(self._progress.seen)) >= self._space
+        exhausted = len(self._seen) >= self._space
         for attempt in range(1, 0 if exhausted else self._settings.redraws + 1):
             repeated = self._repeats(actions)
             if not len(repeated):
@@ -193,11 +196,11 @@ class PolicyGradientPlacer(protocols.Placer):
 
     def _repeats(self, actions: IntArray) -> IntArray:
         """Return the indices of samples whose placement was measured, or is that of an earlier sample, `[R]`."""
-        seen, found = set(self._progress.seen), []
+        batch, found = set[str](), []
         for number, placement in enumerate(self._placements(actions)):
-            if placement.hash in seen:
+            if placement.hash in self._seen or placement.hash in batch:
                 found.append(number)
-            seen.add(placement.hash)
+            batch.add(placement.hash)
         return np.array(found, dtype=np.int64)
 
     def _placements(self, actions: IntArray) -> list[Placement]:

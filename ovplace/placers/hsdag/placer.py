@@ -18,6 +18,7 @@ from ovplace.learning.initialise import seeded
 from ovplace.learning.optimiser import linear_schedule
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
+from ovplace.placers._base.log import Seen
 from ovplace.placers.hsdag.config import Config
 from ovplace.placers.hsdag.learner import HsdagLearner, UpdateSettings
 from ovplace.placers.hsdag.network.policy import HsdagPolicy
@@ -67,7 +68,6 @@ class HsdagProgress:
         cpu_ratio: latency ratio of the CPU alone; 1 before it is measured.
         groups: number of groups in the last step.
         redrawn: number of redraws of each step of this episode.
-        seen: hashes of the placements measured.
     """
 
     proposed: int = 0
@@ -79,7 +79,6 @@ class HsdagProgress:
     cpu_ratio: float = 1.0
     groups: int = 0
     redrawn: list[int] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
 
 
 class Placer(protocols.Placer):
@@ -97,6 +96,7 @@ class Placer(protocols.Placer):
         """
         self._problem, self._config = problem, config
         self._progress, self._pending, self._built = HsdagProgress(), 0, False
+        self._seen = Seen()
         if not config.policy:
             self._build(config)
             self._proposals = self._uniform() + self._imitated()
@@ -133,7 +133,8 @@ class Placer(protocols.Placer):
         progress.max_log_ratio = max(
             [progress.max_log_ratio, *(log(trial.ratio) for trial in trials if isfinite(trial.ratio))]
         )
-        progress.seen += [trial.placement.hash for trial in trials]
+        for trial in trials:
+            self._seen.add(trial.placement.hash)
         if not self._pending:
             self._note_cpu(trials)
             return
@@ -145,7 +146,7 @@ class Placer(protocols.Placer):
         """Return weights and optimiser at the start of the episode, and the progress since."""
         self._read_policy()
         progress = asdict(self._progress) | {"ratios": finite_or_none(self._progress.ratios)}
-        state: dict[str, object] = {"weights": self._weights, "pending": self._pending, "progress": progress}
+        state = {"weights": self._weights, "pending": self._pending, "progress": progress, **self._seen.state()}
         if self._config.policy:
             state["policy"] = {"settings": dict(self._config.policy_settings), "choice": self._proposals[-1].tolist()}
         return state
@@ -159,6 +160,7 @@ class Placer(protocols.Placer):
         data: Any = state
         self._progress = from_saved(HsdagProgress, data.get("progress", {}))
         self._progress.ratios = none_to_inf(self._progress.ratios)
+        self._seen = Seen.of(state)
         if "policy" in data:
             self._build(replace(self._config, **data["policy"]["settings"]))
             self._proposals = [*self._uniform(), np.array(data["policy"]["choice"], dtype=np.int64)]
@@ -186,7 +188,7 @@ class Placer(protocols.Placer):
         return choice
 
     def _was_measured(self, choice: IntArray) -> bool:
-        return self._problem.lift(choice).hash in self._progress.seen
+        return self._problem.lift(choice).hash in self._seen
 
     def _is_over(self) -> bool:
         return bool(self._config.episodes) and self._progress.updates >= self._config.episodes

@@ -17,6 +17,7 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
+from ovplace.placers._base.log import Seen
 from ovplace.placers._base.metropolis import accepts
 from ovplace.placers.local_search.moves import RandomMoves, apply_move
 from ovplace.placers.local_search.regions import groups_by_kind, segments
@@ -76,7 +77,6 @@ class _Memory:
         probes: (region, device) moves left in this sweep.
         current_ratio: latency ratio of the current placement.
         best_ratio: latency ratio of the best placement.
-        ratios: latency ratio of each placement by hash; infinite for a failure and until it is measured.
         swept: (ratio, region, device) of the moves answered in this sweep.
         asked: the (region, device) moves of the last `ask`, empty for random moves.
         improved: whether this sweep found a new best placement.
@@ -89,7 +89,6 @@ class _Memory:
     probes: list[list[int]]
     current_ratio: float = inf
     best_ratio: float = inf
-    ratios: dict[str, float] = field(default_factory=dict)
     swept: list[list[float]] = field(default_factory=list)
     asked: list[list[int]] = field(default_factory=list)
     improved: bool = False
@@ -115,6 +114,7 @@ class Placer(protocols.Placer):
         kinds = groups_by_kind(problem)
         self._regions = [np.arange(problem.n_groups), *kinds[: config.kinds], *segments(problem, config.segments)]
         self._moves = RandomMoves(problem, kinds, self._rng)
+        self._seen = Seen()
         start = problem.allowed.argmax(axis=1).tolist()
         self._memory = _Memory(start, start, probes=[[0, d] for d in range(len(problem.devices))])
 
@@ -125,7 +125,7 @@ class Placer(protocols.Placer):
         batch: list[Placement] = []
         while len(batch) < n and (found := self._next(started=bool(batch))) is not None:
             probe, placement = found
-            self._memory.ratios[placement.hash] = inf
+            self._seen.add(placement.hash)
             self._memory.asked.append(probe)
             batch.append(placement)
         return batch
@@ -133,7 +133,6 @@ class Placer(protocols.Placer):
     def tell(self, trials: Sequence[Trial]) -> None:
         """Move to each measured placement that is better, or that the annealing accepts."""
         for probe, trial in zip(self._memory.asked, trials, strict=False):
-            self._memory.ratios[trial.placement.hash] = trial.ratio
             if probe:
                 self._memory.swept.append([trial.ratio, *probe])
             else:
@@ -142,14 +141,15 @@ class Placer(protocols.Placer):
             self._update(self._problem.lower(trial.placement).tolist(), trial.ratio, annealing=not probe)
 
     def state(self) -> State:
-        """Return the memory and the state of the random generator."""
-        return {"rng": self._rng.bit_generator.state, "memory": asdict(self._memory)}
+        """Return the memory, the placements asked for, and the state of the random generator."""
+        return {"rng": self._rng.bit_generator.state, "memory": asdict(self._memory), **self._seen.state()}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
         self._rng.bit_generator.state = data["rng"]
         self._memory = _Memory(**_copied(data["memory"]))
+        self._seen = Seen.of(state)
 
     def _next(self, started: bool) -> tuple[list[int], Placement] | None:
         """Return a move of the sweep, or a random one; what follows a sweep waits for the sweep's last answers."""
@@ -158,7 +158,7 @@ class Placer(protocols.Placer):
                 region, device = probe = self._memory.probes.pop(0)
                 choice = apply_move(self._current, (self._regions[region], device), self._problem.allowed)
                 placement = self._problem.lift(choice)
-                if placement.hash not in self._memory.ratios:
+                if placement.hash not in self._seen:
                     return probe, placement
             if started and self._memory.asked[0]:
                 return None
@@ -185,7 +185,7 @@ class Placer(protocols.Placer):
             for _ in range(1 + attempt // 10):
                 choice = apply_move(choice, self._moves.draw(choice), self._problem.allowed)
             placement = self._problem.lift(choice)
-            if placement.hash not in self._memory.ratios:
+            if placement.hash not in self._seen:
                 return placement
         return None
 

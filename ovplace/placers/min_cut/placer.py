@@ -17,7 +17,8 @@ from ovplace.cost.solvers.local_descent import moves
 from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.placers._base.cost_model import CostModelPlacer
-from ovplace.placers.min_cut.observation import History, Observation
+from ovplace.placers._base.log import Log
+from ovplace.placers.min_cut.observation import Observation
 from ovplace.placers.min_cut.refitted_model import RefittedModel
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
@@ -76,7 +77,7 @@ class Placer(CostModelPlacer):
         """
         super().__init__(problem)
         self._config = config
-        self._model = RefittedModel(problem, self._table)
+        self._model, self._log = RefittedModel(problem, self._table), Log("told")
         self._solved = 0
         self._queue: list[list[int]] = []
         self._asked: dict[str, list[int]] = {}  # open choices by the hashes of their placements
@@ -104,9 +105,8 @@ class Placer(CostModelPlacer):
     def tell(self, trials: Sequence[Trial]) -> None:
         """Record the measurements."""
         answered = [self._asked.pop(trial.placement.hash) for trial in trials]
-        self._model.observe(Observation.of(choice, trial) for choice, trial in zip(answered, trials, strict=True))
+        self._observe([Observation.of(choice, trial) for choice, trial in zip(answered, trials, strict=True)])
         self._seen.update(trial.placement.hash for trial in trials)
-        self._told.update(map(_bytes, answered))
 
     @property
     def asynchronous(self) -> bool:
@@ -115,18 +115,21 @@ class Placer(CostModelPlacer):
 
     def state(self) -> State:
         """Return the observations, the placements that wait, and the number of solved weights."""
-        told = self._model.observations.state()
-        return {"solved": self._solved, "queue": self._queue, "asked": list(self._asked.values()), **told}
+        asked = list(self._asked.values())
+        return {"solved": self._solved, "queue": self._queue, "asked": asked, **self._log.state()}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         data: Any = state
         self._solved, self._queue = data["solved"], data["queue"]
         self._asked = {self._problem.lift(choice).hash: choice for choice in data["asked"]}
-        self._model.observe(History.read(state))
-        choices = [observation.choice for observation in self._model.observations]
-        self._seen = {self._problem.lift(choice).hash for choice in choices}
-        self._told = {_bytes(choice) for choice in choices}
+        self._observe([Observation(*row) for row in Log.rows("told", state)])
+        self._seen = {self._problem.lift(observation.choice).hash for observation in self._model.observations}
+
+    def _observe(self, observations: Sequence[Observation]) -> None:
+        self._model.observe(observations)
+        self._log.extend(observations)
+        self._told.update(_bytes(observation.choice) for observation in observations)
 
     def _solve(self) -> list[list[int]]:
         """Return new choices `[G]`: optima of the refitted model, else of a perturbed one, else a neighbour."""

@@ -15,7 +15,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.stages import Stages, reader_shares
 from ovplace.cost.solvers.penalise_failures import penalise_failures
 from ovplace.graphs.op_graph import IntArray
-from ovplace.placers.min_cut.observation import History, Observation
+from ovplace.placers.min_cut.observation import Observation
 
 
 class RefittedModel:
@@ -32,7 +32,7 @@ class RefittedModel:
             problem: the model and its groups.
             table: their costs.
         """
-        self.observations = History()
+        self.observations: list[Observation] = []
         self._problem, self._table = problem, table
         self._reader_share = reader_shares(problem.devices)
         self._refit = Refit(table)
@@ -40,7 +40,7 @@ class RefittedModel:
     def observe(self, observations: Iterable[Observation]) -> None:
         """Learn from measured placements."""
         for observation in observations:
-            self.observations.add(observation)
+            self.observations.append(observation)
             if equations := self._equations(observation):
                 self._refit.add(equations)
 

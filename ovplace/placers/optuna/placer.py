@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers._base.choices import random_choice
+from ovplace.placers._base.log import Log
 from ovplace.placers._base.unseen import UnseenPlacements
 from ovplace.placers.optuna.study import TpeStudy
 from ovplace.plugins import protocols
@@ -72,8 +72,8 @@ class Placer(protocols.Placer):
             n_startup_trials=config.n_startup_trials,
             n_ei_candidates=config.n_ei_candidates,
         )
-        self._choices: list[IntArray] = []
-        self._ratios: list[float] = []
+        self._choices, self._ratios = Log("choices"), Log("ratios")
+        self._asked = 0
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return up to `n` placements never asked for before; none when all placements were."""
@@ -90,23 +90,20 @@ class Placer(protocols.Placer):
 
     def state(self) -> State:
         """Return the device of each group in all placements asked for, and the latency ratios, None for failures."""
-        return {
-            "choices": [choice.tolist() for choice in self._choices],
-            "ratios": [ratio if isfinite(ratio) else None for ratio in self._ratios],
-        }
+        return {**self._choices.state(), **self._ratios.state()}
 
     def restore(self, state: State) -> None:
         """Go on from `state`; the placer must be a new one."""
-        data: Any = state
-        for choice in data["choices"]:
-            self._start(np.array(choice, dtype=np.int64))
-        for ratio in data["ratios"]:
+        choices = [np.array(choice, dtype=np.int64) for choice in Log.rows("choices", state)]
+        for choice in choices:
+            self._start(choice)
+        for ratio in Log.rows("ratios", state):
             self._finish(inf if ratio is None else ratio)
-        self._unseen = UnseenPlacements(self._problem, (self._problem.lift(choice).hash for choice in self._choices))
+        self._unseen = UnseenPlacements(self._problem, (self._problem.lift(choice).hash for choice in choices))
 
     def _candidates(self) -> Iterator[IntArray]:
         """Yield a single device first, else a suggestion, then choices further and further away from it."""
-        number = len(self._choices)
+        number = self._asked
         if self._config.uniform and number < len(self._problem.devices):
             yield self._problem.uniform(number)
         rng = generator(self._problem.seed, "placer", "optuna", number)
@@ -119,8 +116,9 @@ class Placer(protocols.Placer):
 
     def _start(self, choice: IntArray) -> None:
         self.study.start(choice)
-        self._choices.append(choice)
+        self._choices.add(choice.tolist())
+        self._asked += 1
 
     def _finish(self, ratio: float) -> None:
         self.study.finish(ratio)
-        self._ratios.append(ratio)
+        self._ratios.add(ratio if isfinite(ratio) else None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers._base.log import Seen
 
 SIZE = 64
 """Capacity of the queue; slower candidates would hardly ever be measured."""
@@ -16,7 +18,7 @@ SIZE = 64
 
 @dataclass
 class CandidateQueue:
-    """The best placements not proposed so far, as plain data.
+    """The best placements not proposed so far.
 
     Attributes:
         waiting: predicted latency in ms and device of each group, fastest first.
@@ -24,7 +26,7 @@ class CandidateQueue:
     """
 
     waiting: list[tuple[float, list[int]]] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    asked: Seen = field(default_factory=Seen)
 
     def add(self, choices: IntArray, ms: FloatArray) -> None:
         """Add new placements, up to the capacity.
@@ -33,12 +35,12 @@ class CandidateQueue:
             choices: device of each group, `[M, G]`.
             ms: predicted latencies, ms `[M]`.
         """
-        known = {*self.asked, *(key(choice) for _, choice in self.waiting)}
+        waiting = {key(choice) for _, choice in self.waiting}
         for at in np.argsort(ms, kind="stable").tolist():
             if len(self.waiting) >= SIZE and ms[at] >= self.waiting[SIZE - 1][0]:
                 break
-            if (name := key(choices[at])) not in known:
-                known.add(name)
+            if (name := key(choices[at])) not in waiting and name not in self.asked:
+                waiting.add(name)
                 self.waiting.append((float(ms[at]), choices[at].tolist()))
                 self.waiting.sort()
         del self.waiting[SIZE:]
@@ -47,8 +49,18 @@ class CandidateQueue:
         """Remove and return the `n` fastest, or all if there are fewer; they count as proposed."""
         taken = [np.array(choice, dtype=np.int64) for _, choice in self.waiting[:n]]
         del self.waiting[:n]
-        self.asked += [key(choice) for choice in taken]
+        for choice in taken:
+            self.asked.add(key(choice))
         return taken
+
+    def state(self) -> dict[str, object]:
+        """Return plain data, the inverse of `of`."""
+        return {"waiting": list(self.waiting), **self.asked.state()}
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> CandidateQueue:
+        """Return the queue of a state, which may hold more."""
+        return cls([(ms, choice) for ms, choice in state["waiting"]], Seen.of(state))
 
 
 def key(choice: Sequence[int] | IntArray) -> str:

@@ -17,6 +17,7 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.learning.initialise import seeded
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.learning.saved_state import from_saved
+from ovplace.placers._base.log import Log
 from ovplace.placers.placeto.candidate_queue import CandidateQueue, key
 from ovplace.placers.placeto.config import Config
 from ovplace.placers.placeto.environment import PlacetoEnvironment
@@ -48,7 +49,6 @@ class PlacetoProgress:
         history: mean returns of the last batches, `[T]` each.
         best: the fastest placement measured, `[G]`; empty before the first.
         best_ratio: its latency ratio.
-        measured: predicted latency and ratio of each placement measured, by key; None for the ratio of a failure.
         finished: whether the last search found nothing new.
     """
 
@@ -61,7 +61,6 @@ class PlacetoProgress:
     history: list[list[float]] = field(default_factory=list)
     best: list[int] = field(default_factory=list)
     best_ratio: float | None = None
-    measured: dict[str, tuple[float, float | None]] = field(default_factory=dict)
     finished: bool = False
 
 
@@ -77,6 +76,8 @@ class Placer(protocols.Placer):
         """Prepare the episodes; the network is built at the first `ask` or taken from a state."""
         self._problem, self._environment, self._config = problem, PlacetoEnvironment(problem, config), config
         self._progress, self._queue = PlacetoProgress(), CandidateQueue()
+        self._measured: dict[str, tuple[float, float | None]] = {}  # prediction and ratio by key; None for a failure
+        self._log = Log("measured")
         self._weights = ""  # as text; empty if they have changed since they were last saved
         self._learner: PlacetoLearner | None = None
 
@@ -96,7 +97,8 @@ class Placer(protocols.Placer):
         learner = self._started()
         fixed = self._proposals()[self._progress.proposed :][:n]
         self._progress.proposed += len(fixed)
-        self._queue.asked += [key(choice) for choice in fixed]
+        for choice in fixed:
+            self._queue.asked.add(key(choice))
         return [self._problem.lift(choice) for choice in fixed or self._found(n, learner)]
 
     def tell(self, trials: Sequence[Trial]) -> None:
@@ -105,10 +107,8 @@ class Placer(protocols.Placer):
         for trial in trials:
             choice, ran = self._problem.lower(trial.placement), isfinite(trial.ratio)
             if self._config.measured:
-                progress.measured[key(choice)] = (
-                    float(self._environment.latency_ms(choice)),
-                    trial.ratio if ran else None,
-                )
+                model_ms = float(self._environment.latency_ms(choice))
+                self._note((key(choice), model_ms, trial.ratio if ran else None))
             if ran and (progress.best_ratio is None or trial.ratio < progress.best_ratio):
                 progress.best, progress.best_ratio = choice.tolist(), trial.ratio
 
@@ -116,7 +116,8 @@ class Placer(protocols.Placer):
         """Return weights and optimiser, the queue of candidates, and the progress."""
         if self._learner is not None and not self._weights:
             self._weights = self._learner.dump()
-        return {"weights": self._weights, "queue": asdict(self._queue), "progress": asdict(self._progress)}
+        progress = asdict(self._progress)
+        return {"weights": self._weights, "progress": progress, **self._queue.state(), **self._log.state()}
 
     def restore(self, state: State) -> None:
         """Continue from `state`.
@@ -126,12 +127,19 @@ class Placer(protocols.Placer):
         """
         data: Any = deepcopy(state)
         self._progress = from_saved(PlacetoProgress, data.get("progress", {}))
-        queue = data["queue"]
-        self._queue = CandidateQueue([(ms, choice) for ms, choice in queue["waiting"]], queue["asked"])
+        self._queue = CandidateQueue.of(data)
+        for row in Log.rows("measured", data):
+            self._note(row)
         self._weights = data["weights"]
         if self._weights:
             self._learner = self._built()
             self._learner.restore(self._weights)
+
+    def _note(self, row: Sequence[Any]) -> None:
+        """Keep the key, the predicted latency and the ratio of a placement that was measured."""
+        name, *values = row
+        self._measured[name] = (values[0], values[1])
+        self._log.add(row)
 
     # Proposals
 
@@ -194,7 +202,7 @@ class Placer(protocols.Placer):
 
         A failure counts as twice the highest prediction.
         """
-        ms, measured = self._environment.latency_ms(choices), self._progress.measured
+        ms, measured = self._environment.latency_ms(choices), self._measured
         scale, highest = [model / ratio for model, ratio in measured.values() if ratio], float(ms.max())
         for at in np.ndindex(ms.shape) if measured else ():
             found = measured.get(key(choices[at]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import numpy as np
 
@@ -36,9 +35,8 @@ def test_it_goes_through_json():
     pool = CandidateQueue()
     pool.add(np.array([[0, 1], [1, 0]]), np.array([2.0, 1.0]))
     taken = pool.take(1)
-    data = json.loads(json.dumps(asdict(pool)))
-    other = CandidateQueue([(ms, choice) for ms, choice in data["waiting"]], data["asked"])
+    other = CandidateQueue.of(json.loads(json.dumps(pool.state())))
     assert taken[0].tolist() == [1, 0]
-    assert (other.waiting, other.asked) == (pool.waiting, pool.asked)
+    assert (other.waiting, other.asked.state()) == (pool.waiting, pool.asked.state())
     other.add(np.array([[1, 0]]), np.array([0.5]))
     assert other.waiting == [(2.0, [0, 1])]
