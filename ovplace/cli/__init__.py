@@ -20,6 +20,7 @@ import click
 from ovplace.cli.arguments.options import common
 from ovplace.cli.errors import exit_code
 from ovplace.cli.output.console import Console
+from ovplace.cli.temporary_files import choose_temporary_folder
 from ovplace.version import __version__
 
 SECTIONS = {
@@ -90,6 +91,7 @@ def group(**_: Any) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    choose_temporary_folder()
     console = Console()
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: console.log(f"Warning: {message}")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
+from ovplace.store.atomic import temporary_folder
 from ovplace.store.cache import find_profile, keep_profile
 from ovplace.store.run_db import RunStore, cache_key
 
@@ -71,8 +70,8 @@ def link_bench(session: Session) -> Iterator[tuple[LinkBench, Pool]]:
     from ovplace.ir.parts.link_model import save_link_model
 
     search = session.config.search
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "links.xml"
+    with temporary_folder(session.folder.path, "links") as folder:
+        path = folder / "links.xml"
         staged = search.stages and session.config.plugins.backend.factory.runs_stages
         bench = LinkBench(*save_link_model(path, PIECES), devices=session.problem.device_names, staged=staged)
         job = Job(str(path), session.devices, seed=search.seed, options=session.config.plugins.backend.options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,8 +44,32 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Yield an empty folder in another one, which is deleted when the block ends.
+
+    Unlike one of `tempfile`, it is found again where this process is killed.
+
+    Args:
+        folder: where it is made.
+        name: the beginning of its name.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    path = folder / f"{name}.{os.getpid()}.tmp"
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise StoreError(f"cannot write '{path}': {error.strerror}; check the folder and the disk") from error
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def delete_abandoned(folder: Path) -> None:
-    """Delete the temporary files that killed processes have left in a folder.
+    """Delete the temporary files and folders that killed processes have left in a folder.
 
     Args:
         folder: it need not exist, and files that cannot be deleted stay.
@@ -53,7 +78,7 @@ def delete_abandoned(folder: Path) -> None:
         pid = path.suffixes[-2:-1]
         if pid and not _is_running(pid[0][1:]):
             with suppress(OSError):
-                path.unlink()
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _is_running(pid: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.errors import InUseError, PlacementError, StoreError
-from ovplace.store.atomic import atomic_write, delete_abandoned, replacing, write_json
+from ovplace.store.atomic import atomic_write, delete_abandoned, replacing, temporary_folder, write_json
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.results import run_result
 
@@ -100,9 +100,20 @@ def test_temporary_files_of_killed_processes_are_deleted(tmp_path):
     kept = [f"config.toml.{os.getpid()}.tmp", "notes.tmp", "config.toml", "a.b.tmp"]
     for name in (*kept, f"config.toml.{dead.pid}.tmp", f"config.toml.{10**30}.tmp"):
         (tmp_path / name).write_text("half")
+    (tmp_path / f"links.{dead.pid}.tmp").mkdir()
+    (tmp_path / f"links.{dead.pid}.tmp" / "links.xml").write_text("half")
     delete_abandoned(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
     delete_abandoned(tmp_path / "nowhere")
+
+
+def test_a_temporary_folder_is_deleted_and_one_that_cannot_be_made_is_told_of(tmp_path):
+    with temporary_folder(tmp_path, "links") as folder:
+        (folder / "links.xml").write_text("whole")
+        assert folder.name == f"links.{os.getpid()}.tmp"
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(StoreError, match="cannot write"), temporary_folder(tmp_path / "nowhere", "links"):
+        pass
 
 
 def test_a_process_of_somebody_else_keeps_its_temporary_files(tmp_path, monkeypatch):

@@ -17,6 +17,8 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as ops
 
+from ovplace.errors import StoreError
+from ovplace.ir.exceptions import unwritten
 from ovplace.ir.parts.link_piece import STAGES, Piece
 from ovplace.ir.read import read_graph
 
@@ -35,9 +37,13 @@ def save_link_model(path: Path, wanted: Sequence[tuple[int, int]]) -> tuple[int,
 
     Raises:
         ModelError: the written model cannot be read.
+        StoreError: it cannot be written.
     """
     outputs, inputs = zip(*(_piece(i, size, k) for i, (size, k) in enumerate(wanted)), strict=True)
-    ov.save_model(ov.Model(list(outputs), list(inputs)), path, compress_to_fp16=False)
+    try:
+        ov.save_model(ov.Model(list(outputs), list(inputs)), path, compress_to_fp16=False)
+    except (OSError, RuntimeError) as error:
+        raise StoreError(f"cannot write '{path}': {unwritten(error, path.parent)}") from error
     graph = read_graph(path)
     found = []
     for i, (size, k) in enumerate(wanted):
