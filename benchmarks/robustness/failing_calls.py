@@ -63,7 +63,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _row(setting: Setting, like: Whole, numbers: list[int], error: str, *, on: bool) -> Row:
     found = [_one(setting, like, number, error, on=on) for number in numbers]
-    wrong = [f"{failed.call}: {failed.wrong}" for failed in found if failed.wrong]
+    wrong = [f"{failed.what}: {failed.wrong}" for failed in found if failed.wrong]
     return {
         "fails": f"{error}, {'with all later calls' if on else 'once'}",
         "calls of a run": len(like.calls),

@@ -52,6 +52,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return "interrupted", INTERRUPTED
     if isinstance(error, click.ClickException):
         return error.format_message().rstrip(".") + _see_help(error), error.exit_code
+    if isinstance(error, MemoryError):
+        return "out of memory; what was measured is stored: give the same command again where there is more", 1
     return f"internal error: {type(error).__name__}: {error}; run again with --debug and report it", 1
 
 

@@ -6,9 +6,12 @@ import atexit
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from ovplace.testing.faults.fault import Fault
 
 SOURCE = Path(__file__).with_suffix(".c")
 
@@ -31,7 +34,7 @@ def library() -> str:
 
 
 @dataclass(frozen=True)
-class FailingCall:
+class FailingCall(Fault):
     """Which call of a process fails.
 
     Attributes:
@@ -49,8 +52,8 @@ class FailingCall:
     log: Path | None = None
 
     @property
-    def environment(self) -> dict[str, str]:
-        """The environment of the process."""
+    def environment(self) -> Mapping[str, str]:
+        """Variables that the library reads."""
         log = {"FAIL_LOG": str(self.log)} if self.log else {}
         numbers = {"FAIL_AT": str(self.number), "FAIL_ERRNO": str(self.errno), "FAIL_ALL": str(int(self.on))}
         return {"FAIL_UNDER": str(self.under), **numbers, **log}

@@ -1,4 +1,4 @@
-"""Runs of which one call that changes a file fails, for each call in turn: SQLite's own method of testing.
+"""Runs of which one call fails, for each call in turn: SQLite's own method of testing.
 
 Source: "How SQLite Is Tested", section 3, https://www.sqlite.org/testing.html.
 """
@@ -12,24 +12,25 @@ from dataclasses import dataclass
 
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.faults.failing_calls import FailingCall
+from ovplace.testing.faults.fault import NOTHING, Fault
 from ovplace.testing.faults.left_behind import Marked
 from ovplace.testing.faults.process import StruckRun
-from ovplace.testing.faults.striking import Setting, trials_of
+from ovplace.testing.faults.striking import Setting, measured_in, trials_of
 
 ERRORS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO}
 
 
 @dataclass(frozen=True)
 class Failed:
-    """What became of a run of which a call failed.
+    """What became of a run of which something failed.
 
     Attributes:
-        call: name of the call and of the file.
+        what: what failed, such as the name of the call and of the file.
         said: the last line that the run said; empty where it ended all the same.
         wrong: what was not as it has to be; empty for nothing.
     """
 
-    call: str
+    what: str
     said: str = ""
     wrong: str = ""
 
@@ -56,7 +57,7 @@ def whole(setting: Setting) -> Whole:
         setting: the run, in a folder of its own.
     """
     log = setting.folder / "calls"
-    code, said = _run(setting, FailingCall(setting.run, log=log))
+    code, said = run_of(setting, FailingCall(setting.run, log=log))
     assert code == 0, said
     calls = (line.replace(str(setting.run), "run") for line in log.read_text(encoding="utf-8").splitlines())
     return Whole(tuple(calls), tuple(trials_of(setting)), RunFolder(setting.run).placement.read_bytes())
@@ -72,9 +73,23 @@ def failing(setting: Setting, like: Whole, number: int, error: int, *, on: bool)
         error: its `errno`.
         on: whether all later ones fail, too.
     """
-    code, said = _run(setting, FailingCall(setting.run, number, error, on))
+    return continued(setting, like, FailingCall(setting.run, number, error, on), like.calls[number - 1])
+
+
+def continued(setting: Setting, like: Whole, fault: Fault, what: str) -> Failed:
+    """Let a run suffer a fault, and continue it without.
+
+    Args:
+        setting: the run, in a folder of its own.
+        like: what has to come out.
+        fault: what it suffers.
+        what: what fails, in words.
+    """
+    code, said = run_of(setting, fault)
     problems = list(_of_the_words(code, said))
-    again, last = _run(setting, None)
+    if (lost := len(measured_in(setting) - set(trials_of(setting)))) > 1:
+        problems.append(f"{lost} trials were measured and not stored")
+    again, last = run_of(setting)
     if again:
         problems.append(f"it cannot be continued: {last}")
     elif tuple(trials_of(setting)) != like.trials:
@@ -82,7 +97,7 @@ def failing(setting: Setting, like: Whole, number: int, error: int, *, on: bool)
     elif RunFolder(setting.run).placement.read_bytes() != like.placement:
         problems.append("another placement")
     problems += Marked(setting.folder / "tmp").left_behind(setting.run)
-    return Failed(like.calls[number - 1], said if code else "", "; ".join(problems))
+    return Failed(what, said if code else "", "; ".join(problems))
 
 
 def _of_the_words(code: int, said: str) -> Iterator[str]:
@@ -92,10 +107,15 @@ def _of_the_words(code: int, said: str) -> Iterator[str]:
         yield "no clear line"
 
 
-def _run(setting: Setting, fails: FailingCall | None) -> tuple[int, str]:
-    """Return the exit code and the last line."""
+def run_of(setting: Setting, fault: Fault = NOTHING) -> tuple[int, str]:
+    """Run, and return the exit code and the last line.
+
+    Args:
+        setting: the run.
+        fault: what it suffers.
+    """
     setting.folder.mkdir(parents=True, exist_ok=True)
-    run = StruckRun(setting.arguments, setting.run, Marked(setting.folder / "tmp"), failing=fails)
+    run = StruckRun(setting.arguments, setting.run, Marked(setting.folder / "tmp"), fault=fault)
     said = b"".join(run.speaking()).decode(errors="replace").splitlines()
     return run.ended(), said[-1] if said else ""
 
@@ -103,6 +123,18 @@ def _run(setting: Setting, fails: FailingCall | None) -> tuple[int, str]:
 def short(setting: Setting) -> Setting:
     """Return the shortest run: three trials, and no pauses."""
     return dataclasses.replace(setting, budget=3, delay_s=0.0)
+
+
+def spread(total: int, count: int) -> list[int]:
+    """Return numbers from 1 to a total: all of them where there are few, else as many small ones as large ones.
+
+    Args:
+        total: the last number.
+        count: how many to return at most.
+    """
+    if total <= count:
+        return list(range(1, total + 1))
+    return sorted({round(total ** (place / (count + 1))) for place in range(1, count + 1)})
 
 
 def chosen(calls: Sequence[str], every: int) -> list[int]:

@@ -25,7 +25,8 @@ from types import FrameType
 
 from ovplace.cli import main
 from ovplace.measuring import child, isolated_call, process_pool
-from ovplace.testing.faults.failing_calls import FailingCall, library
+from ovplace.testing.faults.failing_calls import library
+from ovplace.testing.faults.fault import NOTHING, Fault
 from ovplace.testing.faults.left_behind import Marked
 
 LIMIT_S = 90.0
@@ -54,7 +55,7 @@ class StruckRun:
         marked: Marked,
         *,
         terminal: bool = False,
-        failing: FailingCall | None = None,
+        fault: Fault = NOTHING,
     ) -> None:
         """Start the process.
 
@@ -63,13 +64,13 @@ class StruckRun:
             folder: the run folder.
             marked: how its processes and temporary files are found.
             terminal: whether it runs in a terminal of its own.
-            failing: which of its calls fails.
+            fault: what it brings upon itself.
         """
         self.folder, self._marked, self._arguments = folder, marked, arguments
-        environment = marked.environment | (failing.environment if failing else {})
+        environment = {**marked.environment, **fault.environment}
         self._ours, theirs = pty.openpty() if terminal else os.pipe()
         with Connection(theirs, readable=False) as output:
-            self._process = _server().Process(target=_run, args=(arguments, environment, output, terminal))
+            self._process = _server().Process(target=_run, args=(arguments, environment, output, terminal, fault))
             self._process.start()
         self._watch = threading.Timer(LIMIT_S, self.send, (signal.SIGKILL,))
         self._watch.daemon = True
@@ -128,7 +129,9 @@ def _server() -> ForkServerContext:
     return context
 
 
-def _run(arguments: Sequence[str], environment: Mapping[str, str], output: Connection, terminal: bool) -> None:
+def _run(
+    arguments: Sequence[str], environment: Mapping[str, str], output: Connection, terminal: bool, fault: Fault
+) -> None:
     os.environ.clear()
     os.environ.update(environment)
     tempfile.tempdir = None
@@ -140,6 +143,7 @@ def _run(arguments: Sequence[str], environment: Mapping[str, str], output: Conne
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     child.START_DEADLINE_S = process_pool.QUERY_DEADLINE_S = isolated_call.DEADLINE_S = SHORT_DEADLINE_S
     signal.signal(CLOCK_JUMP, _Clock())
+    fault.arm()
     main(arguments)
 
 

@@ -141,14 +141,14 @@ def _struck(setting: Setting, kind: Kind | None, rng: np.random.Generator, most:
                 hit += kind.strike(run, setting.armed)
         code = run.ended()
         left = tuple(marked.left_behind(setting.run if code == 0 else setting.folder / "tmp"))
-        outcome += Outcome(hit, 0, len(_measured(setting) - set(trials_of(setting))) if code else 0, left)
+        outcome += Outcome(hit, 0, len(measured_in(setting) - set(trials_of(setting))) if code else 0, left)
         if code and not hit:
             return outcome, []  # it ended, or hung, without a cause
     outcome += Outcome(lost=_failed(setting))
     return outcome, trials_of(setting)
 
 
-def _measured(setting: Setting) -> set[str]:
+def measured_in(setting: Setting) -> set[str]:
     """Return the hashes of the trials that were begun: those that stand in the log, and are not single devices."""
     lines = setting.log.read_text(encoding="utf-8").splitlines() if setting.log.exists() else []
     return {line.split()[1] for line in lines if line.endswith(" trial")}
