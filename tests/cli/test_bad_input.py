@@ -221,6 +221,14 @@ def test_outputs_that_are_never_the_same(ovplace, tmp_path, quick):
     fails(done, 1, "draws random numbers (RandomUniform)", "--max-error")
 
 
+def test_there_is_no_memory_left(ovplace, monkeypatch):
+    def broken(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(discover, "discover", broken)
+    fails(ovplace("devices"), 1, "out of memory", "the same command again")
+
+
 def test_what_nobody_expected(ovplace, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("in the\nmiddle")

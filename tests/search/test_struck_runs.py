@@ -9,7 +9,7 @@ import openvino as ov
 import pytest
 
 from ovplace.seeds import generator
-from ovplace.testing.faults import failing_calls, failing_runs
+from ovplace.testing.faults import failing_allocations, failing_calls, failing_runs
 from ovplace.testing.faults.kinds import KINDS
 from ovplace.testing.faults.striking import Setting, strike_run, undisturbed
 from ovplace.testing.models import TINY
@@ -35,6 +35,11 @@ def expected(setting):
     return undisturbed(setting.at("undisturbed"))
 
 
+@pytest.fixture(scope="module")
+def whole(setting):
+    return failing_runs.whole(failing_runs.short(setting).at("whole"))
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_a_struck_run_ends_with_the_same_trials(setting, expected, name):
     found = strike_run(setting.at(name.replace(" ", "-")), KINDS[name], expected, generator(7, name), most=2)
@@ -50,9 +55,8 @@ def test_that_what_is_lost_is_seen(setting, expected):
 
 
 @pytest.mark.skipif(not failing_calls.available(), reason="needs gcc")
-def test_any_call_that_changes_a_file_may_fail(setting):
+def test_any_call_that_changes_a_file_may_fail(setting, whole):
     short = failing_runs.short(setting)
-    whole = failing_runs.whole(short.at("whole"))
     assert any("run.db-wal" in call for call in whole.calls)
     problems = []
     for number in failing_runs.chosen(whole.calls, EACH):
@@ -62,3 +66,13 @@ def test_any_call_that_changes_a_file_may_fail(setting):
         shutil.rmtree(at.folder)
         problems += [failed] if failed.wrong else []
     assert problems == []
+
+
+@pytest.mark.skipif(not failing_allocations.available(), reason="needs Python's _testcapi")
+@pytest.mark.parametrize("function", failing_allocations.PARTS)
+def test_memory_may_end_where_a_run_reads_and_writes(setting, whole, function):
+    at = failing_runs.short(setting).at(function.replace(":", "-"))
+    fault = failing_allocations.FailingAllocation(function, failing_allocations.PARTS[function], number=7)
+    failed = failing_runs.continued(at, whole, fault, function)
+    assert failed.wrong == ""
+    assert "out of memory" in failed.said or function.endswith("write_report"), "a report may be missing"
