@@ -23,6 +23,10 @@ from ovplace.simulation.machine_file import machine_names
 MODEL, WEIGHTS, INPUT = "model.xml", "model.bin", "input.npz"
 """The files of a job, in its folder."""
 
+MOST_JOBS = 8
+"""Jobs that are kept, each a copy of its model and a process with it. One more ends the one that was not asked for the
+longest time; a later request for that sets it up again."""
+
 
 @dataclass(frozen=True)
 class _Desk:
@@ -77,9 +81,11 @@ class ProcessBench:
         with self._lock:
             if job.number in self._ended:
                 raise BackendError("the search that asked for this is gone")
-            if job.number not in self._desks:
-                self._desks[job.number] = self._set_up(job)
-            desk = self._desks[job.number]
+            desk = self._desks.pop(job.number, None) or self._set_up(job)
+            self._desks[job.number] = desk  # the last one now
+            others = [self._desks.pop(number) for number in list(self._desks)[:-MOST_JOBS]]
+        for other in others:
+            other.clear()
         act: dict[str, Callable[..., Any]] = {
             "measure": desk.pool.measure,
             "start": desk.pool.start,

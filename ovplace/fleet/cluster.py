@@ -167,6 +167,8 @@ class Cluster:
             data, is_last = read_chunk(path, offset)
             kept = await self._keep({"hash": digest, "offset": offset, "data": data, "is_last": is_last})
             offset += len(data)
+            if kept["why"]:
+                raise BackendError(f"the scheduler at '{self.address}' cannot keep '{path.name}': {kept['why']}")
         if not kept["is_there"]:
             raise BackendError(f"the scheduler at '{self.address}' could not keep '{path.name}'")
 

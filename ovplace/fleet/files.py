@@ -1,4 +1,8 @@
-"""Files that travel by hash: each once to a machine, checked when it has arrived and before it is used."""
+"""Files that travel by hash: each once to a machine, checked when it has arrived and before it is used.
+
+Others decide what is sent, so the room is limited: a longer file is refused, and those that were not used for the
+longest time make way for a new one.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ovplace.errors import StoreError
-from ovplace.store.atomic import replacing
+from ovplace.store.atomic import delete_abandoned, replacing
 from ovplace.store.cache import cache_folder
 
 CHUNK_BYTES = 4 * 2**20
+
+ROOM_GIB = 20
+"""Room for files unless told otherwise."""
 
 _HASH_LENGTH = 64
 
@@ -29,14 +36,21 @@ class FileStore:
 
     Attributes:
         folder: where they lie.
+        room_bytes: the most that they may take together.
     """
 
     folder: Path
+    room_bytes: int = ROOM_GIB * 2**30
 
     @classmethod
-    def of_cache(cls) -> FileStore:
-        """Return the store in the user's cache folder."""
-        return cls(cache_folder() / "models")
+    def of_cache(cls, room_gib: float = ROOM_GIB) -> FileStore:
+        """Return the store in the user's cache folder, without what killed processes have left of files.
+
+        Args:
+            room_gib: the most that files may take together, in GiB.
+        """
+        delete_abandoned(cache_folder() / "models")
+        return cls(cache_folder() / "models", int(room_gib * 2**30))
 
     def path(self, digest: str) -> Path:
         """Return the place of a file.
@@ -75,10 +89,16 @@ class FileStore:
             sender: what tells it from others that send the same file at the same time.
 
         Raises:
-            StoreError: it cannot be written, or what has arrived has another hash.
+            StoreError: it cannot be written, is longer than there is room, or what has arrived has another hash.
         """
         path = self.path(digest)
         growing = path.with_name(f"{path.name}{sender}.{os.getpid()}.tmp")
+        if offset + len(data) > self.room_bytes:
+            growing.unlink(missing_ok=True)
+            raise StoreError(
+                f"a file of the model is longer than the {self.room_bytes / 2**30:.3g} GiB that '{self.folder}' has "
+                "room for; start the scheduler and the workers with a larger --room"
+            )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with growing.open("r+b" if offset else "wb") as file:
@@ -89,6 +109,7 @@ class FileStore:
             if hash_of(growing) != digest:
                 growing.unlink()
                 raise StoreError(f"a file arrived with another content than its hash {digest[:12]}; send it again")
+            self._make_way(growing.stat().st_size)
             growing.replace(path)
         except OSError as error:
             raise StoreError(f"cannot keep a file in '{self.folder}': {error.strerror}") from error
@@ -104,6 +125,7 @@ class FileStore:
             StoreError: it is not there, or damaged, and then deleted.
         """
         try:
+            self.path(digest).touch()  # it was used
             with replacing(target) as temporary:
                 shutil.copyfile(self.path(digest), temporary)
                 if hash_of(temporary) != digest:
@@ -111,6 +133,21 @@ class FileStore:
                     raise StoreError(f"the file {digest[:12]} in '{self.folder}' is damaged; it was deleted")
         except OSError as error:
             raise StoreError(f"cannot copy a file from '{self.folder}': {error.strerror}") from error
+
+    def _make_way(self, n_bytes: int) -> None:
+        """Delete the files that were not used for the longest time, until there is room for another one.
+
+        Raises:
+            OSError: one cannot be deleted.
+        """
+        files = [path for path in self.folder.iterdir() if path.is_file() and not path.suffix]
+        files.sort(key=lambda path: path.stat().st_mtime)
+        taken = n_bytes + sum(path.stat().st_size for path in files)
+        for path in files:
+            if taken <= self.room_bytes:
+                return
+            taken -= path.stat().st_size
+            path.unlink(missing_ok=True)
 
 
 def read_chunk(path: Path, offset: int) -> tuple[bytes, bool]:

@@ -165,11 +165,14 @@ class Scheduler:
 
     async def _keep(self, client: str, message: Message) -> None:
         """Keep a part of a file that a search has; with no data, say whether the file is there."""
-        digest = str(message["hash"])
+        digest, why = str(message["hash"]), ""
         if "data" in message:
             offset, data = int(message["offset"]), message["data"]
-            self._files.add_chunk(digest, offset, data, is_last=bool(message["is_last"]), sender=client)
-        self._put(client, {"op": "kept", "hash": digest, "is_there": self._files.has(digest)})
+            try:
+                self._files.add_chunk(digest, offset, data, is_last=bool(message["is_last"]), sender=client)
+            except StoreError as error:
+                why = str(error)
+        self._put(client, {"op": "kept", "hash": digest, "is_there": self._files.has(digest), "why": why})
 
     def _put(self, name: str, message: Message) -> None:
         if peer := self._peers.get(name):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
-from ovplace.errors import BackendError, OvplaceError
+from ovplace.errors import BackendError, OvplaceError, StoreError
 from ovplace.fleet import wire
 from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.channel import Channel, ChannelClosedError, Message, open_channel
@@ -116,6 +116,8 @@ class Worker:
             answer = {"value": wire.pack_value(method, value)}
         except OvplaceError as error:
             answer = {"error": wire.pack_error(error)}
+        except OSError as error:
+            answer = {"error": wire.pack_error(StoreError(f"the job cannot be set up: {error.strerror or error}"))}
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             refusal = BackendError(f"the request is not understood: {type(error).__name__}: {error}")
             answer = {"error": wire.pack_error(refusal)}

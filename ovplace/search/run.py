@@ -26,6 +26,9 @@ from ovplace.store.run_folder import RunFolder
 EMULATED = "emulated"
 """Key in the run's store of the names of its emulated devices."""
 
+HARDWARE = "hardware"
+"""Key there of what the machines of its fleet have."""
+
 _PROVENANCE = ("verdict", "best", "environment")
 """Parts of the result that the placed model carries, too."""
 
@@ -60,11 +63,12 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
                 return earlier
             if folder.has_begun:
                 listener(Progress("prepare", 1, 3, f"continuing the run in '{folder}'"))
-            with closing(open_session(config, folder, listener)) as session:
+            began_on = str(store.get(HARDWARE) or "")
+            with closing(open_session(config, folder, listener, began_on)) as session:
                 # Only now, as model and devices have proved good: a mistyped call must not occupy the folder.
                 folder.write_config(config)
                 emulated = [device.name for device in session.devices if device.emulated]
-                for key, value in {**fingerprints, EMULATED: emulated}.items():
+                for key, value in {**fingerprints, EMULATED: emulated, HARDWARE: session.site.hardware}.items():
                     store.put(key, value)
                 return _search(Call(session, store, listener, start, command, earlier))
     except KeyboardInterrupt as error:

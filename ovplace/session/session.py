@@ -98,13 +98,14 @@ def check_settings(config: RunConfig) -> None:
         )
 
 
-def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Session:
+def open_session(config: RunConfig, folder: RunFolder, listener: Listener, began_on: str = "") -> Session:
     """Set a run up.
 
     Args:
         config: the effective configuration.
         folder: the run folder.
         listener: is called with each step.
+        began_on: `Site.hardware` of the run that is continued; empty for a new one.
 
     Returns:
         The session; the caller closes its pool.
@@ -113,7 +114,7 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener) -> Se
         OvplaceError: the model, a device or the backend does not work; each with its own text.
     """
     listener(Progress("prepare", 0, 3, "reading the model"))
-    site = open_site(config)
+    site = open_site(config, began_on)
     try:
         return _open_at(site, config, folder, listener)
     except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +13,7 @@ from ovplace.errors import BackendError, DeviceError
 from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
 from ovplace.session.devices import choose_devices
+from ovplace.store.device_lock import for_search
 from ovplace.version import __version__
 
 if TYPE_CHECKING:
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
 class Site(Protocol):
     """Where a run measures."""
+
+    @property
+    def hardware(self) -> str:
+        """What the machines of a fleet have that a run must be continued on; empty on this machine."""
 
     def choose_devices(self, config: RunConfig) -> Selection:
         """Return the devices of a run; `open_pool` is for these."""
@@ -33,22 +39,31 @@ class Site(Protocol):
 
 
 class ThisMachine:
-    """Measures here, in child processes."""
+    """Measures here, in child processes; no worker of a fleet may do so meanwhile."""
+
+    def __init__(self) -> None:
+        """Use no devices yet."""
+        self.hardware = ""
+        self._held = ExitStack()
 
     def choose_devices(self, config: RunConfig) -> Selection:
         """Return the devices of a run.
 
         Raises:
-            OvplaceError: the choice cannot be read, or a device is not there.
+            OvplaceError: the choice cannot be read, a device is not there, or a worker of a fleet uses them.
         """
-        return choose_devices(config)
+        selection = choose_devices(config)
+        if not selection.simulated:
+            self._held.enter_context(for_search())
+        return selection
 
     def open_pool(self, spec: WorkerSpec) -> Pool:
         """Return a pool of one process, which the caller closes."""
         return ProcessPool(spec)
 
     def close(self) -> None:
-        """There is nothing to leave."""
+        """Leave the devices to others."""
+        self._held.close()
 
 
 @dataclass(frozen=True)
@@ -61,17 +76,24 @@ class _Choice:
 class Fleet:
     """Measures on the machines of a fleet that are alike as far as the devices of the run go."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, began_on: str = "") -> None:
         """Choose no machines yet.
 
         Args:
             cluster: the fleet.
+            began_on: `hardware` of the run that is continued; empty for a new one.
         """
-        self._cluster = cluster
+        self._cluster, self._began_on = cluster, began_on
         self._class: DeviceClass | None = None
 
+    @property
+    def hardware(self) -> str:
+        """The devices of the machines that are chosen, in words; empty for simulated ones."""
+        assert self._class is not None, "devices are chosen first"
+        return _in_words(self._class)
+
     def choose_devices(self, config: RunConfig) -> Selection:
-        """Return the devices of a run: those of the class that has the most machines now.
+        """Return the devices of a run: those of the class that has the most machines now, or that the run began on.
 
         Raises:
             OvplaceError: the choice cannot be read, or no machine has the devices.
@@ -90,7 +112,7 @@ class Fleet:
         if backend.factory.own_devices(backend.settings) is not None:
             self._class, selection = simulated_class(), choose_devices(config)
         else:
-            chosen = _most_frequent(config, machines)
+            chosen = _most_frequent(config, machines, self._began_on)
             self._class, selection = chosen.device_class, chosen.selection
         note = _note(
             [m.name for m in machines if self._class.has(m)], [m.name for m in machines if not self._class.has(m)]
@@ -109,8 +131,12 @@ class Fleet:
         self._cluster.close()
 
 
-def open_site(config: RunConfig) -> Site:
+def open_site(config: RunConfig, began_on: str = "") -> Site:
     """Return where a run measures.
+
+    Args:
+        config: of the run.
+        began_on: `Site.hardware` of the run that is continued; empty for a new one.
 
     Raises:
         OvplaceError: the scheduler of the fleet is not there, or refuses.
@@ -124,11 +150,11 @@ def open_site(config: RunConfig) -> Site:
     from ovplace.fleet.certificates import Certificates, default_folder
     from ovplace.fleet.cluster import Cluster
 
-    return Fleet(Cluster(config.search.cluster, Certificates(default_folder())))
+    return Fleet(Cluster(config.search.cluster, Certificates(default_folder())), began_on)
 
 
-def _most_frequent(config: RunConfig, machines: list[Machine]) -> _Choice:
-    """Return the choice of devices that the most machines share.
+def _most_frequent(config: RunConfig, machines: list[Machine], began_on: str) -> _Choice:
+    """Return the choice of devices that the most machines share, of those that the run began on if it is continued.
 
     Raises:
         DeviceError: no machine has the devices.
@@ -141,6 +167,14 @@ def _most_frequent(config: RunConfig, machines: list[Machine]) -> _Choice:
             problems.append(f"{machine.name}: {error}")
     if not choices:
         raise DeviceError(f"no machine of the fleet has the devices of the run; {'; '.join(problems)}")
+    alike = [choice for choice in choices if began_on in ("", _in_words(choice.device_class))]
+    if not alike:
+        raise DeviceError(
+            f"this run began on machines with {began_on}, and there are others only ({choices[0].machine.name}: "
+            f"{_in_words(choices[0].device_class)}); start 'ovplace worker' on one of these, or choose another folder "
+            "with -o"
+        )
+    choices = alike
     counts = Counter(str(choice.device_class) for choice in choices)
     return max(choices, key=lambda choice: counts[str(choice.device_class)])
 
@@ -151,6 +185,11 @@ def _choice(config: RunConfig, machine: Machine) -> _Choice:
     search = config.search
     selection = select(search.device, config.devices, search.emulate_gpu, machine.devices, machine.emulation_problem)
     return _Choice(selection, class_of(machine, selection), machine)
+
+
+def _in_words(device_class: DeviceClass) -> str:
+    """Return the devices of a class, each with all in which like devices agree."""
+    return ", ".join(" ".join(filter(None, (base, *facts))) for base, _, *facts in device_class.devices)
 
 
 def _note(used: list[str], others: list[str]) -> str:

@@ -18,19 +18,21 @@ if sys.platform == "win32":
 
     _BEYOND = 1 << 30  # what is locked cannot be read, so lock a byte behind the text
 
-    def _taken(descriptor: int) -> bool:
-        os.lseek(descriptor, _BEYOND, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
+    _SLOTS = 64  # who shares a lock holds one byte, who holds it alone all of them
+
+    def _taken(descriptor: int, *, is_shared: bool = False) -> bool:
+        for first, count in [(slot, 1) for slot in range(_SLOTS)] if is_shared else [(0, _SLOTS)]:
+            os.lseek(descriptor, _BEYOND + first, os.SEEK_SET)
+            with suppress(OSError):
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, count)
+                return True
+        return False
 else:
     import fcntl
 
-    def _taken(descriptor: int) -> bool:
+    def _taken(descriptor: int, *, is_shared: bool = False) -> bool:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
@@ -89,6 +91,36 @@ def locked(path: Path, what: str, advice: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextmanager
+def shared(path: Path, what: str, advice: str) -> Iterator[None]:
+    """Keep others from holding a lock file alone while the block runs; any number of processes may do so at once.
+
+    Args:
+        path: the lock file.
+        what: what the error text says of the holder.
+        advice: what to do instead.
+
+    Raises:
+        InUseError: another process holds it alone; the text names that.
+        StoreError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = _acquired(path, is_shared=True)
+        if descriptor is None:
+            raise InUseError(f"{what} {holder(path) or Holder()}; {advice}")
+        os.ftruncate(descriptor, 0)  # what a killed holder has left
+    except OSError as error:
+        raise StoreError(f"cannot write '{path}': {error.strerror}") from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if _taken(descriptor):  # nobody else shares it
+                path.unlink()
+        os.close(descriptor)
+
+
 def holder(path: Path) -> Holder | None:
     """Return the process that holds a lock file; None where none does."""
     try:
@@ -106,11 +138,11 @@ def holder(path: Path) -> Holder | None:
         os.close(descriptor)
 
 
-def _acquired(path: Path) -> int | None:
-    """Return the descriptor of the lock file, held; None where another process holds it."""
+def _acquired(path: Path, *, is_shared: bool = False) -> int | None:
+    """Return the descriptor of the lock file, held; None where another process keeps this one from holding it."""
     for _ in range(_ATTEMPTS):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        if _taken(descriptor) and _is_file(descriptor, path):
+        if _taken(descriptor, is_shared=is_shared) and _is_file(descriptor, path):
             return descriptor
         os.close(descriptor)
         time.sleep(_PAUSE_S)

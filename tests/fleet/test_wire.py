@@ -1,10 +1,13 @@
 """What is sent comes back equal, and what is no request is refused."""
 
 import asyncio
+import hashlib
 import json
+import os
 
 import msgpack
 import numpy as np
+import openvino as ov
 import pytest
 
 from ovplace.core.device import Device
@@ -14,9 +17,12 @@ from ovplace.core.placement import Placement
 from ovplace.devices.select import Selection
 from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
 from ovplace.fleet import wire
-from ovplace.fleet.bench import ProcessBench
+from ovplace.fleet.bench import MOST_JOBS, ProcessBench
 from ovplace.fleet.files import FileStore, hash_of, read_chunk
 from ovplace.fleet.machine import DeviceClass, Machine, class_of
+from ovplace.testing.models import residual
+
+MACHINE = "i9-12900k+flex170"
 
 
 def sent(data):
@@ -107,6 +113,42 @@ def test_files_arrive_whole_or_not_at_all(tmp_path):
     with pytest.raises(StoreError, match="damaged"):
         store.copy(digest, tmp_path / "copy")
     assert not store.has(digest)
+
+
+def test_files_take_no_more_than_their_room(tmp_path):
+    store, contents = FileStore(tmp_path / "store", room_bytes=10), [b"first", b"again", b"other", b"x" * 11]
+    digests = [hashlib.sha256(content).hexdigest() for content in contents]
+    for number in range(2):
+        store.add_chunk(digests[number], 0, contents[number], is_last=True)
+        os.utime(store.path(digests[number]), (number, number))
+    store.copy(digests[0], tmp_path / "copy")  # so that the second is the one that was not used
+    store.add_chunk(digests[2], 0, contents[2], is_last=True)
+    assert [store.has(digest) for digest in digests[:3]] == [True, False, True]
+    store.add_chunk(digests[3], 0, contents[3][:6], is_last=False)
+    with pytest.raises(StoreError, match="larger --room"):
+        store.add_chunk(digests[3], 6, contents[3][6:], is_last=True)
+    assert sorted(path.name for path in store.folder.iterdir()) == sorted([digests[0], digests[2]])
+
+
+def test_a_worker_keeps_few_jobs_at_once(tmp_path):
+    files = FileStore(tmp_path)
+    ov.save_model(residual(), tmp_path / "model.xml", compress_to_fp16=False)
+    found = {name: hash_of(tmp_path / name) for name in ("model.xml", "model.bin")}
+    for name, digest in found.items():
+        (tmp_path / name).rename(files.path(digest))
+    bench = ProcessBench(files)
+
+    async def ask(number):
+        job = remote(number=str(number), files=found, devices=(Device("CPU", "CPU"),), options={"machine": MACHINE})
+        return await bench.run(job, "facts", ())
+
+    try:
+        answers = [asyncio.run(ask(number)) for number in (*range(MOST_JOBS + 2), 0)]
+        assert len(list((tmp_path / "jobs").iterdir())) == MOST_JOBS
+        assert answers == answers[:1] * len(answers)
+    finally:
+        bench.close()
+    assert not list((tmp_path / "jobs").iterdir())
 
 
 @pytest.mark.parametrize("digest", ["", "../../etc/passwd", "A" * 64, "/" + "0" * 63])

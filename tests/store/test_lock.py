@@ -9,7 +9,7 @@ import pytest
 
 from ovplace.errors import InUseError, StoreError
 from ovplace.store import lock
-from ovplace.store.lock import holder, locked
+from ovplace.store.lock import holder, locked, shared
 
 HOLDS = """
 import sys, time
@@ -82,11 +82,25 @@ def test_a_place_that_cannot_be_written(tmp_path):
 def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(path, monkeypatch):
     real, removed = lock._taken, []
 
-    def taken(descriptor):
+    def taken(descriptor, **how):
         if not removed:
             removed.append(path.unlink())
-        return real(descriptor)
+        return real(descriptor, **how)
 
     monkeypatch.setattr(lock, "_taken", taken)
     assert hold(path).pid == os.getpid()
     assert removed
+
+
+def test_any_number_share_it_and_nobody_holds_it_alone_meanwhile(path, other):
+    with pytest.raises(InUseError, match=f"process {other.pid}"), shared(path, "it is held by", "wait"):
+        pass
+    other.kill()
+    other.wait()
+    with shared(path, "it is held by", "wait"):
+        with shared(path, "it is held by", "wait"):
+            pass
+        with pytest.raises(InUseError, match=r"^it is held by another process; wait$"):
+            hold(path)
+    assert hold(path).pid == os.getpid()
+    assert not path.exists()

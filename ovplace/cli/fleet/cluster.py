@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ovplace.cli.arguments import options
+from ovplace.cli.fleet.needs import room
 from ovplace.cli.output.console import Console
 
 
@@ -39,9 +40,10 @@ def certs(output: str | None) -> None:
 @click.option("--host", default="127.0.0.1", help="Address to listen on; this machine only by default.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8786, help="Port; 0 chooses one.")
 @click.option("--patience", type=options.Duration(), default="15s", help="Silence after which a machine is given up.")
+@room
 @options.common
 @click.pass_obj
-def scheduler(console: Console, host: str, port: int, patience: float) -> None:
+def scheduler(console: Console, host: str, port: int, patience: float, room_gib: float) -> None:
     """Run the scheduler of a fleet until it is stopped.
 
     Machines and searches connect to it over TLS. It passes measuring requests on, keeps models for the machines that
@@ -56,7 +58,7 @@ def scheduler(console: Console, host: str, port: int, patience: float) -> None:
     from ovplace.fleet.files import FileStore
     from ovplace.fleet.scheduler import Scheduler
 
-    serving = Scheduler(Certificates(default_folder()), FileStore.of_cache(), patience, console.log)
+    serving = Scheduler(Certificates(default_folder()), FileStore.of_cache(room_gib), patience, console.log)
     host = f"[{host}]" if ":" in host else host
     asyncio.run(serving.serve(f"tls://{host}:{port}", lambda address: console.log(f"scheduler at {address}")))
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import click
+
 from ovplace.errors import UsageError
+
+room = click.option(
+    "--room",
+    "room_gib",
+    type=click.FloatRange(0, min_open=True),
+    default=20,
+    metavar="GIB",
+    show_default=True,
+    help="Most that models of searches take in the cache folder, in GiB; those unused for longest make way.",
+)
 
 
 def require_distributed() -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import click
 
 from ovplace.cli.arguments import options
+from ovplace.cli.fleet.needs import room
 from ovplace.cli.output.console import Console
 
 
 @click.command(short_help="Measure for searches on other machines.")
 @click.option("--scheduler", "address", required=True, metavar="tls://HOST:PORT", help="The scheduler of the fleet.")
 @click.option("--name", default="", help="Name of this machine in the fleet; that of the host by default.")
+@room
 @options.common
 @click.pass_obj
-def command(console: Console, address: str, name: str) -> None:
+def command(console: Console, address: str, name: str, room_gib: float) -> None:
     """Let searches of a fleet measure on this machine until this is stopped.
 
-    One worker runs on a machine; searches beside it would disturb what it measures. It measures in child processes as
-    a local run does, listens on no port, and takes measuring requests only: models and placements, never code.
+    One worker runs on a machine, and no search beside it, which would disturb what it measures. It measures in child
+    processes as a local run does, listens on no port, and takes measuring requests only: models and placements, never
+    code.
     """
     import asyncio
 
@@ -29,10 +32,9 @@ def command(console: Console, address: str, name: str) -> None:
     from ovplace.fleet.files import FileStore
     from ovplace.fleet.machine import this_machine
     from ovplace.fleet.worker import Worker
-    from ovplace.store.cache import cache_folder
-    from ovplace.store.lock import locked
+    from ovplace.store.device_lock import for_worker
 
-    files = FileStore.of_cache()
-    with locked(cache_folder() / "worker.lock", "the devices of this machine are used by", "one worker is enough"):
+    with for_worker():
+        files = FileStore.of_cache(room_gib)
         worker = Worker(this_machine(name), ProcessBench(files), files)
         asyncio.run(worker.serve(address, Certificates(default_folder()), console.log))

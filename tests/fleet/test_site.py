@@ -1,0 +1,76 @@
+"""Which boxes a search takes, those of a run that is continued, and that a worker and a search exclude each other."""
+
+import pytest
+
+from ovplace.config.resolve import resolved
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.device import Device
+from ovplace.errors import DeviceError, InUseError
+from ovplace.fleet.machine import Machine
+from ovplace.session.site import Fleet, ThisMachine
+from ovplace.store.device_lock import for_worker
+from ovplace.version import __version__
+
+CONFIG = resolved(RunConfig(search=SearchConfig(model="demo", device="CPU")))
+
+
+class Boxes:
+    """Stands for a cluster."""
+
+    address = "tls://here:1"
+
+    def __init__(self, **cpus):
+        versions = {"ovplace": __version__, "openvino": "2026.4"}
+        self.all = [
+            Machine(name, (Device("CPU", "CPU", facts={"full_name": cpu}),), versions=versions)
+            for name, cpu in cpus.items()
+        ]
+
+    def wait_for(self, suits):
+        return list(filter(suits, self.all))
+
+
+def chosen(began_on="", **cpus):
+    site = Fleet(Boxes(**cpus), began_on)
+    return site.choose_devices(CONFIG).note, site.hardware
+
+
+def test_the_most_frequent_kind_is_taken_and_a_run_goes_on_with_its_own():
+    note, hardware = chosen(a="Xeon", b="Atom", c="Atom")
+    assert "measured on b, c, not on a" in note
+    assert hardware == "CPU Atom"
+    note, hardware = chosen("CPU Xeon", a="Xeon", b="Atom", c="Atom")
+    assert "measured on a, not on b, c" in note
+    assert hardware == "CPU Xeon"
+    with pytest.raises(DeviceError, match=r"began on machines with CPU Xeon, .* others only \(b: CPU Atom\)"):
+        chosen("CPU Xeon", b="Atom")
+
+
+def test_a_worker_and_a_search_exclude_each_other(monkeypatch, tmp_path):
+    monkeypatch.setenv("OVPLACE_CACHE", str(tmp_path))
+    first, second = ThisMachine(), ThisMachine()
+    for site in (first, second):
+        site.choose_devices(CONFIG)
+    with (
+        pytest.raises(InUseError, match=r"another process; .* a search on this machine has to end first"),
+        for_worker(),
+    ):
+        pass
+    first.close()
+    with pytest.raises(InUseError), for_worker():
+        pass
+    second.close()
+    with for_worker(), pytest.raises(InUseError, match=r"measure for a fleet, by process .*; search with --cluster"):
+        ThisMachine().choose_devices(CONFIG)
+
+
+def test_a_simulated_search_excludes_nobody(monkeypatch, tmp_path):
+    monkeypatch.setenv("OVPLACE_CACHE", str(tmp_path))
+    simulated = resolved(
+        RunConfig(
+            search=SearchConfig(model="demo", backend="simulate"),
+            backend={"machine": "i9-12900k+flex170"},
+        )
+    )
+    with for_worker():
+        ThisMachine().choose_devices(simulated)
