@@ -132,7 +132,8 @@ class FleetFlight:
         self._landed += [Landed(number, trial.key, stored, cached=True) for number in others]
 
     def _observe(self, machine: str, reference: Measurement) -> None:
-        if self._watch.observe(machine, reference.median_ms) and len(self._pool.machines) > 1:
+        n_machines = len(self._pool.machines)
+        if self._watch.observe(machine, reference.median_ms, n_machines) and n_machines > 1:
             self._pool.exclude(machine)
 
     def _set_aside(self, machine: str, why: str) -> None:

@@ -32,12 +32,14 @@ class MachineWatch:
     _first_ms: dict[str, float] = field(default_factory=dict)  # median of the first ones
     _now_ms: dict[str, float] = field(default_factory=dict)  # median of the last ones, of machines not set aside
 
-    def observe(self, machine: str, reference_ms: float) -> bool:
+    def observe(self, machine: str, reference_ms: float, n_machines: int) -> bool:
         """Note what the reference took on a machine; return whether that machine has to be set aside now.
 
         Args:
             machine: its name.
             reference_ms: the reference's latency there, in ms.
+            n_machines: how many measure. As long as less than half of them are known beside this one, none is judged:
+                the first to be known may be the odd one.
         """
         if machine in self.aside or not isfinite(reference_ms):
             return False
@@ -46,16 +48,14 @@ class MachineWatch:
             return False
         self._now_ms[machine] = median(found)
         self._first_ms.setdefault(machine, median(found))
-        if why := self._fault(machine):
+        if 2 * (len(self._now_ms) - 1) >= n_machines and (why := self._fault(machine)):
             self.aside[machine] = why
             del self._now_ms[machine]
-        return bool(why)
+        return machine in self.aside
 
     def _fault(self, machine: str) -> str:
         now_ms, at_first_ms = self._now_ms[machine], self._first_ms[machine]
         others = [ms for name, ms in self._now_ms.items() if name != machine]
-        if not others:
-            return ""
         if now_ms > SLOW * (usual_ms := median(others)):
             return f"{self.reference} took {now_ms:.3g} ms there, {usual_ms:.3g} ms on the others"
         if now_ms > DRIFT * at_first_ms:

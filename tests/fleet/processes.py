@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -19,19 +20,37 @@ PROGRAM = [sys.executable, "-c", "from ovplace.cli import main; main()"]
 class Fleet:
     """A scheduler and workers, each with a cache of its own."""
 
-    def __init__(self, folder: Path, certificates: Certificates, patience_s: float = 3.0):
+    def __init__(self, folder: Path, certificates: Certificates):
         self.folder, self.marked = folder, Marked(folder / "tmp")
         self._certificates = certificates
         self.processes = {}
-        said = self._start("scheduler", "cluster", "scheduler", "--port", "0", "--patience", str(patience_s))
+        self.start_scheduler(0)
+
+    def start_scheduler(self, port):
+        said = self._start("scheduler", "cluster", "scheduler", "--port", str(port), "--patience", "3")
         self.address = re.search(r"tls://\S+", said.readline())[0]
-        self.cluster = Cluster(self.address, certificates)
+        self.cluster = Cluster(self.address, self._certificates)
+
+    def restart_scheduler(self):
+        self.kill("scheduler")
+        self.cluster.close()
+        self.start_scheduler(self.address.rpartition(":")[2])
+
+    def start_search(self, *arguments):
+        """Start `ovplace optimize` in a process of its own."""
+        return self._start("search", "optimize", *arguments, "--cluster", self.address)
+
+    def kill(self, name):
+        process = self.processes.pop(name)
+        process.kill()
+        process.communicate(timeout=30)
 
     def _start(self, name, *arguments):
         environment = self.marked.environment | {
             VARIABLE: str(self._certificates.folder),
             "OVPLACE_CACHE": str(self.folder / name),
             "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(map(str, (self.folder / "site", *sys.path))),
         }
         process = subprocess.Popen([*PROGRAM, *arguments], env=environment, stderr=subprocess.PIPE, text=True)
         self.processes[name] = process

@@ -9,7 +9,7 @@ def watched(**latencies_ms):
     watch = MachineWatch("CPU")
     for turn in zip(*latencies_ms.values(), strict=True):
         for name, latency_ms in zip(latencies_ms, turn, strict=True):
-            watch.observe(name, latency_ms)
+            watch.observe(name, latency_ms, len(latencies_ms))
     return watch.aside
 
 
@@ -33,3 +33,11 @@ def test_a_drifting_machine_is_set_aside():
 
 def test_one_machine_alone_is_not_judged():
     assert watched(a=[1.0] * ENOUGH + [3.0] * ENOUGH) == {}
+
+
+def test_the_first_to_be_known_may_be_the_odd_one():
+    watch = MachineWatch("CPU")
+    for name, latency_ms in {"fast": 0.6, "a": 1.0, "b": 1.0, "c": 1.0}.items():
+        for _ in range(ENOUGH):
+            watch.observe(name, latency_ms, 4)
+    assert watch.aside == {}
