@@ -105,9 +105,6 @@ def _leave_report(folder: Path) -> None:
     """Write the report of a run unless it has it; where that fails, warn, as the run is finished all the same."""
     from ovplace.report.write import try_report
 
-    files = RunFolder(folder)
-    if files.report.exists() and files.report.stat().st_mtime >= files.result.stat().st_mtime:
-        return
     if problem := try_report(folder):
         warnings.warn(problem, RuntimeWarning, stacklevel=4)
 

@@ -16,12 +16,13 @@ from ovplace.store.run_folder import RunFolder
 
 
 def try_report(folder: Path) -> str:
-    """Write the report of a run that has just ended into its folder, and return why that failed; empty if it did not.
+    """Write the report of a finished run into its folder unless it is there; return why that failed, empty if not.
 
     Nothing is raised: the run is finished and its answer is there, with or without a page that shows it.
     """
     try:
-        write_report(folder)
+        if not _is_written(RunFolder(folder)):
+            write_report(folder)
     except Exception as error:
         return f"the run is finished, but its report is not written: {error}; 'ovplace report {folder}' tries again"
     return ""
@@ -47,8 +48,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     ablation = read_ablation(folder)
     runs = [folder / run for place in ablation.places for row in place.variants for _, run in row.pages]
     for run in runs:
-        if not _is_written(RunFolder(run)):
-            try_report(run)
+        try_report(run)
     return _written(target, ablation_html(ablation, os.path.relpath(folder, target.parent)))
 
 

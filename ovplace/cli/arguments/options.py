@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -119,6 +120,16 @@ common = _all(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 model = click.argument("model")
+
+models = click.argument("models", metavar="MODEL...", nargs=-1, required=True)
+
+jobs = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: os.cpu_count() or 1,
+    show_default="all processors",
+    help="Runs at the same time; real ones on this machine run one at a time.",
+)
 
 preparing = click.option(
     "-shape",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,7 @@ def _complete(_: click.Context, __: click.Parameter, start: str) -> list[Complet
 @click.command(short_help="Compare variants of a search over seeds.")
 @click.argument("config", shell_complete=_complete)
 @click.option("-o", "--output", metavar="DIR", help="Folder of the runs; runs/ablations/<name> by default.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=lambda: os.cpu_count() or 1,
-    show_default="all processors",
-    help="Runs at the same time; real ones on this machine run one at a time.",
-)
+@options.jobs
 @click.option(
     "--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change the base of all variants; repeatable."
 )

@@ -1,11 +1,12 @@
-"""`ovplace optimize`: the search."""
+"""`ovplace optimize`: the search, or one for each of several models."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -16,14 +17,24 @@ if TYPE_CHECKING:
     from ovplace.config.schema import RunConfig
     from ovplace.core.result.run_result import RunResult
 
+    Configs: TypeAlias = Mapping[Path, RunConfig]
+    """What to search, by run folder."""
 
-@click.command(short_help="Find the fastest placement of a model.")
-@options.model
+
+@click.command(short_help="Find the fastest placement of a model, or of each of several.")
+@options.models
 @options.measuring
 @options.searching
 @options.rigorous
 @options.cluster
-@click.option("-o", "--output", metavar="DIR", help="Run folder; runs/<model name> by default. One run is continued.")
+@options.jobs
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    help="Run folder, runs/<model name> by default; of several models, the folder of their run folders. A run that is "
+    "there is continued.",
+)
 @options.configuring
 @click.option("--dry-run", is_flag=True, help="Say what would be measured, and roughly how long it takes.")
 @options.as_json
@@ -32,7 +43,8 @@ if TYPE_CHECKING:
 def command(
     console: Console,
     /,
-    model: str,
+    models: tuple[str, ...],
+    jobs: int,
     output: str | None,
     rigorous: bool,
     config_file: str | None,
@@ -46,6 +58,9 @@ def command(
     MODEL is a file of any format that OpenVINO reads, or 'demo', which comes with ovplace. A stopped run goes on where
     it was when the same command is given again; that of a finished one shows its result, and a larger --budget or
     --time continues it.
+
+    Several models are searched one after another, with --machine or --cluster --jobs at a time. All options are those
+    of each search, --time and --budget too. Where one fails, the others go on, and the exit code is 1.
     """
     from ovplace.api.model_file import find_model
     from ovplace.config.schema import RIGOROUS_ROUNDS
@@ -53,17 +68,47 @@ def command(
 
     if rigorous:
         settings = (*settings, f"comparison.rounds={RIGOROUS_ROUNDS}")
-    folder = Path(output or Path("runs") / Path(model).stem)
-    config = effective(config_file, settings, {"model": find_model(model), **options.given(search)}, folder)
+    configs = {
+        folder: effective(config_file, settings, {"model": find_model(model), **options.given(search)}, folder)
+        for model, folder in zip(models, _folders(models, output), strict=True)
+    }
     if dry_run:
-        from ovplace.cli.output.dry_run import show_estimate
+        _estimate(console, configs, as_json)
+    elif len(configs) > 1:
+        _search_each(console, configs, jobs, as_json)
+    else:
+        _search(console, *configs.popitem(), as_json)
 
+
+def _folders(models: tuple[str, ...], output: str | None) -> list[Path]:
+    if len(models) == 1:
+        return [Path(output or Path("runs") / Path(models[0]).stem)]
+    from ovplace.experiments.many_models import run_folders
+
+    return run_folders(models, Path(output or "runs"))
+
+
+def _estimate(console: Console, configs: Configs, as_json: bool) -> None:
+    from ovplace.cli.output.dry_run import show_estimate
+
+    for number, config in enumerate(configs.values()):
+        if len(configs) > 1 and not as_json:
+            click.echo(f"{(number and chr(10)) or ''}{config.search.model}")
         show_estimate(console, config, as_json)
-        return
-    _run(console, config, folder, as_json)
 
 
-def _run(console: Console, config: RunConfig, folder: Path, as_json: bool) -> None:
+def _search_each(console: Console, configs: Configs, jobs: int, as_json: bool) -> None:
+    from ovplace.cli.output.many_models import check, show_searches
+    from ovplace.experiments.many_models import search_models
+    from ovplace.progress import listening
+
+    with listening(console) as listener:
+        found = search_models(configs, jobs, _command_line(), listener)
+    show_searches(found, as_json)
+    check(found, require_gain=any(config.search.require_gain for config in configs.values()))
+
+
+def _search(console: Console, folder: Path, config: RunConfig, as_json: bool) -> None:
     from ovplace.api.searching import search
     from ovplace.cli.output.result import show_result
     from ovplace.errors import NotReachedError
@@ -71,10 +116,13 @@ def _run(console: Console, config: RunConfig, folder: Path, as_json: bool) -> No
 
     try:
         with listening(console) as listener:
-            command = shlex.join(["ovplace", *sys.argv[1:]])
-            result: RunResult = search(config, folder, listener, command)
+            result: RunResult = search(config, folder, listener, _command_line())
     except NotReachedError as error:
         # The run is finished all the same: its result is shown before the exit code says what it lacks.
         show_result(error.result, as_json)
         raise
     show_result(result, as_json)
+
+
+def _command_line() -> str:
+    return shlex.join(["ovplace", *sys.argv[1:]])

@@ -1,0 +1,92 @@
+"""`ovplace optimize` with several models: a table of answers, and an exit code of its own."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ovplace.errors import UsageError
+from ovplace.experiments.many_models import run_folders
+from ovplace.store.run_folder import RunFolder
+
+SIMULATED = ("--machine", "i9-12900k+flex170", "--placer", "cut", "--budget", "2", "--set", "comparison.rounds=2")
+
+
+@pytest.fixture(scope="module")
+def two(tiny, tmp_path_factory):
+    """Return two models of one name in different folders."""
+    out = tmp_path_factory.mktemp("two")
+    copies = [out / folder / tiny.name for folder in ("first", "second")]
+    for copy in copies:
+        copy.parent.mkdir()
+        shutil.copy(tiny, copy)
+        shutil.copy(tiny.with_suffix(".bin"), copy.with_suffix(".bin"))
+    return copies
+
+
+def test_each_model_has_a_run_folder_and_a_line(ovplace, two, tmp_path):
+    done = ovplace("optimize", *two, *SIMULATED, "-o", tmp_path)
+    assert done.code == 0, done.err
+    folders = [tmp_path / "first-tiny.xml", tmp_path / "second-tiny.xml"]
+    for model, folder in zip(two, folders, strict=True):
+        line = next(line for line in done.out.splitlines() if line.startswith(str(model)))
+        result = RunFolder(folder).read_result()
+        assert f"{result.best.origin} (simulated)" in line and line.endswith(str(folder))
+        assert result.search.measured == 2
+        assert (folder / "report.html").exists()
+
+    again = ovplace("optimize", *two, *SIMULATED, "-o", tmp_path, "--json")
+    assert [found["result"] for found in json.loads(again.out)] == [
+        json.loads(RunFolder(folder).result.read_text()) for folder in folders
+    ]
+
+
+def test_one_that_fails_stops_no_other(ovplace, tiny, tmp_path):
+    broken = tmp_path / "broken.xml"
+    broken.write_text("<net")
+    done = ovplace("optimize", broken, tiny, *SIMULATED, "-o", tmp_path / "runs")
+    assert done.code == 1
+    assert "Error: 1 of 2 searches failed; the same command tries those again" in done.err
+    assert f"Failed: {broken}: " in done.out
+    assert RunFolder(tmp_path / "runs" / "tiny").read_result().search.measured == 2
+
+
+def test_a_required_gain_is_required_of_each(ovplace, two, tmp_path):
+    done = ovplace("optimize", *two, *SIMULATED, "-o", tmp_path, "--require-gain")
+    assert done.code == 3
+    assert f"no placement is faster for {two[0]}, {two[1]};" in done.err
+
+
+def test_a_missing_model_is_refused_before_anything_is_searched(ovplace, tiny, tmp_path):
+    done = ovplace("optimize", tiny, tmp_path / "missing.xml", *SIMULATED, "-o", tmp_path / "runs")
+    assert done.code != 0
+    assert "missing.xml' does not exist" in done.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_estimate_for_each(ovplace, two):
+    done = ovplace("optimize", *two, *SIMULATED, "--dry-run")
+    assert done.code == 0, done.err
+    assert [line for line in done.out.splitlines() if line in map(str, two)] == list(map(str, two))
+
+
+@pytest.mark.parametrize(
+    ("models", "names"),
+    [
+        (["a.xml", "b.onnx"], ["a", "b"]),
+        (["a.xml", "a.onnx"], ["a.xml", "a.onnx"]),
+        (["x/a.xml", "x/A.xml"], None),
+        (["x/a.xml", "y/a.xml"], ["x-a.xml", "y-a.xml"]),
+        (["x/z/a.xml", "y/z/a.xml", "b.xml"], None),
+    ],
+)
+def test_folders_are_named_as_shortly_as_tells_them_apart(models, names, tmp_path):
+    folders = run_folders(models, tmp_path)
+    assert len({str(folder).lower() for folder in folders}) == len(models)
+    assert names is None or [folder.relative_to(tmp_path).as_posix() for folder in folders] == names
+
+
+def test_a_model_is_named_once():
+    with pytest.raises(UsageError, match=r"a\.xml' is named twice"):
+        run_folders(["a.xml", "./a.xml"], Path("runs"))
