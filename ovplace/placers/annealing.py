@@ -60,7 +60,8 @@ class Placer(NonRepeatingPlacer):
     """Moves one group at a time, and accepts slower placements with a probability that falls with the temperature.
 
     A step to a placement measured before uses its stored ratio and does not cool; the first placement on the way that
-    was not measured is asked for.
+    was not measured is asked for. Where several machines measure, the next moves are drawn before the last ones are
+    answered, and each answer is a step of the one chain.
 
     Source: Kirkpatrick, Gelatt and Vecchi, "Optimization by simulated annealing", Science 220, 1983; energy is the
     logarithm of the latency ratio.
@@ -96,7 +97,7 @@ class Placer(NonRepeatingPlacer):
                 self._step(choice, ratio, rng)
         yield from (self._neighbour(n_groups, rng) for n_groups in range(2, 2 + MAX_DISTANCE))
 
-    def _update(self, choice: IntArray, ratio: float) -> None:
+    def _update(self, number: int, choice: IntArray, ratio: float) -> None:
         """Move to the choice if it is accepted, cool, and restart when frozen."""
         self._measured[choice.tobytes()] = ratio
         annealing = len(self._measured) > self._starts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +83,7 @@ class Placer(GenerationalPlacer):
         for attempt in range(MAX_DRAWS):
             yield self._draw(max(self._config.mixing, attempt / MAX_DRAWS), rng)
 
-    def _finish_generation(self, choices: IntArray, ratios: FloatArray) -> None:
+    def _finish_generation(self, numbers: Sequence[int], choices: IntArray, ratios: FloatArray) -> None:
         """Move the probabilities towards the frequencies of the elites; failures are never elites."""
         config = self._config
         if config.keep_elites:

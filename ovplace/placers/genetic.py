@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +69,7 @@ class Placer(GenerationalPlacer):
     Attributes:
         keys: keys of the population, best first, `[P, G, D]`.
         ratios: latency ratio of each individual of the population, `[P]`.
-        offspring: keys of the generation that is being measured, in the order of the asks; longer than it, `[P, G, D]`.
+        offspring: keys of each individual that is asked for and not in the population yet, by its number, `[G, D]`.
     """
 
     NAME = "genetic"
@@ -80,20 +80,20 @@ class Placer(GenerationalPlacer):
         self._config = config
         self.keys = np.empty((0, *problem.allowed.shape))
         self.ratios = np.empty(0)
-        self.offspring = np.empty((config.population, *problem.allowed.shape))
+        self.offspring: dict[int, FloatArray] = {}
 
     def _generation_size(self) -> int:
         return self._config.population - (self._config.n_elites if len(self.keys) else 0)
 
     def _candidates(self, number: int) -> Iterator[IntArray]:
         """Yield the choice of the next individual; it is drawn again while its placement is not new."""
-        rng, place = self._rng("keys", number), number - self._begun
+        rng, place = self._rng("keys", number), (number - self._begun) % self._generation_size()
         if self._config.uniform and number < len(self._problem.devices):
-            self.offspring[place] = rng.random(self._problem.allowed.shape)
+            self.offspring[number] = rng.random(self._problem.allowed.shape)
             yield from self._uniform(number)
         for attempt in range(MAX_DRAWS):
-            self.offspring[place] = self._individual(place, attempt / MAX_DRAWS, rng)
-            yield self._decode(self.offspring[place])
+            self.offspring[number] = self._individual(place, attempt / MAX_DRAWS, rng)
+            yield self._decode(self.offspring[number])
 
     def _individual(self, place: int, random_fraction: float, rng: np.random.Generator) -> FloatArray:
         """Return the keys of a mutant, or of a child with a fraction of them replaced by random ones, `[G, D]`."""
@@ -105,9 +105,10 @@ class Placer(GenerationalPlacer):
         child = np.where(rng.random(keys.shape) < config.bias, elite, other)
         return np.where(rng.random(keys.shape) < random_fraction, keys, child)
 
-    def _finish_generation(self, choices: IntArray, ratios: FloatArray) -> None:
+    def _finish_generation(self, numbers: Sequence[int], choices: IntArray, ratios: FloatArray) -> None:
         """Replace all but the elites by the offspring, and sort the population by ratio."""
-        offspring = [self._encode(choice, keys) for choice, keys in zip(choices, self.offspring, strict=False)]
+        born = zip(numbers, choices, strict=True)
+        offspring = [self._encode(choice, self.offspring.pop(number)) for number, choice in born]
         elites = self._config.n_elites
         ratios = np.append(self.ratios[:elites], ratios)
         order = np.argsort(ratios, kind="stable")

@@ -63,7 +63,7 @@ def test_children_have_their_parents_keys_by_the_bias_and_mutants_have_none(bias
     generation(placer, weighed)
     elites, others = placer.keys[:5].copy(), placer.keys[5:].copy()
     placer.ask(1000)
-    young = placer.offspring[:15]
+    young = np.array(list(placer.offspring.values()))
     from_elites = (young[:, None] == elites).any(axis=1).mean(axis=(1, 2))
     from_others = (young[:, None] == others).any(axis=1).mean(axis=(1, 2))
     np.testing.assert_allclose(from_elites[:11] + from_others[:11], 1.0)

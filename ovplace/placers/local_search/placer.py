@@ -78,7 +78,7 @@ class _Memory:
         current_ratio: latency ratio of the current placement.
         best_ratio: latency ratio of the best placement.
         swept: (ratio, region, device) of the moves answered in this sweep.
-        asked: the (region, device) moves of the last `ask`, empty for random moves.
+        asked: the (region, device) move of each open placement, by its hash; empty for random moves.
         improved: whether this sweep found a new best placement.
         steps: number of annealing measurements so far.
         idle: number of annealing measurements since the last new best placement.
@@ -90,7 +90,7 @@ class _Memory:
     current_ratio: float = inf
     best_ratio: float = inf
     swept: list[list[float]] = field(default_factory=list)
-    asked: list[list[int]] = field(default_factory=list)
+    asked: dict[str, list[int]] = field(default_factory=dict)
     improved: bool = False
     steps: int = 0
     idle: int = 0
@@ -102,6 +102,7 @@ class Placer(protocols.Placer):
     The first sweep moves the whole model: the single-device placements. The second one moves each kind and each segment
     of the best of these, one after the other, always from the best placement so far. Further sweeps repeat the moves in
     the order of their last answers, best first, because moves of kinds that feed each other often pay only together.
+    Where several machines measure, random moves fill the time until the last answers to a sweep are there.
 
     Source: Kirkpatrick, Gelatt and Vecchi, "Optimization by simulated annealing", Science 220, 1983; energy is the
     logarithm of the latency ratio.
@@ -120,19 +121,24 @@ class Placer(protocols.Placer):
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return up to `n` placements never asked for before; none when no more are found."""
-        if n > 0:
-            self._memory.asked = []
         batch: list[Placement] = []
-        while len(batch) < n and (found := self._next(started=bool(batch))) is not None:
+        is_behind = bool(self._memory.asked)
+        while len(batch) < n and (found := self._next(is_behind)) is not None:
             probe, placement = found
             self._seen.add(placement.hash)
-            self._memory.asked.append(probe)
+            self._memory.asked[placement.hash] = probe
             batch.append(placement)
         return batch
 
+    @property
+    def asynchronous(self) -> bool:
+        """True: each answer is learnt from alone."""
+        return True
+
     def tell(self, trials: Sequence[Trial]) -> None:
         """Move to each measured placement that is better, or that the annealing accepts."""
-        for probe, trial in zip(self._memory.asked, trials, strict=False):
+        for trial in trials:
+            probe = self._memory.asked.pop(trial.placement.hash)
             if probe:
                 self._memory.swept.append([trial.ratio, *probe])
             else:
@@ -151,8 +157,12 @@ class Placer(protocols.Placer):
         self._memory = _Memory(**_copied(data["memory"]))
         self._seen = Seen.of(state)
 
-    def _next(self, started: bool) -> tuple[list[int], Placement] | None:
-        """Return a move of the sweep, or a random one; what follows a sweep waits for the sweep's last answers."""
+    def _next(self, is_behind: bool) -> tuple[list[int], Placement] | None:
+        """Return a move of the sweep, or a random one; what follows a sweep waits for the sweep's last answers.
+
+        Args:
+            is_behind: whether answers to earlier asks are open, so that a random move is better than waiting.
+        """
         while True:
             while self._memory.probes:
                 region, device = probe = self._memory.probes.pop(0)
@@ -160,9 +170,10 @@ class Placer(protocols.Placer):
                 placement = self._problem.lift(choice)
                 if placement.hash not in self._seen:
                     return probe, placement
-            if started and self._memory.asked[0]:
+            is_open = any(self._memory.asked.values())  # some of the sweep
+            if is_open and not is_behind:
                 return None
-            if not self._plan_sweep():
+            if is_open or not self._plan_sweep():
                 break
         neighbour = self._neighbour()
         return ([], neighbour) if neighbour is not None else None
@@ -195,7 +206,7 @@ class Placer(protocols.Placer):
             memory.current, memory.current_ratio = choice, ratio
         if ratio < memory.best_ratio:
             memory.best, memory.best_ratio = choice, ratio
-            memory.improved, memory.idle = True, 0
+            memory.improved, memory.idle = memory.improved or not annealing, 0
         elif memory.idle >= self._config.patience:
             memory.current, memory.current_ratio, memory.idle = memory.best, memory.best_ratio, 0
 

@@ -176,12 +176,28 @@ class PlacerContract(PluginContract):
             assert not asked.keys() & open_.keys(), "it asks for what is open"
             open_ |= asked
             if number == ROUNDS // 2:
-                state = json.loads(json.dumps(placer.state()))
-                placer = _fresh(plugin, "many devices")
-                placer.restore(state)
+                other = _fresh(plugin, "many devices")
+                other.restore(json.loads(json.dumps(placer.state())))
+                found = [_last_first(resumed, dict(open_)) for resumed in (placer, other)]
+                assert found[0] == found[1], "a restored one goes on otherwise"
+                return
             while len(open_) > 3:
                 _, last = open_.popitem()
                 placer.tell(answered([last], some_fail))
+
+    def test_an_asynchronous_placer_does_not_wait(self, plugin: Plugin) -> None:
+        """However late one answer is, it asks for more; where it does not, it has nothing more to ask for."""
+        placer = _fresh(plugin, "many devices")
+        if not placer.asynchronous:
+            return
+        late, *asked = placer.ask(4)
+        for _ in range(ROUNDS // 2):
+            placer.tell(answered(asked, by_hash))
+            asked = list(placer.ask(3))
+            if not asked:
+                placer.tell(answered([late], by_hash))
+                assert not placer.ask(1), "it waits for the last answer"
+                return
 
     def test_a_trainer_inherits_its_role(self, plugin: Plugin) -> None:
         """A module's `Trainer`, if there is one, inherits `protocols.Trainer`."""
@@ -246,3 +262,16 @@ class PlacerContract(PluginContract):
 
 def _hashes(placements: Sequence[Placement]) -> list[str]:
     return [placement.hash for placement in placements]
+
+
+def _last_first(placer: Placer, open_: dict[str, Placement]) -> list[str]:
+    """Return the hashes of what is asked while each answer is the last to arrive."""
+    found = []
+    for _ in range(ROUNDS // 4):
+        while len(open_) > 3:
+            _, last = open_.popitem()
+            placer.tell(answered([last], some_fail))
+        asked = placer.ask(2)
+        open_ |= {placement.hash: placement for placement in asked}
+        found += _hashes(asked)
+    return found
