@@ -93,7 +93,7 @@ class NonRepeatingPlacer(protocols.Placer):
             raise ValueError(f"only a new placer can be restored, this one asked {self._asked} placements")
         data: Any = state
         for row in Log.rows("answers", state):
-            some = row if isinstance(row, dict) else {"asked": len(row), "told": list(enumerate(row, self._asked))}
+            some: Any = row if isinstance(row, dict) else {"asked": len(row), "told": list(enumerate(row, self._asked))}
             self._take(some["asked"])
             self._apply([(number, inf if ratio is None else ratio) for number, ratio in some["told"]])
         self._take(data["open"])
