@@ -14,6 +14,7 @@ from distributed.protocol.serialize import Serialize, ToPickle
 from ovplace.errors import BackendError, UsageError
 from ovplace.fleet.certificates import Certificates, Role, make_certificates
 from ovplace.fleet.channel import ChannelClosedError, open_channel
+from ovplace.fleet.cluster import Cluster
 from ovplace.fleet.files import FileStore
 from ovplace.fleet.machine import Machine
 from ovplace.fleet.scheduler import Scheduler
@@ -31,10 +32,10 @@ class Bomb:
 
 
 @asynccontextmanager
-async def scheduler(certificates, tmp_path):
+async def scheduler(certificates, tmp_path, **room):
     """Run a scheduler; yield its address and what it says."""
     said, address = [], asyncio.get_running_loop().create_future()
-    serving = Scheduler(certificates, FileStore(tmp_path / "files"), patience_s=1.0, log=said.append)
+    serving = Scheduler(certificates, FileStore(tmp_path / "files", **room), patience_s=1.0, log=said.append)
     task = asyncio.create_task(serving.serve("tls://127.0.0.1:0", address.set_result))
     try:
         yield await address, said
@@ -174,6 +175,23 @@ def test_a_taken_name_is_refused(certificates, tmp_path):
             assert (await channels[1].receive())["op"] == "refused"
 
     asyncio.run(join_twice())
+
+
+def test_a_model_for_which_there_is_no_room_is_refused_in_a_line(certificates, tmp_path):
+    model, small = tmp_path / "model.bin", tmp_path / "small.bin"
+    model.write_bytes(bytes(11))
+    small.write_bytes(bytes(10))
+
+    async def send():
+        async with scheduler(certificates, tmp_path, room_bytes=10) as (address, said):
+            cluster = await asyncio.to_thread(Cluster, address, certificates)
+            with pytest.raises(BackendError, match=r"cannot keep 'model\.bin': .* with a larger --room"):
+                await asyncio.to_thread(cluster.send_file, model)
+            await asyncio.to_thread(cluster.send_file, small)
+            await asyncio.to_thread(cluster.close)
+            assert said == []
+
+    asyncio.run(send())
 
 
 def test_certificates_are_secret_and_not_replaced(certificates):
