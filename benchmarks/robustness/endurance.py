@@ -53,7 +53,7 @@ _QUICK = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Process:
     """What a process holds.
 
