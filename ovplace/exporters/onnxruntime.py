@@ -96,7 +96,7 @@ def _prefixes(names: Sequence[str], length: int, device_of: Mapping[str, str]) -
         devices = {device_of[name] for name in same}
         if len(devices) == 1:
             yield prefix, devices.pop()
-        elif len(prefix) > length:
+        else:  # they differ, so all but one of them are longer
             yield from _prefixes(same, length + 1, device_of)
 
 

@@ -84,13 +84,14 @@ def test_a_fault_fails_the_test_that_sees_it_and_no_other(tmp_path):
 
 
 CONFINED = """
-import os, subprocess, sys, tempfile
+import os, sqlite3, subprocess, sys, tempfile
 from pathlib import Path
 from benchmarks.mutants.confined import confine
 folder, other = Path(sys.argv[1]), int(sys.argv[2])
 (folder / "inside").mkdir()
 confine(folder / "inside")
-for act in (lambda: os.kill(other, 15), lambda: os.kill(-1, 15), lambda: os.remove(folder / "kept")):
+others = [lambda: os.kill(other, 15), lambda: os.kill(-1, 15)]
+for act in (*others, lambda: os.remove(folder / "kept"), lambda: sqlite3.connect("mine.db")):
     try:
         act()
     except PermissionError:
@@ -111,7 +112,7 @@ def test_a_fault_cannot_strike_what_is_not_its_own(tmp_path):
         done = subprocess.run(call, env=env, capture_output=True, text=True, check=False)
         assert other.poll() is None
         other.kill()
-    assert done.stdout.split() == ["refused", "refused", "refused", "-15"], done.stderr
+    assert done.stdout.split() == ["refused", "refused", "refused", "refused", "-15"], done.stderr
     assert (tmp_path / "kept").exists()
 
 

@@ -76,3 +76,7 @@ def test_too_long_a_text_is_said(monkeypatch, plain):
     monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_CHARACTERS", 5)
     (line,) = Exporter(Config()).limits(plain)
     assert "at most 5" in line
+
+
+def test_a_name_that_begins_another_has_the_shorter_rule():
+    assert shortest_rules({"conv1": "CPU", "conv10": "GPU"}) == {"conv1": "CPU", "conv10": "GPU"}

@@ -2,13 +2,17 @@
 
 import json
 import math
+import shutil
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import openvino as ov
 import pytest
 
 import ovplace
-from ovplace.errors import PlacementError
+from ovplace.core.measurement import ErrorKind, Measurement, Trial
+from ovplace.errors import OvplaceError, PlacementError
 from ovplace.exporters.optuna import Config, Exporter
 from ovplace.store.run_folder import RunFolder
 from tests.exporters.conftest import NASTY
@@ -76,3 +80,23 @@ def get(app, path):
 def test_an_exported_folder_has_no_trials(nasty, tmp_path):
     with pytest.raises(PlacementError, match="no finished run"):
         Exporter(Config()).write(nasty, tmp_path / "study.db")
+
+
+def test_a_failed_trial_keeps_its_error(run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    failed = Measurement.failed(ErrorKind.CRASH, "gone")
+    with closing(RunFolder(folder).open_store()) as store:
+        placement = store.trials()[0].placement
+        store.add_trial("failed", Trial(12, placement, failed, math.inf, "cut", cached=False))
+    Exporter(Config()).write(folder, tmp_path / "study.db")
+    last = optuna.load_study(study_name=None, storage=f"sqlite:///{tmp_path / 'study.db'}").trials[-1]
+    assert (last.state, last.value) == (optuna.trial.TrialState.FAIL, None)
+    assert last.user_attrs == {"origin": "cut", "submodels": [], "error": f"{failed.error}: gone"}
+
+
+def test_without_optuna_the_error_says_what_to_install(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(OvplaceError, match=r"pip install 'ovplace\[optuna\]'"):
+        Exporter(Config()).write(run, tmp_path / "study.db")
+    assert not list(tmp_path.iterdir())

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ovplace.core.device import Device
 from ovplace.exporters import cpp, python
 from ovplace.exporters.cpp import _quoted
-from tests.exporters.conftest import NASTY, run_python
+from tests.exporters.conftest import NASTY, placed, run_python
 
 RUNNER = """
 import runpy, sys
@@ -93,3 +94,12 @@ def test_the_cpp_program_says_what_is_wrong(built, tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert "placed.xml" in done.stderr
+
+
+def test_a_variant_without_properties_is_only_registered(tmp_path):
+    folder = placed(tmp_path / "run", [Device("CPU", "CPU"), Device("CPU_B", "CPU")], "CPU_B")
+    for exporter, name in ((python, "infer.py"), (cpp, "main.cpp")):
+        exporter.Exporter(exporter.Config()).write(folder, tmp_path / name)
+        text = (tmp_path / name / name).read_text(encoding="utf-8")
+        assert text.count("core.register_plugin(") == 1, name
+        assert "core.set_property(" not in text, name

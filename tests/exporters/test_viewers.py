@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ovplace.errors import UsageError
 from ovplace.exporters import dot, netron
 
 SHOW = Path(__file__).with_name("netron.mjs")
@@ -111,3 +112,13 @@ def test_graphviz_itself_lays_it_out(nasty):
     drawn = subprocess.run(["dot", "-Tsvg"], input=written, capture_output=True, text=True, check=False)
     assert drawn.returncode == 0, drawn.stderr
     assert drawn.stdout.count('class="cluster"') == 3
+
+
+def test_a_view_for_netron_is_an_ir_beside_the_run(emulated):
+    exporter = netron.Exporter(netron.Config())
+    with pytest.raises(UsageError, match=r"must end in \.xml"):
+        exporter.write(emulated, emulated / "view.onnx")
+    before = (emulated / "placed.xml").read_bytes()
+    with pytest.raises(UsageError, match="is the placed model itself"):
+        exporter.write(emulated, emulated / "placed.xml")
+    assert (emulated / "placed.xml").read_bytes() == before

@@ -280,3 +280,10 @@ def test_a_store_that_brings_sql_of_its_own_is_refused(path, sql):
     db.close()
     with pytest.raises(StoreError, match="which no version of ovplace writes"):
         RunStore(path)
+
+
+def test_a_placement_that_stays_pending_is_stored_once(opened):
+    waiting, new = trial(0).placement, trial(1).placement
+    opened.save_checkpoint({}, {0: waiting})
+    opened.save_checkpoint({}, {0: waiting, 1: new})
+    assert {n: p.hash for n, p in opened.checkpoint().pending.items()} == {0: waiting.hash, 1: new.hash}
