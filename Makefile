@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint types contracts docs bench wheel clean
+.PHONY: demo test test-slow coverage lint types contracts docs bench wheel clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,12 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(PYTEST) -m slow
+
+# Branches of the rooms in pyproject.toml, by their own tests.
+coverage: $(READY)
+	mkdir -p build
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -n0 tests/store tests/search tests/ir/test_affinity.py tests/exporters
+	$(BIN)/python -m coverage report
 
 lint: $(READY)
 	$(BIN)/ruff check .
