@@ -28,6 +28,9 @@ def confine(folder: Path) -> None:
             if os.path.isabs(arguments[0]) and not path.startswith(inside):  # noqa: PTH117
                 raise PermissionError(f"{event}{arguments} is refused: outside of {folder}")
 
+        if event == "sqlite3.connect" and arguments[0] != ":memory:" and not os.path.isabs(arguments[0]):  # noqa: PTH117
+            raise PermissionError(f"{event}{arguments} is refused: a database in the working folder")
+
     sys.addaudithook(check)
 
 

@@ -50,7 +50,7 @@ class Options:
 
 SHORT = Options(per_room=2, room="affinities", kept="runs/mutation-short")
 
-Drawn = tuple[Path, str, Mutation]
+Drawn = tuple[Path, str, str, Mutation]
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -74,20 +74,21 @@ def rows(options: Options) -> Iterator[Row]:
 def _counts(room: Room, options: Options) -> tuple[int, int, int]:
     reach = reach_of(room, Path(options.kept) / f"{room.name.replace(' ', '-')}.json", limit_s=1800)
     every = [
-        (file, module, one)
+        (file, module, source, one)
         for file, module in modules_of(room)
         if options.module in module
-        for one in mutations(file.read_text(encoding="utf-8"))
+        for source in [file.read_text(encoding="utf-8")]
+        for one in mutations(source)
     ]
     sample = random.Random(options.seed).sample(every, min(options.per_room, len(every)))
     return len(every), len(sample), sum(_is_killed(drawn, reach, options.tests_s) for drawn in sample)
 
 
 def _is_killed(drawn: Drawn, reach: Reach, tests_s: float) -> bool:
-    file, module, mutation = drawn
+    file, module, source, mutation = drawn
     tests = reach.tests_of(file, mutation.line, mutation.end, tests_s)
     limit_s = 20 + 5 * sum(reach.seconds[test] for test in tests)
-    fault = Fault(module, file, mutation.applied(file.read_text(encoding="utf-8")))
+    fault = Fault(module, file, mutation.applied(source))
     killed = bool(tests) and not passes(tests, limit_s, fault)
     if not killed:
         print(f"survived: {module}:{mutation} ({len(tests)} tests)", file=sys.stderr, flush=True)
