@@ -37,6 +37,10 @@ class ModelSearch:
 def run_folders(models: Sequence[str], out: Path) -> list[Path]:
     """Return a folder in `out` for each model: its name, with as much of its path as tells it from the others.
 
+    Args:
+        models: their files.
+        out: folder of the run folders.
+
     Raises:
         UsageError: a model is named twice.
     """

@@ -27,7 +27,7 @@ class Follower(NonRepeatingPlacer):
         for _ in range(10):
             yield np.where(rng.random(6) < 0.3, 1 - best, best)
 
-    def _update(self, choice, ratio):
+    def _update(self, number, choice, ratio):
         self.heard.append((choice, ratio))
 
 
@@ -44,8 +44,8 @@ class Breeder(GenerationalPlacer):
     def _candidates(self, number):
         yield random_choice(self._problem.allowed, self._rng(number))
 
-    def _finish_generation(self, choices, ratios):
-        self.bred.append((choices, ratios))
+    def _finish_generation(self, numbers, choices, ratios):
+        self.bred.append((numbers, choices, ratios))
 
 
 def six():
@@ -97,10 +97,22 @@ def test_a_generation_is_answered_before_the_next_is_asked():
     placer.tell(answers(asked))
     rest = placer.ask(10)
     assert len(rest) == 2
-    assert not placer.ask(1), "the generation is asked and not yet answered"
     assert not placer.bred
     placer.tell(answers(rest))
-    choices, ratios = placer.bred[0]
+    numbers, choices, ratios = placer.bred[0]
+    assert numbers == (0, 1, 2, 3, 4)
     assert choices.tolist() == [p.device_of.tolist() for p in (*asked, *rest)]
     assert ratios.tolist() == [trial.ratio for trial in answers([*asked, *rest])]
     assert len(placer.ask(10)) == 3
+
+
+def test_what_is_asked_beyond_a_generation_is_part_of_the_next():
+    placer = Breeder(six())
+    asked = placer.ask(10)
+    early = placer.ask(1)
+    assert (len(asked), len(early)) == (5, 1)
+    placer.tell(answers(asked))
+    placer.tell(answers(early))
+    assert [len(numbers) for numbers, *_ in placer.bred] == [5]
+    placer.tell(answers(placer.ask(10)))
+    assert [numbers for numbers, *_ in placer.bred] == [(0, 1, 2, 3, 4), (5, 6, 7)]
