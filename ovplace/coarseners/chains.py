@@ -28,7 +28,7 @@ class Config:
             are not connected are never merged, so that more groups may remain.
     """
 
-    target: int = 64
+    target: int = 96
 
     def __post_init__(self) -> None:
         """Check the target."""
