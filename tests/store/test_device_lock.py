@@ -1,0 +1,36 @@
+"""Who may measure on this machine."""
+
+import pytest
+
+from ovplace.errors import InUseError, StoreError
+from ovplace.store.cache import VARIABLE
+from ovplace.store.device_lock import for_search, for_worker
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_searches_share_the_devices_and_keep_workers_away(cache):
+    with for_search(), for_search(), pytest.raises(InUseError, match="has to end first"), for_worker():
+        pass
+    with for_worker():
+        pass
+
+
+def test_a_worker_keeps_searches_and_other_workers_away(cache):
+    with for_worker():
+        with pytest.raises(InUseError, match="search with --cluster, or stop the worker"), for_search():
+            pass
+        with pytest.raises(InUseError, match="one worker is enough"), for_worker():
+            pass
+
+
+def test_where_no_cache_can_be_written_a_search_goes_on_and_no_worker_starts(cache):
+    cache.write_text("no folder")
+    with for_search():
+        pass
+    with pytest.raises(StoreError), for_worker():
+        pass
