@@ -27,11 +27,14 @@ def confine(folder: Path) -> None:
             path = os.path.abspath(os.fsdecode(arguments[0]))  # noqa: PTH100, resolving would follow links
             if os.path.isabs(arguments[0]) and not path.startswith(inside):  # noqa: PTH117
                 raise PermissionError(f"{event}{arguments} is refused: outside of {folder}")
-
-        if event == "sqlite3.connect" and arguments[0] != ":memory:" and not os.path.isabs(arguments[0]):  # noqa: PTH117
+        if event == "sqlite3.connect" and not _in_memory(arguments[0]) and not os.path.isabs(arguments[0]):  # noqa: PTH117
             raise PermissionError(f"{event}{arguments} is refused: a database in the working folder")
 
     sys.addaudithook(check)
+
+
+def _in_memory(database: Any) -> bool:
+    return database == ":memory:" or "mode=memory" in str(database)  # the second is a URI, such as coverage's
 
 
 def _descends(pid: int, ancestor: int) -> bool:

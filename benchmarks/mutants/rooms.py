@@ -84,15 +84,14 @@ def reach_of(room: Room, kept: Path, limit_s: float) -> Reach:
         limit_s: time limit.
 
     Raises:
-        OvplaceError: the tests did not end.
+        OvplaceError: the tests did not end, or what they reach was not recorded.
     """
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
-        forked(lambda: _record(room, kept.resolve()), limit_s)
-    if not kept.exists():
-        raise OvplaceError(
-            f"the tests of the {room.name} did not end in {limit_s:g} s; run `pytest {' '.join(room.tests)}`"
-        )
+        code = forked(lambda: _record(room, kept.resolve()), limit_s)
+        if not kept.exists():
+            why = f"did not end in {limit_s:g} s" if code is None else f"ended with code {code}"
+            raise OvplaceError(f"the tests of the {room.name} {why}; run `pytest {' '.join(room.tests)}`")
     data = json.loads(kept.read_text(encoding="utf-8"))
     lines = {file: {int(line): tests for line, tests in found.items()} for file, found in data["lines"].items()}
     return Reach(data["seconds"], lines)
