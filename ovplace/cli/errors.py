@@ -52,9 +52,16 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return "interrupted", INTERRUPTED
     if isinstance(error, click.ClickException):
         return error.format_message().rstrip(".") + _see_help(error), error.exit_code
-    if isinstance(error, MemoryError):
+    if _is_out_of_memory(error):
         return "out of memory; what was measured is stored: give the same command again where there is more", 1
     return f"internal error: {type(error).__name__}: {error}; run again with --debug and report it", 1
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Return whether memory ran out, also where C code made another error of that."""
+    while error is not None and not isinstance(error, MemoryError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _one_line(text: str) -> str:

@@ -221,8 +221,11 @@ def test_outputs_that_are_never_the_same(ovplace, tmp_path, quick):
     fails(done, 1, "draws random numbers (RandomUniform)", "--max-error")
 
 
-def test_there_is_no_memory_left(ovplace, monkeypatch):
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_there_is_no_memory_left(ovplace, monkeypatch, wrapped):
     def broken(*_):
+        if wrapped:
+            raise SystemError("returned a result with an exception set") from MemoryError()
         raise MemoryError
 
     monkeypatch.setattr(discover, "discover", broken)
