@@ -20,7 +20,7 @@ from ovplace.experiments.cell_state import CellState
 from ovplace.experiments.grid import Cell, Grid, make_grid
 from ovplace.experiments.markdown import HEADER, notes, tables
 from ovplace.experiments.models import build_model
-from ovplace.experiments.run_grid import run_grid, states
+from ovplace.experiments.run_grid import run_grid, selected, states
 from ovplace.experiments.task import Task
 from ovplace.experiments.variants import Variant
 from ovplace.ir.prepare.prepare import prepare
@@ -50,10 +50,11 @@ def run_suite(
     grid = make_grid(sections, file, folder, [*changes, *settings])
     if suite.task == "run":
         return _whole_runs(suite, file.stem, grid, jobs, only)
+    chosen = selected(grid, only)
     _prepare_models(grid)
     optima, searches = _optima(grid), _task(suite, TASKS[suite.task].__name__, SEARCH_OPTIONS)
     bounds = _task(suite, "optimum", OPTIMUM_OPTIONS)
-    run_grid(optima, bounds, jobs, show, execute=in_pool)
+    run_grid(replace(optima, cells=_same_places(optima, chosen)), bounds, jobs, show, execute=in_pool)
     run_grid(grid, searches, jobs, show, only, execute=in_pool)
     known, found = states(optima, bounds), states(grid, searches)
     _check([*known, *found])
@@ -125,6 +126,12 @@ def _optima(grid: Grid) -> Grid:
         for cell in cells.values()
     ]
     return replace(grid, variants=(Variant(OPTIMUM, {}),), cells=tuple(changed))
+
+
+def _same_places(optima: Grid, searches: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Return the cells of the models and machines of some searches."""
+    places = {(cell.model, cell.machine) for cell in searches}
+    return tuple(cell for cell in optima.cells if (cell.model, cell.machine) in places)
 
 
 def _task(suite: Suite, function: str, options: Sequence[str]) -> Task[Data]:

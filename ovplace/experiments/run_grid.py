@@ -43,7 +43,7 @@ def run_grid(
         ModelError: a recipe's model cannot be written.
         StoreError: the folder cannot be written.
     """
-    chosen = _chosen(grid, only)
+    chosen = selected(grid, only)
     try:
         _build_models(grid, listener)
         _run(chosen, task, jobs, listener, execute)
@@ -52,6 +52,23 @@ def run_grid(
         raise InterruptedRunError(
             f"stopped; {done} of {len(grid.cells)} runs are finished, the same command goes on in '{grid.out}'"
         ) from error
+
+
+def selected(grid: Grid, only: str) -> list[Cell]:
+    """Return the cells that fit a pattern such as `*/resnet-50/*`; a star fits anything, slashes included.
+
+    Args:
+        grid: the cells.
+        only: pattern of `variant/model/machine/seed`.
+
+    Raises:
+        UsageError: no cell fits the pattern.
+    """
+    paths = {cell.folder.relative_to(grid.out).as_posix(): cell for cell in grid.cells}
+    chosen = [cell for path, cell in paths.items() if fnmatchcase(path, only)]
+    if not chosen:
+        raise UsageError(f"--only '{only}' fits no run of '{grid.name}'; the first one is '{next(iter(paths))}'")
+    return chosen
 
 
 def states(grid: Grid, task: Task[Outcome]) -> list[CellState[Outcome]]:
@@ -65,15 +82,6 @@ def states(grid: Grid, task: Task[Outcome]) -> list[CellState[Outcome]]:
     places = {key: i for i, key in enumerate(dict.fromkeys((cell.model, cell.machine) for cell in grid.cells))}
     cells = sorted(grid.cells, key=lambda cell: (places[cell.model, cell.machine], order[cell.variant]))
     return [read_state(cell, task) for cell in cells]
-
-
-def _chosen(grid: Grid, only: str) -> list[Cell]:
-    """Return the cells that fit a pattern such as `*/resnet-50/*`; a star fits anything, slashes included."""
-    paths = {cell.folder.relative_to(grid.out).as_posix(): cell for cell in grid.cells}
-    chosen = [cell for path, cell in paths.items() if fnmatchcase(path, only)]
-    if not chosen:
-        raise UsageError(f"--only '{only}' fits no run of '{grid.name}'; the first one is '{next(iter(paths))}'")
-    return chosen
 
 
 def _build_models(grid: Grid, listener: Listener) -> None:

@@ -75,6 +75,12 @@ def test_a_suite_is_run_and_goes_on(tmp_path):
     assert again.stdout == first.stdout
 
 
+def test_a_pattern_that_fits_no_run_is_refused_before_anything_is_computed(tmp_path):
+    done = run("run", "failing_choices", "--only", "*/nothing/*", "--cells", tmp_path / "cells", code=2)
+    assert "--only '*/nothing/*' fits no run of 'failing_choices'" in done.stderr
+    assert not (tmp_path / "cells").exists()
+
+
 def test_a_script_is_run(tmp_path):
     done = run("run", "interval_coverage", "--short", "--set", "comparisons=5", "-o", tmp_path)
     assert "| Student |" in done.stdout
