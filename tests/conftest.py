@@ -15,8 +15,11 @@ from hypothesis import settings
 settings.register_profile("ovplace", deadline=None)
 settings.load_profile("ovplace")
 
-# The programs that tests interrupt inherit this: a shell starts what runs in its background with Ctrl-C ignored.
+# The programs that tests interrupt inherit these: a shell starts what runs in its background with Ctrl-C ignored, nohup
+# starts it with SIGHUP ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # GNU readline, which pytest imports, sets it for the programs that tests start, and tables would fit into that.
 os.unsetenv("COLUMNS")
