@@ -50,7 +50,7 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
 
     Raises:
         UsageError: a name is no input of the model, or a shape has another rank than its input.
-        ModelError: the model can't take these shapes, or inputs without a shape are dynamic.
+        ModelError: the model can't take these shapes, or inputs without a shape are dynamic, or have no element type.
     """
     wanted = _by_port(model, shapes)
     if wanted:
@@ -68,6 +68,18 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
             f"{len(dynamic)} of {len(model.inputs)} inputs have no fixed shape; "
             f"pass --shape '{asked}', in Python shape='{asked}', with a number in place of each ? or range"
         )
+    _check_types(model)
+
+
+def _check_types(model: ov.Model) -> None:
+    """Refuse inputs without an element type, as scripted PyTorch models have them."""
+    for port in model.inputs:
+        if port.get_element_type().is_dynamic():
+            name, shape = input_name(port), list(port.get_shape())
+            raise ModelError(
+                f"input '{name}' has no element type; convert the model with it, such as "
+                f"openvino.convert_model(model, input=[('{name}', {shape}, openvino.Type.f32)])"
+            )
 
 
 def _dimension(text: str, whole: str) -> int:

@@ -136,7 +136,11 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
         starting_s = time.monotonic() - start
         supported = pool.ask("supported")[:, : len(selection.devices)]
         problem = make_problem(config, graph, selection.devices, supported)
-        listener(Progress("prepare", 2, 3, f"{len(graph)} operations in {problem.n_groups} groups"))
+        listener(
+            Progress(
+                "prepare", 2, 3, f"{len(graph)} operations in {problem.n_groups} group{'s' * (problem.n_groups != 1)}"
+            )
+        )
         facts = dict(pool.facts())
         return Session(config, folder, graph, selection, defaults, nulls, problem, pool, facts, starting_s, site)
     except BaseException:

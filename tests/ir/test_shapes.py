@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import openvino as ov
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openvino import opset13
 
-from ovplace.errors import UsageError
-from ovplace.ir.shapes import parse_shapes
+from ovplace.errors import ModelError, UsageError
+from ovplace.ir.shapes import make_static, parse_shapes
 
 NAMES = st.text(
     st.characters(codec="ascii", categories=("L", "N"), include_characters="_/.:-"), min_size=1, max_size=12
@@ -48,3 +50,12 @@ def test_what_is_not_a_static_shape_is_refused(text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told) as error:
         parse_shapes(text)
     assert "\n" not in str(error.value)
+
+
+def test_an_input_without_an_element_type_is_refused() -> None:
+    read = opset13.parameter([1, 16], ov.Type.dynamic, "read")
+    read.output(0).set_names({"read"})
+    with pytest.raises(
+        ModelError, match=r"input 'read' has no element type; .*\('read', \[1, 16\], openvino\.Type\.f32\)"
+    ):
+        make_static(ov.Model([opset13.result(read)], [read]), {})

@@ -56,9 +56,12 @@ def number(value: float | None) -> str:
 
 def ends(found: Interval) -> str:
     """Return the ends of an interval as text, or `[uncertain]` where they are far apart."""
-    if found.high > UNCERTAIN * found.value or found.low * UNCERTAIN < found.value:
-        return "[uncertain]"
-    return f"[{number(found.low)}, {number(found.high)}]"
+    return "[uncertain]" if is_uncertain(found) else f"[{number(found.low)}, {number(found.high)}]"
+
+
+def is_uncertain(found: Interval) -> bool:
+    """Return whether an end of an interval is so far from the estimate that it says nothing."""
+    return found.high > UNCERTAIN * found.value or found.low * UNCERTAIN < found.value
 
 
 def ratio_text(ratio: Interval) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ovplace.core.result.labels import ends, size
+from ovplace.core.result.labels import ends, is_uncertain, size
 from ovplace.core.verdict import Status
 from ovplace.report.evidence import Evidence
 
@@ -58,6 +58,8 @@ def _sentence(evidence: Evidence) -> str:
         return f"With {_moved(evidence)}, one inference takes {gain} less time than with {against} alone."
     if ratio is None:
         return f"Everything stays on {against}."
+    if result.verdict.status == Status.SAME and is_uncertain(ratio):
+        return f"Everything stays on {against}: too few rounds to tell whether the best other placement is faster."
     if result.verdict.status == Status.SAME:
         return f"Everything stays on {against}: no placement found is significantly faster."
     return f"Everything stays on {against}: the best other placement takes {_percent(ratio.value - 1)} more time."
