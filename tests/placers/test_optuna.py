@@ -101,3 +101,24 @@ def test_without_optuna_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(OvplaceError, match=r"pip install 'ovplace\[optuna\]'"):
         built(problem(chain(["Add"])))
+
+
+def test_answers_in_another_order_change_no_suggestion():
+    of = problem(layered(20, seed=1))
+    first, last = (built(of, n_startup_trials=4) for _ in range(2))
+    for placer, step in ((first, 1), (last, -1)):
+        asked = placer.ask(12)
+        for placement in asked[::step]:
+            placer.tell([trial_of(0, placement, weighed(placement.device_of))])
+    assert told(first) == told(last)
+
+
+def test_the_state_says_which_answers_came_early():
+    placer, other = (built(problem(layered(20, seed=1))) for _ in range(2))
+    a, b, c = placer.ask(3)
+    for placement, ratio in ((b, 2.0), (a, inf), (c, 0.5)):
+        placer.tell([trial_of(0, placement, ratio)])
+    assert placer.state()["ratios"] == [[1, 2.0], None, 0.5]
+    other.restore(placer.state())
+    values = [[trial.value for trial in in_state(p, optuna.trial.TrialState.COMPLETE)] for p in (placer, other)]
+    assert values == [[inf, 2.0, 0.5]] * 2

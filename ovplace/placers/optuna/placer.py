@@ -54,6 +54,9 @@ class Config:
 class Placer(protocols.Placer):
     """Asks for Optuna's suggestions, or for a new placement near one that was measured before.
 
+    It is asynchronous, as Optuna's studies are: TPE takes placements that are being measured for slow ones. Answers
+    may come in any order, which changes no suggestion.
+
     Attributes:
         study: what was asked and answered.
     """
@@ -73,7 +76,13 @@ class Placer(protocols.Placer):
             n_ei_candidates=config.n_ei_candidates,
         )
         self._choices, self._ratios = Log("choices"), Log("ratios")
+        self._open: dict[str, int] = {}  # numbers of placements that are not answered, by hash, in order
         self._asked = 0
+
+    @property
+    def asynchronous(self) -> bool:
+        """True: trials of a study may run at the same time."""
+        return True
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return up to `n` placements never asked for before; none when all placements were."""
@@ -86,10 +95,13 @@ class Placer(protocols.Placer):
     def tell(self, trials: Sequence[Trial]) -> None:
         """Pass the latency ratios on to the study, infinite for failures."""
         for trial in trials:
-            self._finish(trial.ratio)
+            self._finish(self._open[trial.placement.hash], trial.ratio)
 
     def state(self) -> State:
-        """Return the device of each group in all placements asked for, and the latency ratios, None for failures."""
+        """Return the device of each group in all placements asked for, and the latency ratios, None for failures.
+
+        An answer that came before that to an older placement stands with the number of its own.
+        """
         return {**self._choices.state(), **self._ratios.state()}
 
     def restore(self, state: State) -> None:
@@ -97,8 +109,9 @@ class Placer(protocols.Placer):
         choices = [np.array(choice, dtype=np.int64) for choice in Log.rows("choices", state)]
         for choice in choices:
             self._start(choice)
-        for ratio in Log.rows("ratios", state):
-            self._finish(inf if ratio is None else ratio)
+        for row in Log.rows("ratios", state):
+            number, ratio = row if isinstance(row, list) else (next(iter(self._open.values())), row)
+            self._finish(number, inf if ratio is None else ratio)
         self._unseen = UnseenPlacements(self._problem, (self._problem.lift(choice).hash for choice in choices))
 
     def _candidates(self) -> Iterator[IntArray]:
@@ -117,8 +130,11 @@ class Placer(protocols.Placer):
     def _start(self, choice: IntArray) -> None:
         self.study.start(choice)
         self._choices.add(choice.tolist())
+        self._open[self._problem.lift(choice).hash] = self._asked
         self._asked += 1
 
-    def _finish(self, ratio: float) -> None:
-        self.study.finish(ratio)
-        self._ratios.add(ratio if isfinite(ratio) else None)
+    def _finish(self, number: int, ratio: float) -> None:
+        self.study.finish(number, ratio)
+        found, oldest = (ratio if isfinite(ratio) else None), next(iter(self._open.values()))
+        self._ratios.add(found if number == oldest else [number, found])
+        self._open = {digest: other for digest, other in self._open.items() if other != number}

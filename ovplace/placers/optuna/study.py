@@ -44,7 +44,7 @@ class TpeStudy:
         }
         with _quiet(self._optuna):
             self._study = self._optuna.create_study()
-        self._running: list[int] = []
+        self._started: list[int] = []  # Optuna's numbers of the choices
 
     @property
     def trials(self) -> list[Any]:
@@ -67,12 +67,17 @@ class TpeStudy:
         params = {group: int(choice[int(group)]) for group in self._space}
         state = self._optuna.trial.TrialState.RUNNING
         self._study.add_trial(self._optuna.trial.create_trial(state=state, params=params, distributions=self._space))
-        self._running.append(len(self._study.get_trials(deepcopy=False)) - 1)
+        self._started.append(len(self._study.get_trials(deepcopy=False)) - 1)
 
-    def finish(self, ratio: float) -> None:
-        """Complete the oldest running trial with its latency ratio, infinite for a failure."""
+    def finish(self, number: int, ratio: float) -> None:
+        """Complete a running trial.
+
+        Args:
+            number: how many choices were started before its own.
+            ratio: its latency ratio, infinite for a failure.
+        """
         with _quiet(self._optuna):
-            self._study.tell(self._running.pop(0), ratio)
+            self._study.tell(self._started[number], ratio)
 
     def _sampler(self, seed: int) -> Any:
         sampler = self._optuna.samplers.TPESampler(seed=seed, **self._options)
