@@ -197,8 +197,8 @@ class Reinforce:
         Args:
             actions: the sequences drawn, `[K, A]`.
             ratios: latency ratios of their placements, infinite for failures, `[K]`.
-            drawn_from: what `dump` returned when they were drawn, for the gradient at those weights; empty for the
-                present ones.
+            drawn_from: what `dump` returned when they were drawn, for the first gradient at those weights; empty for
+                the present ones.
         """
         weights, counts = self.progress.advantages(self._settings, ratios)
         if counts.any():
@@ -216,8 +216,8 @@ class Reinforce:
     def _update(self, actions: IntArray, weights: Tensor, drawn_from: str) -> None:
         settings, update = self._settings, self.progress.updates
         old: Tensor | None = None
-        for _ in range(settings.epochs):
-            with self._optimiser.at(drawn_from):
+        for epoch in range(settings.epochs):
+            with self._optimiser.at("" if epoch else drawn_from):
                 log_p, entropy = self.policy.log_p(actions)
                 old = log_p.detach() if old is None else old
                 gain = surrogate_gain(log_p, old, weights.to(log_p.dtype), settings.clip)

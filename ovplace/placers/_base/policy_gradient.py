@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
@@ -14,7 +14,8 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
-from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
+from ovplace.learning.saved_state import from_saved
+from ovplace.placers._base.controllers import NOBODY, ControllerBatch, Controllers
 from ovplace.placers._base.log import Seen
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
@@ -30,7 +31,8 @@ class PolicyGradientSettings(ReinforceSettings):
         redraws: how often a sample is drawn again when its placement was measured before, each time with more weight
             on the uniform distribution; 0 asks for it again, which is answered from the store.
         controllers: batches that are measured at the same time. Each is drawn from the weights of its time, and its
-            gradient is that of these weights, though other batches may have changed them since (asynchronous updates).
+            first gradient is that of these weights, though other batches may have changed them since (asynchronous
+            updates).
     """
 
     uniform: bool = True
@@ -44,51 +46,16 @@ class PolicyGradientSettings(ReinforceSettings):
             raise ValueError(f"redraws must be at least 0, got {self.redraws}")
         if self.controllers < 1:
             raise ValueError(f"controllers must be at least 1, got {self.controllers}")
-        if self.controllers > 1 and self.epochs > 1:
-            raise ValueError(
-                f"several controllers send one gradient for each batch: epochs must be 1, got {self.epochs}"
-            )
-
-
-@dataclass
-class ControllerBatch:
-    """The present batch of a controller, as plain data.
-
-    Attributes:
-        actions: its samples, `[K][A]`; empty before it is drawn.
-        ratios: latency ratios of the first of them, infinite for failures.
-        weights: those that it was drawn from, with the optimiser's state; empty where nothing else changes them.
-        answered: samples of this controller answered so far, those of earlier batches included.
-    """
-
-    actions: list[list[int]] = field(default_factory=list)
-    ratios: list[float] = field(default_factory=list)
-    weights: str = ""
-    answered: int = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether all samples are answered."""
-        return len(self.ratios) >= len(self.actions) > 0
-
-
-@dataclass
-class PolicyGradientProgress:
-    """State of the search apart from the weights and the progress of training, as plain data.
-
-    Attributes:
-        proposed: number of single-device placements asked for so far.
-        batches: the present batch of each controller.
-        pending: the controller of each sample that the last `ask` returned.
-    """
-
-    proposed: int = 0
-    batches: list[ControllerBatch] = field(default_factory=list)
-    pending: list[int] = field(default_factory=list)
 
 
 class PolicyGradientPlacer(protocols.Placer):
-    """Measures the placements on each single device, then batches of samples of a policy, which learns from each."""
+    """Measures the placements on each single device, then batches of samples of a policy, which learns from each.
+
+    It is asynchronous. Where it is asked while answers are open and the present batches hold nothing more, another
+    controller joins with a batch drawn from the present policy. A batch is learned from when all of its answers are
+    there, by the gradient at the weights that it was drawn from, as the controllers of Mirhoseini et al., ICML 2017,
+    section 3.3, do; further `epochs` are at the present weights. With nothing open, no controller joins.
+    """
 
     def __init__(self, problem: Problem, policy: SampledPolicy, settings: PolicyGradientSettings, name: str) -> None:
         """Start with an untrained policy.
@@ -102,9 +69,14 @@ class PolicyGradientPlacer(protocols.Placer):
         self._problem, self._settings, self._name = problem, settings, name
         self._space = prod(problem.allowed.sum(axis=1).tolist())
         self._learner = Reinforce(policy, settings)
-        self._progress, self._weights = PolicyGradientProgress(), self._learner.dump()
-        self._seen = Seen()
-        self._progress.batches = [ControllerBatch() for _ in range(settings.controllers)]
+        self._weights = self._learner.dump()
+        self._seen, self._proposed = Seen(), 0
+        self._controllers = Controllers([ControllerBatch() for _ in range(settings.controllers)])
+
+    @property
+    def asynchronous(self) -> bool:
+        """True: other batches are drawn while one waits for answers."""
+        return True
 
     @property
     def info(self) -> dict[str, float]:
@@ -112,41 +84,41 @@ class PolicyGradientPlacer(protocols.Placer):
         return {"updates": self._learner.progress.updates}
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return single-device placements first, then up to `n` of the rest of the present batches."""
-        progress = self._progress
-        progress.pending = []
-        left = range(progress.proposed, len(self._problem.devices) if self._settings.uniform else 0)[: max(n, 0)]
+        """Return single-device placements first, then up to `n` of the rest of the present batches.
+
+        While answers are open, controllers join where these do not suffice.
+        """
+        left = range(self._proposed, len(self._problem.devices) if self._settings.uniform else 0)[: max(n, 0)]
         if left or n <= 0:
-            progress.proposed += len(left)
-            return [self._problem.lift(self._problem.uniform(device)) for device in left]
-        for controller, batch in enumerate(progress.batches):
-            if not batch.actions:
-                batch.actions = self._new_batch(controller).tolist()
-                batch.weights = self._weights if self._settings.controllers > 1 else ""
+            return self._single_devices(left)
+        is_waiting = bool(self._controllers.pending)
+        for controller in range(self._settings.controllers):
+            self._draw_batch(controller)
         asked = self._next(n)
-        progress.pending = [controller for controller, _ in asked]
-        return self._placements(np.array([actions for _, actions in asked]))
+        while is_waiting and len(asked) < n and (joined := self._controllers.join()) is not None:
+            self._draw_batch(joined)
+            asked += self._next(n - len(asked))
+        return asked
 
     def tell(self, trials: Sequence[Trial]) -> None:
         """Keep the answers, and update the policy by each batch that is complete."""
-        progress = self._progress
         for trial in trials:
             self._seen.add(trial.placement.hash)
-        for controller, trial in zip(progress.pending, trials, strict=False):
-            progress.batches[controller].ratios.append(trial.ratio)
-            progress.batches[controller].answered += 1
-        for controller, batch in enumerate(progress.batches):
-            if batch.complete:
-                self._learner.learn(np.array(batch.actions), np.array(batch.ratios), batch.weights)
-                self._weights = self._learner.dump()
-                progress.batches[controller] = ControllerBatch(answered=batch.answered)
+            self._controllers.answer(trial.placement.hash, trial.ratio)
+        for controller in self._controllers.complete():
+            batch = self._controllers.finish(controller, self._weights)
+            self._learner.learn(np.array(batch.drawn), np.array(batch.ratios), batch.weights)
+            self._weights = self._learner.dump()
 
     def state(self) -> State:
         """Return the weights, optimiser and progress as of the last update, and the present batches."""
-        batches = [asdict(batch) | {"ratios": finite_or_none(batch.ratios)} for batch in self._progress.batches]
-        search = asdict(self._progress) | {"batches": batches}
-        learner = asdict(self._learner.progress)
-        return {"weights": self._weights, "learner": learner, "search": search, **self._seen.state()}
+        return {
+            "weights": self._weights,
+            "learner": asdict(self._learner.progress),
+            "proposed": self._proposed,
+            **self._controllers.state(),
+            **self._seen.state(),
+        }
 
     def restore(self, state: State) -> None:
         """Continue from `state`.
@@ -155,25 +127,31 @@ class PolicyGradientPlacer(protocols.Placer):
             StoreError: the state was saved by another version.
         """
         data: Any = state
-        self._progress = from_saved(PolicyGradientProgress, data.get("search", {}))
-        saved: Any = self._progress.batches
-        batches = [from_saved(ControllerBatch, batch | {"ratios": none_to_inf(batch["ratios"])}) for batch in saved]
-        self._progress.batches = batches
-        self._seen = Seen.of(state)
+        self._controllers, self._seen = Controllers.of(data), Seen.of(state)
         self._learner.progress = from_saved(ReinforceProgress, data["learner"])
-        self._weights = data["weights"]
+        self._proposed, self._weights = data["proposed"], data["weights"]
         self._learner.restore(self._weights)
 
-    def _next(self, n: int) -> list[tuple[int, list[int]]]:
-        """Return up to `n` samples that are not answered, each with its controller; they take turns."""
-        batches, asked = self._progress.batches, list[tuple[int, list[int]]]()
-        rest = [list(batch.actions[len(batch.ratios) :]) for batch in batches]
-        served = [batch.answered for batch in batches]
-        while len(asked) < n and any(rest):
-            controller = min((c for c, left in enumerate(rest) if left), key=lambda c: served[c])
-            asked.append((controller, rest[controller].pop(0)))
-            served[controller] += 1
-        return asked
+    def _single_devices(self, numbers: Sequence[int]) -> list[Placement]:
+        self._proposed += len(numbers)
+        found = [self._problem.lift(self._problem.uniform(device)) for device in numbers]
+        self._controllers.pending += [(placement.hash, NOBODY, 0) for placement in found]
+        return found
+
+    def _next(self, n: int) -> list[Placement]:
+        """Return up to `n` samples of the present batches that were not asked for."""
+        controllers, taken = self._controllers, list[tuple[int, int]]()
+        while len(taken) < n and (sample := controllers.next()) is not None:
+            taken.append(sample)
+        found = self._placements([controllers.batches[controller].drawn[number] for controller, number in taken])
+        controllers.pending += [(placement.hash, *sample) for placement, sample in zip(found, taken, strict=True)]
+        return found
+
+    def _draw_batch(self, controller: int) -> None:
+        """Draw a batch for a controller that has none."""
+        batch = self._controllers.batches[controller]
+        if not batch.size:
+            batch.drawn, batch.size = self._new_batch(controller).tolist(), self._settings.samples
 
     def _new_batch(self, controller: int) -> IntArray:
         """Return a batch `[K, A]`; samples measured before, or in the batch twice, are drawn again."""
@@ -195,13 +173,20 @@ class PolicyGradientPlacer(protocols.Placer):
         return self._learner.policy.draw(rngs, update, np.full(len(rngs), exploration_rate))
 
     def _repeats(self, actions: IntArray) -> IntArray:
-        """Return the indices of samples whose placement was measured, or is that of an earlier sample, `[R]`."""
-        batch, found = set[str](), []
+        """Return the indices of samples whose placement was measured, is open or that of an earlier sample, `[R]`."""
+        batch, found = self._open(), list[int]()
         for number, placement in enumerate(self._placements(actions)):
             if placement.hash in self._seen or placement.hash in batch:
                 found.append(number)
             batch.add(placement.hash)
         return np.array(found, dtype=np.int64)
 
-    def _placements(self, actions: IntArray) -> list[Placement]:
-        return [self._problem.lift(choice) for choice in self._learner.policy.choices(actions)]
+    def _open(self) -> set[str]:
+        """Return the hashes of what is not answered, and of what controllers that joined have yet to ask for."""
+        joined = self._controllers.batches[self._settings.controllers :]
+        rest = {p.hash for batch in joined for p in self._placements(batch.drawn[len(batch.ratios) :])}
+        return rest | self._controllers.open
+
+    def _placements(self, actions: Sequence[Sequence[int]] | IntArray) -> list[Placement]:
+        choices = self._learner.policy.choices(np.array(actions)) if len(actions) else ()
+        return [self._problem.lift(choice) for choice in choices]
