@@ -74,6 +74,7 @@ class HsdagLearner:
         weights: FloatArray,
         settings: UpdateSettings,
         seed: int,
+        drawn_from: str = "",
     ) -> None:
         """Change the probability of steps according to their weights.
 
@@ -87,14 +88,17 @@ class HsdagLearner:
             weights: reward, return or advantage of each step, `[K]`.
             settings: of the update.
             seed: of the dropout masks.
+            drawn_from: what `dump` returned when the rollout was drawn, for the first gradient at those weights; empty
+                for the present ones.
         """
         with active_dropout(self.policy, seed):
-            for _ in range(settings.epochs):
-                embedded = self.policy.embedded(graph)
-                shared = embedded.detach().requires_grad_()  # accumulates the gradient of all batches
-                for batch in _batches(encodings, len(graph)):
-                    self._add_gradient(graph, encodings, batch, steps, weights, settings, shared)
-                embedded.backward(shared.grad)  # type: ignore[no-untyped-call]
+            for epoch in range(settings.epochs):
+                with self._optimiser.at("" if epoch else drawn_from):
+                    embedded = self.policy.embedded(graph)
+                    shared = embedded.detach().requires_grad_()  # accumulates the gradient of all batches
+                    for batch in _batches(encodings, len(graph)):
+                        self._add_gradient(graph, encodings, batch, steps, weights, settings, shared)
+                    embedded.backward(shared.grad)  # type: ignore[no-untyped-call]
                 self._optimiser.step(settings.max_grad_norm)
 
     def imitate(self, graph: PolicyGraph, encoding: Encoding, device_of: IntArray, epochs: int, seed: int) -> None:

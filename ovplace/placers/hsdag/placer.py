@@ -1,10 +1,14 @@
-"""The placer `hsdag`: draws placements from the policy, and updates it by their measured latency."""
+"""The placer `hsdag`: draws placements from the policy, and updates it by their measured latency.
+
+Episodes are the batches of `Controllers`; what is stored of each step is the number of updates before its episode, and
+how often it was redrawn, from which it is drawn again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import inf, isfinite, log
+from math import isfinite, log
 from typing import Any
 
 import numpy as np
@@ -17,7 +21,8 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.learning.initialise import seeded
 from ovplace.learning.optimiser import linear_schedule
 from ovplace.learning.policy_file import PolicyFile
-from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
+from ovplace.learning.saved_state import from_saved
+from ovplace.placers._base.controllers import NOBODY, ControllerBatch, Controllers
 from ovplace.placers._base.log import Seen
 from ovplace.placers.hsdag.config import Config
 from ovplace.placers.hsdag.learner import HsdagLearner, UpdateSettings
@@ -61,28 +66,44 @@ class HsdagProgress:
     Attributes:
         proposed: number of fixed proposals asked.
         updates: number of updates of the policy.
-        ratios: latency ratios of the steps of this episode.
         mean: running mean of rewards; None before the first update.
         variance: running variance of rewards.
         max_log_ratio: highest log ratio seen, at least 0.
         cpu_ratio: latency ratio of the CPU alone; 1 before it is measured.
         groups: number of groups in the last step.
-        redrawn: number of redraws of each step of this episode.
     """
 
     proposed: int = 0
     updates: int = 0
-    ratios: list[float] = field(default_factory=list)
     mean: float | None = None
     variance: float = 0.0
     max_log_ratio: float = 0.0
     cpu_ratio: float = 1.0
     groups: int = 0
-    redrawn: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Episode:
+    """An episode as far as it is drawn.
+
+    Attributes:
+        rollout: its steps.
+        choices: the device of each group in each of them, `[G]`.
+    """
+
+    rollout: Rollout
+    choices: list[IntArray] = field(default_factory=list)
 
 
 class Placer(protocols.Placer):
-    """Draws an episode of placements, updates the policy by their latency, and draws the next episode."""
+    """Draws an episode of placements, updates the policy by their latency, and draws the next episode.
+
+    It is asynchronous: no step depends on the latency of another one. Where it is asked while answers are open and the
+    present episodes hold nothing more, another one is drawn from the present policy. An episode is learned from when
+    all of its answers are there; its first gradient is that at the weights that it was drawn from, as with the
+    asynchronous controllers of Mirhoseini et al., ICML 2017, and further `epochs` are at the present weights. The paper
+    itself has one episode at a time, as this has with nothing open.
+    """
 
     @classmethod
     def needs_costs(cls, config: Config) -> bool:
@@ -95,12 +116,18 @@ class Placer(protocols.Placer):
         A policy file is read at the first `ask`.
         """
         self._problem, self._config = problem, config
-        self._progress, self._pending, self._built = HsdagProgress(), 0, False
-        self._seen = Seen()
+        self._progress, self._built = HsdagProgress(), False
+        self._seen, self._controllers = Seen(), Controllers([ControllerBatch()])
+        self._episodes: dict[int, Episode] = {}  # by controller
         if not config.policy:
             self._build(config)
             self._proposals = self._uniform() + self._imitated()
-            self._begin_episode()
+            self._weights = self._learner.dump()
+
+    @property
+    def asynchronous(self) -> bool:
+        """True: other episodes are drawn while one waits for answers."""
+        return True
 
     @property
     def ends(self) -> bool:
@@ -113,85 +140,134 @@ class Placer(protocols.Placer):
         return {"groups": self._progress.groups, "updates": self._progress.updates}
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return the fixed proposals first, then up to `n` steps of the episode.
+        """Return the fixed proposals first, then up to `n` steps of the present episodes, or of further ones.
 
         Raises:
             UsageError: the policy file cannot be read or belongs to another placer.
         """
         self._read_policy()
-        left = self._proposals[self._progress.proposed :][:n]
-        if left or n <= 0 or self._is_over():
-            self._progress.proposed += len(left)
-            self._pending = 0
-            return [self._problem.lift(choice) for choice in left]
-        self._pending = min(n, self._config.steps - len(self._rollout.steps))
-        return [self._problem.lift(self._draw()) for _ in range(self._pending)]
+        left = self._proposals[self._progress.proposed :][: max(n, 0)]
+        if left or n <= 0:
+            return self._fixed(left)
+        is_waiting = bool(self._controllers.pending)
+        self._begin(0)
+        asked = self._next(n, is_waiting)
+        while is_waiting and len(asked) < n and self._may_begin() and (joined := self._controllers.join()) is not None:
+            self._begin(joined)
+            asked += self._next(n - len(asked), is_waiting)
+        return asked
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Record the latencies, and update the policy when the episode is complete."""
+        """Record the latencies, and update the policy by each episode that is complete."""
         progress = self._progress
         progress.max_log_ratio = max(
             [progress.max_log_ratio, *(log(trial.ratio) for trial in trials if isfinite(trial.ratio))]
         )
         for trial in trials:
             self._seen.add(trial.placement.hash)
-        if not self._pending:
-            self._note_cpu(trials)
-            return
-        progress.ratios += [trial.ratio if isfinite(trial.ratio) else inf for trial in trials]
-        if len(progress.ratios) >= self._config.steps:
-            self._learn()
+            if self._controllers.answer(trial.placement.hash, trial.ratio) == NOBODY:
+                self._note_cpu(trial)
+        for controller in self._controllers.complete():
+            self._learn(controller)
 
     def state(self) -> State:
-        """Return weights and optimiser at the start of the episode, and the progress since."""
+        """Return weights and optimiser, those that open episodes were drawn from, and the progress."""
         self._read_policy()
-        progress = asdict(self._progress) | {"ratios": finite_or_none(self._progress.ratios)}
-        state = {"weights": self._weights, "pending": self._pending, "progress": progress, **self._seen.state()}
+        progress = asdict(self._progress)
+        state = {"weights": self._weights, "progress": progress, **self._controllers.state(), **self._seen.state()}
         if self._config.policy:
             state["policy"] = {"settings": dict(self._config.policy_settings), "choice": self._proposals[-1].tolist()}
         return state
 
     def restore(self, state: State) -> None:
-        """Continue from `state`; the steps since the last update are drawn again from the same random numbers.
+        """Continue from `state`; the steps of open episodes are drawn again from the same random numbers.
 
         Raises:
             StoreError: the state was saved by another version.
         """
         data: Any = state
         self._progress = from_saved(HsdagProgress, data.get("progress", {}))
-        self._progress.ratios = none_to_inf(self._progress.ratios)
-        self._seen = Seen.of(state)
+        self._controllers, self._seen = Controllers.of(data), Seen.of(state)
         if "policy" in data:
             self._build(replace(self._config, **data["policy"]["settings"]))
             self._proposals = [*self._uniform(), np.array(data["policy"]["choice"], dtype=np.int64)]
-        self._weights = data["weights"]
+        self._weights, groups = data["weights"], self._progress.groups
+        for controller in self._controllers.begun:
+            batch = self._controllers.batches[controller]
+            self._learner.restore(batch.weights or self._weights)
+            self._episodes[controller] = episode = Episode(self._new_rollout())
+            for step, (updates, redraws) in enumerate(batch.drawn):
+                episode.choices.append(self._draw(controller, step, updates, redraws)[0])
+        self._progress.groups = groups
         self._learner.restore(self._weights)
-        self._rollout = self._new_rollout()
-        redrawn, self._progress.redrawn = self._progress.redrawn, []
-        for count in redrawn:
-            self._draw(count)
-        self._pending = data["pending"]
+
+    # Asking
+
+    def _fixed(self, choices: Sequence[IntArray]) -> list[Placement]:
+        self._progress.proposed += len(choices)
+        found = [self._problem.lift(choice) for choice in choices]
+        self._controllers.pending += [(placement.hash, NOBODY, 0) for placement in found]
+        return found
+
+    def _begin(self, controller: int) -> None:
+        """Begin an episode, unless there is one, or all are begun."""
+        batch = self._controllers.batches[controller]
+        if not batch.size and self._may_begin():
+            batch.size, self._episodes[controller] = self._config.steps, Episode(self._new_rollout())
+
+    def _may_begin(self) -> bool:
+        """Return whether another episode is left; one whose rewards are relative to the CPU waits for its latency."""
+        begun = self._progress.updates + len(self._controllers.begun)
+        waits = self._config.reward == "log_cpu" and any(owner == NOBODY for _, owner, _ in self._controllers.pending)
+        return not waits and (not self._config.episodes or begun < self._config.episodes)
+
+    def _next(self, n: int, is_waiting: bool) -> list[Placement]:
+        """Return up to `n` steps of the present episodes that were not asked for; while waiting, none that is open."""
+        found: list[Placement] = []
+        while len(found) < n and (sample := self._controllers.next()) is not None:
+            controller, number = sample
+            self._draw_to(controller, number + 1, is_waiting=is_waiting)
+            found.append(self._problem.lift(self._episodes[controller].choices[number]))
+            self._controllers.pending.append((found[-1].hash, controller, number))
+        return found
+
+    def _open(self) -> set[str]:
+        """Return the hashes of what is not answered, and of what is drawn to be asked for."""
+        rest = [
+            choice
+            for controller, episode in self._episodes.items()
+            for choice in episode.choices[len(self._controllers.batches[controller].ratios) :]
+        ]
+        return self._controllers.open.union(self._problem.lift(choice).hash for choice in rest)
 
     # Drawing
 
-    def _draw(self, redraws: int | None = None) -> IntArray:
+    def _draw_to(self, controller: int, steps: int, *, is_waiting: bool) -> None:
+        """Draw an episode up to a number of steps, each until its placement is new: while waiting, not open."""
+        episode, updates = self._episodes[controller], self._progress.updates
+        for step in range(len(episode.choices), steps):
+            taken = self._open() if is_waiting else set()
+            choice, redraws = self._draw(controller, step, updates, None, taken)
+            episode.choices.append(choice)
+            self._controllers.batches[controller].drawn.append([updates, redraws])
+
+    def _draw(
+        self, controller: int, step: int, updates: int, redraws: int | None, taken: Collection[str] = ()
+    ) -> tuple[IntArray, int]:
         """Draw the next step, with a given number of redraws, or until its placement is new, `[G]`."""
-        progress, most = self._progress, self._config.redraws
-        rng = self._rng("step", progress.updates, len(self._rollout.steps))
-        choice, count = self._rollout.draw(self._learner.policy, rng), 0
-        while count < redraws if redraws is not None else count < most and self._was_measured(choice):
-            self._rollout.undo()
+        rollout, most = self._episodes[controller].rollout, self._config.redraws
+        rng = self._rng(*(("controller", controller) if controller else ()), "step", updates, step)
+        choice, count = rollout.draw(self._learner.policy, rng), 0
+        while count < redraws if redraws is not None else count < most and self._is_known(choice, taken):
+            rollout.undo()
             count += 1
-            choice = self._rollout.draw(self._learner.policy, rng, exploration_rate=count / most)
-        progress.redrawn.append(count)
-        progress.groups = len(self._rollout.steps[-1].devices)
-        return choice
+            choice = rollout.draw(self._learner.policy, rng, exploration_rate=count / most)
+        self._progress.groups = len(rollout.steps[-1].devices)
+        return choice, count
 
-    def _was_measured(self, choice: IntArray) -> bool:
-        return self._problem.lift(choice).hash in self._seen
-
-    def _is_over(self) -> bool:
-        return bool(self._config.episodes) and self._progress.updates >= self._config.episodes
+    def _is_known(self, choice: IntArray, taken: Collection[str]) -> bool:
+        digest = self._problem.lift(choice).hash
+        return digest in self._seen or digest in taken
 
     def _new_rollout(self) -> Rollout:
         return Rollout(self._graph, self._rollout_settings)
@@ -207,17 +283,20 @@ class Placer(protocols.Placer):
         bases = [device.base for device in self._problem.devices]
         return bases.index("CPU") if "CPU" in bases else len(bases) - 1
 
-    def _note_cpu(self, trials: Sequence[Trial]) -> None:
+    def _note_cpu(self, trial: Trial) -> None:
         alone = self._problem.lift(self._problem.uniform(self._cpu)).hash
-        measured = [trial.ratio for trial in trials if trial.placement.hash == alone and isfinite(trial.ratio)]
-        self._progress.cpu_ratio = measured[-1] if measured else self._progress.cpu_ratio
+        if trial.placement.hash == alone and isfinite(trial.ratio):
+            self._progress.cpu_ratio = trial.ratio
 
     # Learning
 
-    def _learn(self) -> None:
-        """Update the policy by the episode, and begin the next."""
-        config, progress = self._config, self._progress
-        weights = self._step_weights()
+    def _learn(self, controller: int) -> None:
+        """Update the policy by an episode; the other ones are drawn to their ends with the weights that they have."""
+        config, progress, rollout = self._config, self._progress, self._episodes.pop(controller).rollout
+        for other in self._episodes:
+            self._draw_to(other, config.steps, is_waiting=True)
+        batch = self._controllers.finish(controller, self._weights)
+        weights = self._step_weights(batch.ratios)
         settings = UpdateSettings(
             epochs=config.epochs,
             clip=config.clip,
@@ -226,14 +305,14 @@ class Placer(protocols.Placer):
         )
         seed = int(self._rng("update", progress.updates).integers(2**31))
         if config.learning_rate:
-            self._learner.learn(self._graph, self._rollout.encodings, self._rollout.steps, weights, settings, seed)
-        progress.updates, progress.ratios, progress.redrawn = progress.updates + 1, [], []
-        self._begin_episode()
+            self._learner.learn(self._graph, rollout.encodings, rollout.steps, weights, settings, seed, batch.weights)
+        progress.updates += 1
+        self._weights = self._learner.dump()
 
-    def _step_weights(self) -> FloatArray:
+    def _step_weights(self, ratios: Sequence[float]) -> FloatArray:
         """Return the weight of each step in the update, `[K]`; equation 14 with `inverse` and no baseline."""
         config, progress = self._config, self._progress
-        weights = step_rewards(config.reward, progress.ratios, progress.max_log_ratio, progress.cpu_ratio)
+        weights = step_rewards(config.reward, ratios, progress.max_log_ratio, progress.cpu_ratio)
         if config.baseline:
             weights, progress.mean, progress.variance = normalised_advantages(weights, progress.mean, progress.variance)
         if config.top_fraction:
@@ -252,11 +331,6 @@ class Placer(protocols.Placer):
         self._rollout_settings = RolloutSettings(
             config.grouping, config.levels, config.state_update, config.sampling_dropout
         )
-        self._rollout = self._new_rollout()
-
-    def _begin_episode(self) -> None:
-        """Save the present weights, and start an empty rollout with them."""
-        self._weights, self._rollout = self._learner.dump(), self._new_rollout()
 
     def _read_policy(self) -> None:
         """Start from the policy file, unless the network is built already."""
@@ -267,7 +341,7 @@ class Placer(protocols.Placer):
         self._build(file.over(self._config))
         file.into(self._learner.policy)
         self._proposals = [*self._uniform(), zero_shot_choice(self._learner.policy, self._graph)]
-        self._begin_episode()
+        self._weights = self._learner.dump()
 
     def _imitated(self) -> list[IntArray]:
         """Imitate the cost model's best placement, and return it as a proposal."""
@@ -276,7 +350,7 @@ class Placer(protocols.Placer):
             return []
         best = candidates(costs)[:1]
         for choice in best:
-            encoding = self._rollout.encoding(self._learner.policy, self._rng("imitation"))
+            encoding = self._new_rollout().encoding(self._learner.policy, self._rng("imitation"))
             seed = int(self._rng("imitation", "dropout").integers(2**31))
             self._learner.imitate(self._graph, encoding, choice[self._graph.group_of], self._config.warm_start, seed)
         return best

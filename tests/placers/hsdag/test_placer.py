@@ -89,9 +89,9 @@ def test_dropout_while_drawing_tries_other_groups_and_goes_on_as_if_uninterrupte
     dropped, plain = (built(of, **settings, sampling_dropout=on) for on in (True, False))
     for placer in (dropped, plain):
         advance(placer, 8)
-    assert len(dropped._rollout.encodings) == 8
-    assert len({encoding.levels[0].labels.tobytes() for encoding in dropped._rollout.encodings}) > 1
-    assert len(plain._rollout.encodings) == (8 if state_update else 1)
+    assert len(dropped._episodes[0].rollout.encodings) == 8
+    assert len({encoding.levels[0].labels.tobytes() for encoding in dropped._episodes[0].rollout.encodings}) > 1
+    assert len(plain._episodes[0].rollout.encodings) == (8 if state_update else 1)
     saved, other = json.dumps(dropped.state()), built(of, **settings, sampling_dropout=True)
     rest = advance(dropped, 15)
     other.restore(json.loads(saved))
@@ -156,7 +156,7 @@ def test_a_reward_of_the_wrong_sign_learns_the_worst(monkeypatch):
     of = described(problem(chain(("Add", "Sin") * 4)))
     settings = HSDAG.config({"grouping": "fixed", "hidden": 32, "learning_rate": 3e-3} | LEARNED_ALONE)
     right = HSDAG.factory._step_weights
-    monkeypatch.setattr(HSDAG.factory, "_step_weights", lambda self: -right(self))
+    monkeypatch.setattr(HSDAG.factory, "_step_weights", lambda self, ratios: -right(self, ratios))
     trials = run_search(HSDAG.factory(of, settings), of, ALTERNATING, 600)
     assert np.mean([trial.measurement.median_ms for trial in trials[-100:]]) > 16.0
 
