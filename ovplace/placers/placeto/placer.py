@@ -43,6 +43,7 @@ class PlacetoProgress:
         settings: settings of the network, kept so that a policy file is read only once.
         zero_shot: zero-shot placement of a trained policy, `[G]`; empty without one.
         proposed: number of fixed proposals asked.
+        open: placements asked for and not answered.
         remaining: placements to ask before the next update.
         updates: number of updates of the policy.
         batches: number of batches of episodes.
@@ -55,6 +56,7 @@ class PlacetoProgress:
     settings: dict[str, Any] = field(default_factory=dict)
     zero_shot: list[int] = field(default_factory=list)
     proposed: int = 0
+    open: int = 0
     remaining: int = 0
     updates: int = 0
     batches: int = 0
@@ -65,7 +67,12 @@ class PlacetoProgress:
 
 
 class Placer(protocols.Placer):
-    """Learns from episodes on the cost model and proposes the best placements visited for measurement."""
+    """Learns from episodes on the cost model and proposes the best placements visited for measurement.
+
+    It is asynchronous: rewards are those of the cost model, so that no episode waits for a measurement. Where it is
+    asked while answers are open and a batch of proposals does not suffice, the policy is updated and proposes the next
+    one. What answers change, where episodes start and which latencies are `measured`, follows from those it has.
+    """
 
     @classmethod
     def needs_costs(cls, config: Config) -> bool:
@@ -82,28 +89,34 @@ class Placer(protocols.Placer):
         self._learner: PlacetoLearner | None = None
 
     @property
+    def asynchronous(self) -> bool:
+        """True: answers may come in any order, and late."""
+        return True
+
+    @property
     def info(self) -> dict[str, float]:
         """Updates of the policy, and batches of episodes."""
         return {"updates": self._progress.updates, "batches": self._progress.batches}
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return the fixed proposals first, then up to `n` of the best candidates.
+        """Return the fixed proposals first, then up to `n` of the best candidates, while waiting of several batches.
 
         Raises:
             UsageError: the policy file cannot be read or belongs to another placer.
         """
         if n <= 0:
             return []
-        learner = self._started()
-        fixed = self._proposals()[self._progress.proposed :][:n]
-        self._progress.proposed += len(fixed)
-        for choice in fixed:
-            self._queue.asked.add(key(choice))
-        return [self._problem.lift(choice) for choice in fixed or self._found(n, learner)]
+        progress, learner = self._progress, self._started()
+        is_waiting, asked = progress.open > 0, self._batch(n, learner)
+        while is_waiting and len(asked) < n and (more := self._batch(n - len(asked), learner)):
+            asked += more
+        progress.open += len(asked)
+        return [self._problem.lift(choice) for choice in asked]
 
     def tell(self, trials: Sequence[Trial]) -> None:
         """Record the fastest placement, where later episodes may start, and the latencies, if they are used."""
         progress = self._progress
+        progress.open -= len(trials)
         for trial in trials:
             choice, ran = self._problem.lower(trial.placement), isfinite(trial.ratio)
             if self._config.measured:
@@ -142,6 +155,14 @@ class Placer(protocols.Placer):
         self._log.add(row)
 
     # Proposals
+
+    def _batch(self, n: int, learner: PlacetoLearner) -> list[IntArray]:
+        """Return up to `n` fixed proposals, or of the best candidates once there are none left."""
+        fixed = self._proposals()[self._progress.proposed :][:n]
+        self._progress.proposed += len(fixed)
+        for choice in fixed:
+            self._queue.asked.add(key(choice))
+        return fixed or self._found(n, learner)
 
     def _proposals(self) -> list[IntArray]:
         """Return the single devices and the zero-shot placement of a trained policy, without duplicates."""

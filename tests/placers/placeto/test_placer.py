@@ -138,6 +138,28 @@ def advance(placer, rounds, batch=1):
     return found
 
 
+def test_while_an_answer_is_late_it_proposes_on_and_updates():
+    placer = built(problem(layered(24, seed=1), n_devices=3), uniform=False)
+    late, *asked = placer.ask(20)
+    assert len(asked) == 3, "with nothing open there is one batch of proposals"
+    updates = placer.info["updates"]
+    asked = placer.ask(10)
+    assert len(asked) == 10
+    assert late.hash not in {placement.hash for placement in asked}
+    assert placer.info["updates"] > updates
+
+
+def test_the_fastest_answer_is_where_episodes_start_whichever_came_first():
+    of = problem(layered(24, seed=1), n_devices=3)
+    first, last = built(of), built(of)
+    asked = [placer.ask(3) for placer in (first, last)]
+    trials = [trial_of(number, p, 1.0 + number) for number, p in enumerate(asked[0])]
+    first.tell(trials)
+    for trial in reversed(trials):
+        last.tell([trial])
+    assert [p.hash for p in first.ask(4)] == [p.hash for p in last.ask(4)]
+
+
 def test_nothing_is_asked_twice_and_the_end_is_when_all_was():
     of = problem(chain(("Add", "Sin", "Relu", "Add", "Sin")))
     found = advance(built(of), 100)
