@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,8 @@ def _lines(graph: OpGraph, placement: Placement, names: Sequence[str]) -> Iterat
         yield f"  legend{d} [label={_quoted(names[d])}, shape=ellipse, fillcolor={_colour(d)}];"
     for number, (operations, d) in enumerate(zip(submodels, of_submodel, strict=True)):
         yield from _cluster(graph, number, operations, names[d], _colour(d))
-    yield from _edges(graph, _submodel_of(len(graph), submodels), of_submodel)
+    device_of = {i: d for operations, d in zip(submodels, of_submodel, strict=True) for i in operations.tolist()}
+    yield from _edges(graph, device_of)
     yield "}"
 
 
@@ -61,21 +62,11 @@ def _cluster(graph: OpGraph, number: int, operations: IntArray, device: str, col
     yield "  }"
 
 
-def _submodel_of(n: int, submodels: Sequence[IntArray]) -> list[int]:
-    """Return the submodel of each operation, `[N]`; -1 for Constants that form none."""
-    found = [-1] * n
-    for number, operations in enumerate(submodels):
-        for i in operations.tolist():
-            found[i] = number
-    return found
-
-
-def _edges(graph: OpGraph, submodel: Sequence[int], device_of: Sequence[int]) -> Iterator[str]:
+def _edges(graph: OpGraph, device_of: Mapping[int, int]) -> Iterator[str]:
     for (source, target), n_bytes in zip(graph.edges.T.tolist(), graph.out_bytes.tolist(), strict=True):
         if graph.types[source] == "Constant":
             continue
-        cut = device_of[submodel[source]] != device_of[submodel[target]]
-        style = f' [label="{n_bytes} B", color=red, penwidth=2]' if cut else ""
+        style = f' [label="{n_bytes} B", color=red, penwidth=2]' if device_of[source] != device_of[target] else ""
         yield f"  op{source} -> op{target}{style};"
 
 
