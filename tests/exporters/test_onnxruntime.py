@@ -43,6 +43,11 @@ def test_names_that_begin_alike_share_a_rule():
     assert len(shortest_rules(device_of)) == 8
 
 
+def test_a_rule_is_no_longer_than_it_must_be():
+    device_of = {"conv1": "CPU", "conv10": "GPU", "relu": "CPU", "relu_2": "CPU"}
+    assert shortest_rules(device_of) == {"conv1": "CPU", "conv10": "GPU", "r": "CPU"}
+
+
 def test_the_session_takes_the_rules(plain, tmp_path):
     pytest.importorskip("onnxruntime")
     (path,) = Exporter(Config()).write(plain, tmp_path / "rules.json")
@@ -75,7 +80,10 @@ def test_names_with_marks_of_the_syntax_are_counted(tmp_path):
 def test_too_long_a_text_is_said(monkeypatch, plain):
     monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_CHARACTERS", 5)
     (line,) = Exporter(Config()).limits(plain)
-    assert "at most 5" in line
+    length = len(json.loads(Exporter(Config()).text(plain))[KEY])
+    assert line == f"the rules have {length} characters, ONNX Runtime takes at most 5"
+    monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_CHARACTERS", length)
+    assert Exporter(Config()).limits(plain) == ()
 
 
 def test_a_name_that_begins_another_has_the_shorter_rule():

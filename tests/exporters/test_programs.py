@@ -1,5 +1,6 @@
 """The programs run: Python's without ovplace, C++'s after a build with what its folder holds."""
 
+import ast
 import shutil
 import subprocess
 from pathlib import Path
@@ -42,12 +43,20 @@ def test_only_the_emulated_gpu_needs_ovplace(nasty, emulated, tmp_path):
     first = python.Exporter(python.Config()).write(nasty, tmp_path / "one")[0].read_text()
     second = python.Exporter(python.Config()).write(emulated, tmp_path / "two")[0].read_text()
     assert "import ovplace" not in first
+    assert imported(first) == ["sys", "pathlib", "openvino"]
+    assert imported(second) == ["sys", "pathlib", "ovplace", "openvino"]
     assert second.index("ovplace.enable_emulated_gpu()") < second.index("import openvino")
     assert "HETERO:CPU,GPU" in second
     assert not cpp.Exporter(cpp.Config()).limits(nasty)
     (said,) = cpp.Exporter(cpp.Config()).limits(emulated)
     assert "emulated" in said
     assert "emulated GPU" in cpp.Exporter(cpp.Config()).write(emulated, tmp_path / "three")[0].read_text()
+
+
+def imported(program):
+    """Return the modules that a program imports, in order."""
+    found = [node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in found]
 
 
 @pytest.mark.parametrize("exporter", [python.Exporter, cpp.Exporter])
@@ -103,3 +112,24 @@ def test_a_variant_without_properties_is_only_registered(tmp_path):
         text = (tmp_path / name / name).read_text(encoding="utf-8")
         assert text.count("core.register_plugin(") == 1, name
         assert "core.set_property(" not in text, name
+
+
+def test_a_variant_is_registered_with_its_properties(tmp_path):
+    two = {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": "1"}
+    folder = placed(tmp_path / "run", [Device("CPU", "CPU"), Device("CPU_B", "CPU", two)], "CPU_B")
+    expected = {
+        python: (
+            "core.register_plugin('openvino_intel_cpu_plugin', 'CPU_B')",
+            f"core.set_property('CPU_B', {two})",
+            "compiled = core.compile_model(model, 'HETERO:CPU,CPU_B')",
+        ),
+        cpp: (
+            'core.register_plugin("openvino_intel_cpu_plugin", "CPU_B");',
+            'core.set_property("CPU_B", ov::AnyMap{{"INFERENCE_PRECISION_HINT", "f32"}, {"NUM_STREAMS", "1"}});',
+            'auto compiled = core.compile_model(model, "HETERO:CPU,CPU_B");',
+        ),
+    }
+    for exporter, calls in expected.items():
+        program = exporter.Exporter(exporter.Config()).write(folder, tmp_path / exporter.__name__)[0]
+        lines = [line.strip() for line in program.read_text(encoding="utf-8").splitlines()]
+        assert [line for line in lines if line in calls] == list(calls)

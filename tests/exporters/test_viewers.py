@@ -7,10 +7,14 @@ import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
+import openvino as ov
 import pytest
 
+from ovplace.core.device import Device
 from ovplace.errors import UsageError
 from ovplace.exporters import dot, netron
+from ovplace.ir.placed_model import write_placed
+from tests.exporters.conftest import placed
 
 SHOW = Path(__file__).with_name("netron.mjs")
 
@@ -22,6 +26,7 @@ def test_netron_shows_the_device_of_each_layer(run, request, tmp_path):
     pytest.importorskip("netron")
     path, weights = netron.Exporter(netron.Config()).write(folder, tmp_path / f"{folder.name}.xml")
     assert weights.exists()
+    assert path.read_bytes().startswith(b"<?xml ")
     shown = json.loads(netron_nodes(path))
     table = json.loads((folder / "placement.json").read_text(encoding="utf-8"))
     label = {"GPU": "GPU (emulated)"}
@@ -95,10 +100,30 @@ def test_graphviz_reads_operations_submodels_and_transfers(run, request):
     assert inside == [f"Convolution\n{convolution}\n{second}"]
     cut = [edge for edge in graph.get_edges() if edge.get("penwidth")]
     assert [text(edge.get_label()) for edge in cut] == ["1024 B", "1024 B"]
+    assert {edge.get("color") for edge in graph.get_edges()} == {"red", None}
+    drawn = {node.get_name(): node for cluster in clusters for node in cluster.get_nodes()}
+    assert {end for edge in graph.get_edges() for end in (edge.get_source(), edge.get_destination())} == drawn.keys()
     assert {text(node.get_label()) for node in graph.get_nodes() if node.get_name().startswith("legend")} == {
         "CPU",
         second,
     }
+
+
+def test_each_device_has_a_colour_of_its_own(tmp_path):
+    devices = [Device("CPU" if d == 0 else f"CPU_{d}", "CPU") for d in range(6)]
+    folder = placed(tmp_path / "run", devices, "CPU")
+    ops = ov.Core().read_model(folder / "placed.xml").get_ordered_ops()
+    table = {op.get_friendly_name(): "CPU" for op in ops}
+    running = [op.get_friendly_name() for op in ops if op.get_type_name() not in ("Constant", "Result")]
+    table |= {name: devices[i % 6].name for i, name in enumerate(running)}
+    write_placed(folder / "placed.xml", folder, table, devices, {})
+    lines = dot.Exporter(dot.Config()).text(folder)
+    legend = dict(re.findall(r'label="(\S+)", shape=ellipse, fillcolor="(#[0-9a-f]{6})"', lines))
+    assert legend.keys() == {device.name for device in devices}
+    assert len(set(legend.values())) == 6
+    boxes = re.findall(r'op\d+ \[label="[^"]*\\n(\S+)", fillcolor="(.*)"', lines)
+    assert len(boxes) > 3
+    assert boxes == [(device, legend[device]) for device, _ in boxes]
 
 
 def text(label):

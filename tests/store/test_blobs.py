@@ -2,6 +2,7 @@ import os
 
 import pytest
 
+from ovplace.store import blobs as module
 from ovplace.store.blobs import Blobs
 
 
@@ -68,3 +69,23 @@ def test_a_folder_that_cannot_be_written_is_no_cache(tmp_path):
     blobs = Blobs(1000, tmp_path / "file" / "blobs")
     assert not blobs.keep("a", b"content")
     assert blobs.find("a") is None
+
+
+def test_files_that_fill_the_limit_exactly_stay(blobs):
+    blobs.keep("a", b"content")
+    size = (blobs.folder / "a.blob").stat().st_size
+    exact = Blobs(2 * size, blobs.folder)
+    exact.keep("b", b"CONTENT")
+    assert files(blobs) == ["a.blob", "b.blob"]
+    Blobs(2 * size - 1, blobs.folder).shrink()
+    assert len(files(blobs)) == 1
+
+
+def test_a_file_that_another_process_deletes_first_keeps_none_from_going(blobs, monkeypatch):
+    for number, key in enumerate("ab"):
+        blobs.keep(key, bytes(250))
+        os.utime(blobs.folder / f"{key}.blob", (number, number))
+    found = [*module._files(blobs.folder), (blobs.folder / "gone.blob", 0.5, 900)]
+    monkeypatch.setattr(module, "_files", lambda folder: found)
+    blobs.shrink()
+    assert files(blobs) == ["b.blob"]

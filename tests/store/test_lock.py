@@ -62,6 +62,13 @@ def test_nothing_is_left(path):
     assert hold(path)
 
 
+@pytest.mark.parametrize("how", [locked, shared])
+def test_folders_on_the_way_are_made(tmp_path, how):
+    for _ in range(2):
+        with how(tmp_path / "a" / "b" / "run.lock", "", ""):
+            assert (tmp_path / "a" / "b" / "run.lock").exists()
+
+
 def test_asking_who_holds_it_makes_no_file(path):
     assert holder(path) is None
     assert not path.exists()

@@ -135,6 +135,15 @@ def test_all_files_of_a_finished_run_are_known(folder):
     assert {folder.given_model.name, folder.report.name} == {"given.xml", "report.html"}
 
 
+def test_files_have_the_names_that_the_manual_gives(folder):
+    names = {
+        path.relative_to(folder.path).as_posix()
+        for path in (folder.config, folder.database, folder.given_model, folder.placed_model, folder.placement)
+    }
+    assert names == {"config.toml", "run.db", "given.xml", "placed.xml", "placement.json"}
+    assert (folder.result.name, folder.report.name, folder.lock.name) == ("result.json", "report.html", "run.lock")
+
+
 def test_one_process_searches_in_a_folder(folder):
     with folder.locked():
         assert folder.lock.exists()
