@@ -40,7 +40,7 @@ def replacing(path: Path) -> Iterator[Path]:
         replace_file(temporary, path)
     except BaseException:
         with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            temporary.unlink()
         raise
 
 

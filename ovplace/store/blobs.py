@@ -16,6 +16,7 @@ from ovplace.store.cache import cache_folder
 
 _MAGIC = b"ovplace blob 1\n"
 _DIGEST_BYTES = 32
+_HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 _SUFFIX = ".blob"
 
 _ABANDONED_S = 3600.0
@@ -39,14 +40,13 @@ class Blobs:
         path = self._path(key)
         try:
             data = path.read_bytes()
-            head = len(_MAGIC) + _DIGEST_BYTES
-            if data[: len(_MAGIC)] != _MAGIC or _digest(data[head:]) != data[len(_MAGIC) : head]:
+            if data[:_HEAD_BYTES] != _MAGIC + _digest(data[_HEAD_BYTES:]):
                 path.unlink()
                 return None
             os.utime(path)  # used just now
         except (OSError, RuntimeError):
             return None
-        return data[head:]
+        return data[_HEAD_BYTES:]
 
     def keep(self, key: str, blob: bytes) -> bool:
         """Store a blob, and delete the least recently used ones where there is no room.
@@ -58,7 +58,7 @@ class Blobs:
         Returns:
             Whether it could be written.
         """
-        if len(blob) > self.limit_bytes:
+        if _HEAD_BYTES + len(blob) > self.limit_bytes:
             return False
         try:
             path = self._path(key)
@@ -79,7 +79,7 @@ class Blobs:
     def drop(self, key: str) -> None:
         """Delete the blob stored under `key`, if there is one."""
         with suppress(OSError, RuntimeError):
-            self._path(key).unlink(missing_ok=True)
+            self._path(key).unlink()
 
     def lent(self) -> Path | None:
         """Return the folder for OpenVINO's own cache, whose files count as blobs; None where there is to be none."""
@@ -112,7 +112,7 @@ def _delete_abandoned(folder: Path) -> None:
     for path in folder.glob("*.tmp"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _ABANDONED_S:
-                path.unlink(missing_ok=True)
+                path.unlink()
 
 
 def _files(folder: Path) -> list[tuple[Path, float, int]]:

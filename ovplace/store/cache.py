@@ -59,7 +59,7 @@ def empty_cache(kinds: Sequence[str] = KINDS) -> list[CacheContent]:
     content = [entry for entry in cache_content() if entry.kind in kinds]
     for path in (path for kind in kinds for path in _files(kind)):
         with suppress(OSError):
-            path.unlink(missing_ok=True)
+            path.unlink()
     return content
 
 

@@ -54,6 +54,16 @@ def test_one_that_is_too_large_is_not_kept(blobs):
     assert not Blobs(0, blobs.folder).keep("a", b"x")
 
 
+def test_one_that_leaves_no_room_for_its_header_drives_no_others_out(blobs):
+    blobs.keep("a", b"content")
+    size = (blobs.folder / "a.blob").stat().st_size
+    exact = Blobs(size, blobs.folder)
+    assert not exact.keep("b", b"content!")
+    assert exact.find("a") == b"content"
+    assert exact.keep("b", b"CONTENT")
+    assert exact.find("b") == b"CONTENT"
+
+
 def test_files_of_killed_processes_are_deleted_after_an_hour(blobs):
     blobs.keep("a", b"content")
     old, new = blobs.folder / "b.blob.1.tmp", blobs.folder / "c.blob.2.tmp"

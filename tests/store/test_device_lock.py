@@ -22,9 +22,9 @@ def test_searches_share_the_devices_and_keep_workers_away(cache):
 
 def test_a_worker_keeps_searches_and_other_workers_away(cache):
     with for_worker():
-        with pytest.raises(InUseError, match="search with --cluster, or stop the worker"), for_search():
+        with pytest.raises(InUseError, match="; search with --cluster, or stop the worker"), for_search():
             pass
-        with pytest.raises(InUseError, match="one worker is enough"), for_worker():
+        with pytest.raises(InUseError, match="; one worker is enough"), for_worker():
             pass
 
 

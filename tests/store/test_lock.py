@@ -63,10 +63,11 @@ def test_nothing_is_left(path):
 
 
 @pytest.mark.parametrize("how", [locked, shared])
-def test_folders_on_the_way_are_made(tmp_path, how):
+def test_folders_on_the_way_are_made_and_no_file_is_left(tmp_path, how):
     for _ in range(2):
         with how(tmp_path / "a" / "b" / "run.lock", "", ""):
             assert (tmp_path / "a" / "b" / "run.lock").exists()
+        assert not (tmp_path / "a" / "b" / "run.lock").exists()
 
 
 def test_asking_who_holds_it_makes_no_file(path):
@@ -76,6 +77,7 @@ def test_asking_who_holds_it_makes_no_file(path):
 
 def test_a_holder_that_has_not_said_who_it_is(path, other):
     path.write_text("")
+    assert holder(path) == lock.Holder()
     with pytest.raises(InUseError, match="held by another process; wait"):
         hold(path)
 

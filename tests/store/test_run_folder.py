@@ -89,6 +89,10 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path):
         torn()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+    with replacing(path) as temporary:
+        assert temporary == tmp_path / f"file.{os.getpid()}.tmp"
+        temporary.write_text("newer")
+    assert path.read_text() == "newer"
     atomic_write(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
