@@ -1,7 +1,7 @@
 """Mutations of a source: one operator, constant, condition, result or statement changed at a time.
 
-Left out are what cannot matter to a test (docstrings, annotations, the words of an error), decorators, and statements
-outside of functions, without which a module often cannot be imported.
+Left out are what cannot matter to a test (docstrings, annotations, the words of an error, code for other systems),
+decorators, and statements outside of functions, without which a module often cannot be imported.
 """
 
 from __future__ import annotations
@@ -139,6 +139,8 @@ def _left_out(tree: ast.AST) -> Iterator[int]:
             parts += [node.annotation]
         if isinstance(node, ast.FunctionDef):
             parts += [node.returns]
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "sys.platform == 'win32'":
+            parts += node.body  # these tests run where processes fork
         yield from (id(below) for part in parts if part for below in ast.walk(part))
         if isinstance(node, ast.Raise) or _is_error(node):
             yield from (id(below) for below in ast.walk(node) if below is not node and _is_text(below))

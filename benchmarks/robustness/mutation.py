@@ -4,7 +4,8 @@ Of the mutations of a room (comparisons, arithmetic, truth values, conditions, c
 a sample is drawn. For each, the tests of the room that run the changed lines are run, the quickest first and `tests_s`
 seconds of them at most, in a process where the module is loaded with the fault. It is `killed` when a test fails or
 does not end in time; mutations that change nothing that could be seen are counted as survivors. `score`: killed of
-tried, with the 95 % interval of Wilson. Docstrings, annotations, decorators and the words of errors are not changed.
+tried, with the 95 % interval of Wilson. Docstrings, annotations, decorators, the words of errors and what only Windows
+runs are not changed.
 """
 
 from __future__ import annotations

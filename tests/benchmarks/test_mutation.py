@@ -50,6 +50,11 @@ def test_mutations_are_those_that_a_test_could_see():
     )
 
 
+def test_what_another_system_runs_is_left_as_it_is():
+    source = "if sys.platform == 'win32':\n    x = 1 + 2\nelse:\n    x = 3 + 4\n"
+    assert {one.line for one in module("mutants.operators").mutations(source)} == {1, 4}
+
+
 def test_each_mutation_changes_one_place():
     for one in module("mutants.operators").mutations(SOURCE):
         changed = ast.unparse(one.applied(SOURCE)).splitlines()
