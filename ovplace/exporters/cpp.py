@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -11,10 +11,9 @@ from typing import ClassVar
 import openvino as ov
 
 from ovplace.exporters._limits import emulated_only_in_python
-from ovplace.exporters._program import copy_model
+from ovplace.exporters._model_folder import ModelFolderExporter
 from ovplace.exporters._registration import Step, steps, target_text
 from ovplace.ir.placed_model import STORED_AFFINITY, PlacedModel, read_placed
-from ovplace.plugins import protocols
 
 SUMMARY = "folder with the placed model, a C++ program that runs it, and its CMakeLists.txt"
 
@@ -88,28 +87,14 @@ class Config:
     """There is nothing to set."""
 
 
-class Exporter(protocols.Exporter):
+class Exporter(ModelFolderExporter):
     """Writes `main.cpp`, `CMakeLists.txt` and the placed model into a folder, which may be moved."""
 
     target: ClassVar[str] = "cpp"
 
-    def write(self, folder: Path, target: Path) -> list[Path]:
-        """Write the program, what builds it and the model into the folder `target`.
-
-        Args:
-            folder: a finished run, or an exported one.
-            target: the folder to write into.
-
-        Raises:
-            UsageError: `target` is the run folder.
-            ModelError: the placed model cannot be read.
-            PlacementError: the files do not belong together, or cannot be written.
-        """
-        found, files = copy_model(folder, target)
-        program, build = target / "main.cpp", target / "CMakeLists.txt"
-        program.write_text(_text(found), encoding="utf-8")
-        build.write_text(_CMAKE, encoding="utf-8")
-        return [program, build, *files]
+    def programs(self, found: PlacedModel) -> Mapping[str, str]:
+        """Return the program and what builds it."""
+        return {"main.cpp": _text(found), "CMakeLists.txt": _CMAKE}
 
     def limits(self, folder: Path) -> tuple[str, ...]:
         """Return that a C++ program has no emulated GPU, where the placement uses it.

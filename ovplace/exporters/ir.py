@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from ovplace.exporters._program import copy_model
-from ovplace.plugins import protocols
+from ovplace.exporters._model_folder import ModelFolderExporter
 
 SUMMARY = "folder with the placed model, the device of each operation inside the IR"
 
@@ -18,24 +17,10 @@ class Config:
     """There is nothing to set."""
 
 
-class Exporter(protocols.Exporter):
+class Exporter(ModelFolderExporter):
     """Writes `placed.xml`, `placed.bin` and `placement.json`."""
 
     target: ClassVar[str] = "ir"
-
-    def write(self, folder: Path, target: Path) -> list[Path]:
-        """Write the three files into the folder `target`, after checking that they belong together.
-
-        Args:
-            folder: a finished run, or an exported one.
-            target: the folder to write into.
-
-        Raises:
-            UsageError: `target` is the run folder.
-            ModelError: the placed model cannot be read.
-            PlacementError: the files do not belong together, or cannot be written.
-        """
-        return copy_model(folder, target)[1]
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:
         """Return how to load the folder."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from ovplace.exporters._program import copy_model
+from ovplace.exporters._model_folder import ModelFolderExporter
 from ovplace.exporters._registration import steps, target_text
 from ovplace.ir.placed_model import STORED_AFFINITY, PlacedModel
-from ovplace.plugins import protocols
 
 SUMMARY = "folder with the placed model and a Python program that runs it with OpenVINO alone"
 
@@ -60,27 +59,14 @@ class Config:
     """There is nothing to set."""
 
 
-class Exporter(protocols.Exporter):
+class Exporter(ModelFolderExporter):
     """Writes `infer.py` and the placed model into a folder, which may be moved."""
 
     target: ClassVar[str] = "python"
 
-    def write(self, folder: Path, target: Path) -> list[Path]:
-        """Write the program and the model into the folder `target`.
-
-        Args:
-            folder: a finished run, or an exported one.
-            target: the folder to write into.
-
-        Raises:
-            UsageError: `target` is the run folder.
-            ModelError: the placed model cannot be read.
-            PlacementError: the files do not belong together, or cannot be written.
-        """
-        found, files = copy_model(folder, target)
-        program = target / "infer.py"
-        program.write_text(_text(found), encoding="utf-8")
-        return [program, *files]
+    def programs(self, found: PlacedModel) -> Mapping[str, str]:
+        """Return the program."""
+        return {"infer.py": _text(found)}
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:
         """Return how to run the program."""
