@@ -22,11 +22,12 @@ from tornado.iostream import StreamClosedError
 
 from ovplace.errors import BackendError, UsageError
 from ovplace.fleet.certificates import Certificates, Role
+from ovplace.fleet.limits import Limits, MessageTooLongError
 
 Message = dict[str, Any]
 
-LARGEST_MIB = 64
-"""A longer message ends the connection: a peer must not fill the memory."""
+_ADDED_BYTES = 2**16
+"""What a message may be longer than the limit when it is read: the scheduler adds who sent what it passes on."""
 
 CONNECT_S = 10.0
 
@@ -39,18 +40,21 @@ class ChannelClosedError(Exception):
 
 
 class _DataTLS(TLS):
+    largest_bytes = Limits().largest_bytes
+
     async def read(self, deserializers: object = None) -> Any:
         """Return the next message.
 
         Raises:
             CommClosedError: the connection has ended, or is ended because what came is no plain data.
+            MessageTooLongError: it is ended because what comes is too long.
         """
         if self.stream is None:
             raise CommClosedError("closed")
         try:
             (length,) = _LENGTH.unpack(await self.stream.read_bytes(_LENGTH.size))
-            if length > LARGEST_MIB * 2**20:
-                raise ValueError(f"a message of {length} bytes")
+            if length > self.largest_bytes + _ADDED_BYTES:
+                raise MessageTooLongError(length, self.largest_bytes)
             return _plain(await self.stream.read_bytes(length))
         except (StreamClosedError, SSLError) as error:
             self.abort()
@@ -112,15 +116,27 @@ class Channel:
         subject = self._comm.extra_info.get("peercert", {}).get("subject", ())
         return next((value for part in subject for key, value in part if key == "commonName"), "")
 
-    async def send(self, message: Message) -> None:
+    def limit(self, largest_bytes: int) -> None:
+        """Send, and take, no longer messages; one that is too long ends the connection where it is taken."""
+        self._comm.largest_bytes = largest_bytes
+
+    async def send(self, message: Message, *, is_passed_on: bool = False) -> None:
         """Send a message.
+
+        Args:
+            message: plain data.
+            is_passed_on: whether it came from another peer, which has looked at its length.
 
         Raises:
             ChannelClosedError: the other side is gone.
+            MessageTooLongError: the message is longer than the limit, and was not sent.
             TypeError: the message is no plain data.
         """
+        packed = msgpack.packb(message)
+        if len(packed) > self._comm.largest_bytes and not is_passed_on:
+            raise MessageTooLongError(len(packed), self._comm.largest_bytes)
         try:
-            await self._comm.write(msgpack.packb(message))
+            await self._comm.write(packed)
         except CommClosedError as error:
             raise ChannelClosedError(str(error)) from error
 
@@ -133,7 +149,7 @@ class Channel:
         try:
             message = await self._comm.read()
             unpacked = _unpacked(message) if isinstance(message, bytes) else None
-        except (CommClosedError, ValueError, TypeError, msgpack.UnpackException) as error:
+        except (CommClosedError, MessageTooLongError, ValueError, TypeError, msgpack.UnpackException) as error:
             self.abort()
             raise ChannelClosedError(str(error)) from error
         if not isinstance(unpacked, dict) or not isinstance(unpacked.get("op"), str):

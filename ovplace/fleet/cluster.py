@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
@@ -16,6 +17,7 @@ from ovplace.fleet import wire
 from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.channel import ChannelClosedError, Message, open_channel
 from ovplace.fleet.files import hash_of, read_chunk
+from ovplace.fleet.limits import Limits, MessageTooLongError
 from ovplace.fleet.machine import DeviceClass, Machine
 
 T = TypeVar("T")
@@ -29,7 +31,10 @@ _GONE = "the scheduler at '{address}' is gone; start it again, the same command 
 
 
 class Cluster:
-    """A connection to a scheduler, which a thread of its own serves. Its methods may be called from any thread."""
+    """A connection to a scheduler, which a thread of its own serves. Its methods may be called from any thread.
+
+    Requests beyond those that the scheduler takes at once wait here until others are answered.
+    """
 
     def __init__(self, address: str, certificates: Certificates) -> None:
         """Connect.
@@ -44,7 +49,10 @@ class Cluster:
         self.address = address
         self.changes = 0  # of the machines that are there
         self._machines: dict[str, Machine] = {}
+        self._limits, self._too_long = Limits(), ""
         self._asked: dict[int, Future[Message]] = {}
+        self._held: deque[Message] = deque()
+        self._in_flight = 0  # requests that are sent and not answered
         self._kept: dict[str, asyncio.Future[Message]] = {}
         self._sent: dict[tuple[str, int, int], str] = {}
         self._numbers = itertools.count(1)
@@ -131,18 +139,17 @@ class Cluster:
                 answer.set_exception(self._gone())
                 return answer
             self._asked[number] = answer
-        self._post(
-            {
-                "op": "submit",
-                "number": number,
-                "job": job.to_dict(),
-                "method": method,
-                "arguments": wire.pack_arguments(method, arguments),
-                "deadline_s": deadline_s,
-                "class": device_class.to_dict(),
-                "at_home": at_home,
-            }
-        )
+        message = {
+            "op": "submit",
+            "number": number,
+            "job": job.to_dict(),
+            "method": method,
+            "arguments": wire.pack_arguments(method, arguments),
+            "deadline_s": deadline_s,
+            "class": device_class.to_dict(),
+            "at_home": at_home,
+        }
+        asyncio.run_coroutine_threadsafe(self._request(message), self._loop)
         return answer
 
     def exclude(self, name: str) -> None:
@@ -159,6 +166,36 @@ class Cluster:
                 await self._channel.send(message)
 
         asyncio.run_coroutine_threadsafe(send(), self._loop)
+
+    async def _request(self, message: Message) -> None:
+        """Send a request, now or when others are answered; as at the scheduler, those at home go first."""
+        if message["at_home"]:
+            self._held.appendleft(message)
+        else:
+            self._held.append(message)
+        await self._send_held()
+
+    async def _send_held(self) -> None:
+        """Send requests that wait, as many as the scheduler takes."""
+        while self._held and self._in_flight < self._limits.most_requests:
+            message = self._held.popleft()
+            self._in_flight += 1
+            with suppress(ChannelClosedError):  # the reader will tell
+                try:
+                    await self._channel.send(message)
+                except MessageTooLongError as error:
+                    self._settle(message["number"], error)
+
+    def _settle(self, number: int, answer: Message | BackendError) -> None:
+        """Give a request its answer, or an error."""
+        asked = self._asked.pop(number, None)
+        if asked is None:
+            return
+        self._in_flight -= 1
+        if isinstance(answer, BackendError):
+            asked.set_exception(answer)
+        else:
+            asked.set_result(answer)
 
     async def _send_file(self, path: Path, digest: str) -> None:
         kept = await self._keep({"hash": digest})
@@ -185,7 +222,9 @@ class Cluster:
         try:
             while True:
                 self._take(await self._channel.receive())
-        except (ChannelClosedError, LookupError, TypeError, ValueError):
+                await self._send_held()
+        except (ChannelClosedError, LookupError, TypeError, ValueError) as error:
+            self._too_long = str(error) if isinstance(error.__cause__, MessageTooLongError) else ""
             self._channel.abort()
         finally:
             self._end()
@@ -193,8 +232,12 @@ class Cluster:
     def _take(self, message: Message) -> None:
         op = message["op"]
         if op == "done":
-            if answer := self._asked.pop(int(message["number"]), None):
-                answer.set_result(message)
+            self._settle(int(message["number"]), message)
+        elif op == "refused":
+            self._settle(int(message["number"]), BackendError(f"the scheduler refuses a request: {message['why']}"))
+        elif op == "limits":
+            self._limits = Limits.from_dict(message["limits"])
+            self._channel.limit(self._limits.largest_bytes)
         elif op == "kept":
             self._kept.pop(message["hash"]).set_result(message)
         else:
@@ -226,7 +269,7 @@ class Cluster:
         self._asked.clear()
 
     def _gone(self) -> BackendError:
-        return BackendError(_GONE.format(address=self.address))
+        return BackendError(self._too_long or _GONE.format(address=self.address))
 
     def _do(self, act: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(act, self._loop).result()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ovplace.fleet.limits import MOST_REQUESTS
 from ovplace.fleet.machine import DeviceClass, Machine
 
 Send = Callable[[str, dict[str, Any]], None]
@@ -57,7 +58,12 @@ class Dispatcher:
     """Assigns requests to machines, one at a time to each. Not thread-safe, and without any input or output."""
 
     def __init__(
-        self, to_worker: Send, to_client: Send, patience_s: float = PATIENCE_S, clock: Clock = time.monotonic
+        self,
+        to_worker: Send,
+        to_client: Send,
+        patience_s: float = PATIENCE_S,
+        clock: Clock = time.monotonic,
+        most_requests: int = MOST_REQUESTS,
     ) -> None:
         """Begin without machines.
 
@@ -66,9 +72,11 @@ class Dispatcher:
             to_client: sends a message to a search.
             patience_s: silence after which a machine is given up, in seconds.
             clock: seconds, monotonic.
+            most_requests: requests of one search that wait or run.
         """
         self._to_worker, self._to_client = to_worker, to_client
-        self._patience_s, self._clock = patience_s, clock
+        self._patience_s, self._clock, self._most_requests = patience_s, clock, most_requests
+        self._open: Counter[str] = Counter()  # requests that are not answered, by search
         self._seats: dict[str, _Seat] = {}
         self._idle: dict[str, _Seat] = {}
         self._queue: deque[Request] = deque()
@@ -122,6 +130,7 @@ class Dispatcher:
         self._queue = deque(request for request in self._queue if request.client != client)
         self._homes.pop(client, None)
         self._excluded.pop(client, None)
+        self._open.pop(client, None)
         for name, seat in list(self._seats.items()):
             for job in sorted(job for job in seat.jobs if job.startswith(f"{client} ")):
                 seat.jobs.discard(job)
@@ -152,9 +161,16 @@ class Dispatcher:
             del self._homes[client]
 
     def submit(self, request: Request) -> None:
-        """Give a request to a machine, or let it wait for one."""
-        if request.client in self._excluded:
-            self._assign(request, first=request.at_home)
+        """Give a request to a machine, or let it wait for one; refuse it where the search has too many already."""
+        client = request.client
+        if client not in self._excluded:
+            return
+        if self._open[client] >= self._most_requests:
+            why = f"{self._most_requests} requests of this search are not answered yet, and the scheduler takes no more"
+            self._to_client(client, {"op": "refused", "number": request.number, "why": why})
+            return
+        self._open[client] += 1
+        self._assign(request, first=request.at_home)
 
     def done(self, name: str, number: int, client: str, answer: dict[str, Any]) -> None:
         """Pass an answer on, unless the request was given to another machine meanwhile, and give the machine the next.
@@ -175,6 +191,7 @@ class Dispatcher:
 
     def _answer(self, request: Request, answer: dict[str, Any]) -> None:
         if request.client in self._excluded:
+            self._open[request.client] -= 1
             self._to_client(request.client, {"op": "done", "number": request.number, **answer})
 
     def _assign(self, request: Request, *, first: bool) -> None:

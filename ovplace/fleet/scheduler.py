@@ -15,6 +15,7 @@ from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.channel import Channel, ChannelClosedError, Message, open_listener
 from ovplace.fleet.dispatch import PATIENCE_S, Dispatcher, Request
 from ovplace.fleet.files import FileStore
+from ovplace.fleet.limits import Limits, MessageTooLongError
 from ovplace.fleet.machine import DeviceClass, Machine
 
 HOST, PORT = "127.0.0.1", 8786
@@ -31,7 +32,7 @@ class _Peer:
     async def write(self) -> None:
         with suppress(ChannelClosedError):
             while True:
-                await self.channel.send(await self.outbox.get())
+                await self.channel.send(await self.outbox.get(), is_passed_on=True)
 
 
 class Scheduler:
@@ -43,6 +44,7 @@ class Scheduler:
         files: FileStore,
         patience_s: float = PATIENCE_S,
         log: Callable[[str], None] = _LOG.info,
+        limits: Limits = Limits(),  # noqa: B008 - it is frozen
     ) -> None:
         """Begin without machines and searches.
 
@@ -51,10 +53,12 @@ class Scheduler:
             files: where models wait for machines that need them.
             patience_s: silence after which a machine is given up, in seconds.
             log: is told who comes and goes.
+            limits: what is let through.
         """
+        self._limits = limits
         self._certificates, self._files, self._patience_s, self._log = certificates, files, patience_s, log
         self._peers: dict[str, _Peer] = {}
-        self._dispatcher = Dispatcher(self._put, self._put, patience_s)
+        self._dispatcher = Dispatcher(self._put, self._put, patience_s, most_requests=limits.most_requests)
         self._numbers = itertools.count(1)
 
     async def serve(self, address: str, ready: Callable[[str], None] = lambda _: None) -> None:
@@ -87,10 +91,12 @@ class Scheduler:
             self._log(f"{channel.peer} is refused: its certificate is of a {channel.peer_role or 'nobody'}")
             channel.abort()
             return
+        channel.limit(self._limits.largest_bytes)
         try:
             await serve(channel)
-        except ChannelClosedError:
-            pass
+        except ChannelClosedError as error:
+            if isinstance(error.__cause__, MessageTooLongError):
+                self._log(f"{channel.peer} is cut off: {error}")
         except (LookupError, TypeError, ValueError, AttributeError, StoreError) as error:
             self._log(f"{channel.peer} is cut off: what it sent is not understood ({type(error).__name__}: {error})")
         finally:
@@ -103,7 +109,7 @@ class Scheduler:
             await channel.send({"op": "refused", "why": f"there is a machine '{name}' already; choose another --name"})
             return
         async with self._writing(name, channel):
-            self._put(name, {"op": "welcome", "alive_every_s": self._patience_s / 3})
+            self._put(name, {"op": "welcome", "alive_every_s": self._patience_s / 3, "limits": self._limits.to_dict()})
             self._dispatcher.join(machine)
             self._log(f"machine '{name}' joined: {len(self._dispatcher.machines)} in all")
             try:
@@ -115,6 +121,7 @@ class Scheduler:
     async def _serve_client(self, channel: Channel) -> None:
         client = f"search {next(self._numbers)}"  # no machine has a name with a blank
         async with self._writing(client, channel):
+            self._put(client, {"op": "limits", "limits": self._limits.to_dict()})
             self._dispatcher.enter(client)
             handlers = {"submit": self._submit, "exclude": self._exclude, "forget": self._forget, "file": self._keep}
             try:

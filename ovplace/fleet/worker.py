@@ -15,6 +15,7 @@ from ovplace.fleet import wire
 from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.channel import Channel, ChannelClosedError, Message, open_channel
 from ovplace.fleet.files import FileStore
+from ovplace.fleet.limits import Limits, MessageTooLongError
 from ovplace.fleet.machine import Machine
 
 AGAIN_S = 5.0
@@ -84,6 +85,7 @@ class Worker:
             message = await channel.receive()
             if message["op"] != "welcome":
                 raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
+            channel.limit(Limits.from_dict(message["limits"]).largest_bytes)
             tasks.add(asyncio.create_task(_say_alive(channel, float(message["alive_every_s"]))))
             while True:
                 message = await channel.receive()
@@ -121,8 +123,12 @@ class Worker:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             refusal = BackendError(f"the request is not understood: {type(error).__name__}: {error}")
             answer = {"error": wire.pack_error(refusal)}
+        done = {"op": "done", "number": message["number"], "client": message["client"]}
         with suppress(ChannelClosedError):
-            await channel.send({"op": "done", "number": message["number"], "client": message["client"], **answer})
+            try:
+                await channel.send({**done, **answer})
+            except MessageTooLongError as error:
+                await channel.send({**done, "error": wire.pack_error(error)})
 
     async def _fetch(self, channel: Channel, digest: str) -> None:
         """Get a file from the scheduler, unless it is here.

@@ -11,13 +11,14 @@ ANY = DeviceClass({})
 class Fleet:
     """A dispatcher with all that it sends, and a clock that stands still."""
 
-    def __init__(self, *machines):
+    def __init__(self, *machines, **settings):
         self.sent, self.told, self.now = [], [], 0.0
         self.dispatcher = Dispatcher(
             lambda name, message: self.sent.append((name, message)),
             lambda client, message: self.told.append((client, message)),
             patience_s=10.0,
             clock=lambda: self.now,
+            **settings,
         )
         self.dispatcher.enter("search")
         for name in machines:
@@ -85,6 +86,22 @@ def test_a_request_that_takes_machines_down_is_given_up():
     assert len(fleet.given) == ATTEMPTS
     (answer,) = [message for _, message in fleet.told if message["op"] == "done"]
     assert "3 machines were lost" in answer["lost"]
+
+
+def test_a_search_has_a_limited_number_of_requests_and_others_have_their_own():
+    fleet = Fleet("a", most_requests=2)
+    for number in range(3):
+        fleet.ask(number)
+    (refused,) = [message for _, message in fleet.told if message["op"] == "refused"]
+    assert refused["number"] == 2
+    fleet.dispatcher.enter("other")
+    fleet.dispatcher.submit(Request("other", 0, ANY, False, {"job": {"number": "1"}, "deadline_s": 5.0}))
+    fleet.done("a", 0)
+    fleet.ask(3)
+    for number in (1, 3):
+        fleet.done("a", number)
+        fleet.dispatcher.done("a", 0, "other", {})
+    assert [number for number, *_ in fleet.answers] == [0, 1, 0, 3]
 
 
 def test_requests_wait_for_a_machine_of_their_class():

@@ -40,10 +40,29 @@ def certs(output: str | None) -> None:
 @click.option("--host", default="127.0.0.1", help="Address to listen on; this machine only by default.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8786, help="Port; 0 chooses one.")
 @click.option("--patience", type=options.Duration(), default="15s", help="Silence after which a machine is given up.")
+@click.option(
+    "--largest-message",
+    "largest_mib",
+    type=click.IntRange(8),
+    default=64,
+    metavar="MIB",
+    show_default=True,
+    help="Longest message, in MiB, that workers and searches may send; models go in pieces of 4.",
+)
+@click.option(
+    "--requests",
+    "most_requests",
+    type=click.IntRange(1),
+    default=4096,
+    show_default=True,
+    help="Most requests of one search that wait or run here; further ones wait in the search.",
+)
 @room
 @options.common
 @click.pass_obj
-def scheduler(console: Console, host: str, port: int, patience: float, room_gib: float) -> None:
+def scheduler(
+    console: Console, host: str, port: int, patience: float, largest_mib: int, most_requests: int, room_gib: float
+) -> None:
     """Run the scheduler of a fleet until it is stopped.
 
     Machines and searches connect to it over TLS. It passes measuring requests on, keeps models for the machines that
@@ -56,9 +75,11 @@ def scheduler(console: Console, host: str, port: int, patience: float, room_gib:
     require_distributed()
     from ovplace.fleet.certificates import Certificates, default_folder
     from ovplace.fleet.files import FileStore
+    from ovplace.fleet.limits import Limits
     from ovplace.fleet.scheduler import Scheduler
 
-    serving = Scheduler(Certificates(default_folder()), FileStore.of_cache(room_gib), patience, console.log)
+    limits, files = Limits(largest_mib, most_requests), FileStore.of_cache(room_gib)
+    serving = Scheduler(Certificates(default_folder()), files, patience, console.log, limits)
     host = f"[{host}]" if ":" in host else host
     asyncio.run(serving.serve(f"tls://{host}:{port}", lambda address: console.log(f"scheduler at {address}")))
 
