@@ -1,13 +1,9 @@
-"""The placer `hsdag`: draws placements from the policy, and updates it by their measured latency.
-
-Episodes are the batches of `Controllers`; what is stored of each step is the number of updates before its episode, and
-how often it was redrawn, from which it is drawn again.
-"""
+"""The placer `hsdag`: draws placements from the policy, and updates it by their measured latency."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from math import isfinite, log
 from typing import Any
 
@@ -25,6 +21,7 @@ from ovplace.learning.saved_state import from_saved
 from ovplace.placers._base.controllers import NOBODY, ControllerBatch, Controllers
 from ovplace.placers._base.log import Seen
 from ovplace.placers.hsdag.config import Config
+from ovplace.placers.hsdag.episodes import Episode, Episodes
 from ovplace.placers.hsdag.learner import HsdagLearner, UpdateSettings
 from ovplace.placers.hsdag.network.policy import HsdagPolicy
 from ovplace.placers.hsdag.network.policy_graph import PolicyGraph, policy_graph
@@ -82,19 +79,6 @@ class HsdagProgress:
     groups: int = 0
 
 
-@dataclass
-class Episode:
-    """An episode as far as it is drawn.
-
-    Attributes:
-        rollout: its steps.
-        choices: the device of each group in each of them, `[G]`.
-    """
-
-    rollout: Rollout
-    choices: list[IntArray] = field(default_factory=list)
-
-
 class Placer(protocols.Placer):
     """Draws an episode of placements, updates the policy by their latency, and draws the next episode.
 
@@ -118,7 +102,6 @@ class Placer(protocols.Placer):
         self._problem, self._config = problem, config
         self._progress, self._built = HsdagProgress(), False
         self._seen, self._controllers = Seen(), Controllers([ControllerBatch()])
-        self._episodes: dict[int, Episode] = {}  # by controller
         if not config.policy:
             self._build(config)
             self._proposals = self._uniform() + self._imitated()
@@ -191,14 +174,12 @@ class Placer(protocols.Placer):
         if "policy" in data:
             self._build(replace(self._config, **data["policy"]["settings"]))
             self._proposals = [*self._uniform(), np.array(data["policy"]["choice"], dtype=np.int64)]
-        self._weights, groups = data["weights"], self._progress.groups
+        self._weights = data["weights"]
         for controller in self._controllers.begun:
-            batch = self._controllers.batches[controller]
+            batch: Any = self._controllers.batches[controller]
             self._learner.restore(batch.weights or self._weights)
-            self._episodes[controller] = episode = Episode(self._new_rollout())
-            for step, (updates, redraws) in enumerate(batch.drawn):
-                episode.choices.append(self._draw(controller, step, updates, redraws)[0])
-        self._progress.groups = groups
+            self._episodes[controller] = Episode(self._new_rollout())
+            self._episodes.draw_again(controller, batch.drawn)
         self._learner.restore(self._weights)
 
     # Asking
@@ -240,34 +221,16 @@ class Placer(protocols.Placer):
         ]
         return self._controllers.open.union(self._problem.lift(choice).hash for choice in rest)
 
-    # Drawing
-
     def _draw_to(self, controller: int, steps: int, *, is_waiting: bool) -> None:
         """Draw an episode up to a number of steps, each until its placement is new: while waiting, not open."""
-        episode, updates = self._episodes[controller], self._progress.updates
-        for step in range(len(episode.choices), steps):
-            taken = self._open() if is_waiting else set()
-            choice, redraws = self._draw(controller, step, updates, None, taken)
-            episode.choices.append(choice)
-            self._controllers.batches[controller].drawn.append([updates, redraws])
+        episode, drawn = self._episodes[controller], self._controllers.batches[controller].drawn
+        is_known = self._is_known if is_waiting else self._seen.__contains__
+        while len(drawn) < steps:
+            drawn.append(self._episodes.draw(controller, self._progress.updates, is_known))
+            self._progress.groups = episode.n_groups
 
-    def _draw(
-        self, controller: int, step: int, updates: int, redraws: int | None, taken: Collection[str] = ()
-    ) -> tuple[IntArray, int]:
-        """Draw the next step, with a given number of redraws, or until its placement is new, `[G]`."""
-        rollout, most = self._episodes[controller].rollout, self._config.redraws
-        rng = self._rng(*(("controller", controller) if controller else ()), "step", updates, step)
-        choice, count = rollout.draw(self._learner.policy, rng), 0
-        while count < redraws if redraws is not None else count < most and self._is_known(choice, taken):
-            rollout.undo()
-            count += 1
-            choice = rollout.draw(self._learner.policy, rng, exploration_rate=count / most)
-        self._progress.groups = len(rollout.steps[-1].devices)
-        return choice, count
-
-    def _is_known(self, choice: IntArray, taken: Collection[str]) -> bool:
-        digest = self._problem.lift(choice).hash
-        return digest in self._seen or digest in taken
+    def _is_known(self, digest: str) -> bool:
+        return digest in self._seen or digest in self._open()
 
     def _new_rollout(self) -> Rollout:
         return Rollout(self._graph, self._rollout_settings)
@@ -328,6 +291,7 @@ class Placer(protocols.Placer):
         sizes = self._graph.features.shape[1], len(self._problem.devices)
         policy = seeded(lambda: HsdagPolicy(*sizes, config), int(self._rng("weights").integers(2**31)))
         self._learner = HsdagLearner(policy, config.learning_rate, config.levels == 0)
+        self._episodes = Episodes(self._problem, policy, self._rng, config.redraws)
         self._rollout_settings = RolloutSettings(
             config.grouping, config.levels, config.state_update, config.sampling_dropout
         )
