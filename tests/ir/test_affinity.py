@@ -39,7 +39,9 @@ def test_what_runs_is_what_was_asked_for(core, model):
     names = op_names(model)
     late = np.array([int(name in ("conv1", "sum")) for name in names])
     placement = Placement(late, ("CPU", "CPU_A"))
-    chain = submodel_chain(compile_placement(core, model, placement))
+    compiled = compile_placement(core, model, placement)
+    assert compiled.get_property("MULTI_DEVICE_PRIORITIES") == "CPU,CPU_A"
+    chain = submodel_chain(compiled)
     check_chain(placement, chain)
     with pytest.raises(PlacementError, match="asked for CPU, but HETERO runs on CPU, CPU_A"):
         check_chain(Placement.uniform(len(names), "CPU"), chain)
@@ -61,3 +63,14 @@ def test_a_header_that_is_written_before_the_plugin_fails_is_enough():
     assert submodel_chain(Compiled(header)) == ("GPU", "CPU")
     with pytest.raises(RuntimeError, match="no export"):
         submodel_chain(Compiled(header[:20]))
+
+
+def test_the_weights_behind_the_header_are_not_taken():
+    class Compiled:
+        def export_model(self, blob):
+            blob.write(b'<x name="\xff"><compiled_submodel device="GPU"/></x>\n')
+            with pytest.raises(Exception, match=r"^$"):
+                blob.write(bytes(1000))
+            raise RuntimeError("the stream is broken")
+
+    assert submodel_chain(Compiled()) == ("GPU",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ovplace.config.schema import ComparisonConfig
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
+from ovplace.errors import ConfigError, InterruptedRunError, StoreError
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.run import run
 from ovplace.session.baselines import measure_baselines
@@ -128,3 +130,51 @@ def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp
     assert later.verdict.notes[-1] == "so the answer of an earlier call stands"
     assert later.search.trials == 4
     assert RunFolder(folder).read_result() == later
+
+
+def test_another_run_in_the_folder_is_refused_and_kept(model, tmp_path):
+    folder = tmp_path / "run"
+    first = simulated(model, folder, budget=2)
+    with pytest.raises(ConfigError, match=r"holds another run \(search\.seed differ\)"):
+        simulated(model, folder, budget=2, seed=3)
+    with pytest.raises(ConfigError, match=r"holds another run \(backend\.machine differ\)"):
+        simulated(model, folder, budget=2, machine="core-ultra")
+    assert simulated(model, folder, budget=2) == first
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("source", "tiny.xml' has changed since the run in"),
+        ("machine", "i9-12900k\\+flex170' has changed since the run in"),
+        ("site", "began on a fleet, with --cluster; choose another folder"),
+    ],
+)
+def test_a_run_that_began_with_something_else_is_refused(model, tmp_path, key, message):
+    folder = tmp_path / "run"
+    simulated(model, folder, budget=2)
+    with closing(RunFolder(folder).open_store()) as store:
+        store.put(key, "a fleet")
+    with pytest.raises(ConfigError, match=message):
+        simulated(model, folder, budget=4)
+
+
+def test_a_state_that_the_placer_cannot_read_is_one_clear_error(model, tmp_path):
+    folder = tmp_path / "run"
+    simulated(model, folder, budget=2)
+    with closing(RunFolder(folder).open_store()) as store:
+        store.save_checkpoint({"strange": 1}, {})
+    with pytest.raises(StoreError, match=r"^the placer 'cut' cannot go on from the state in the run folder \(KeyError"):
+        simulated(model, folder, budget=4)
+
+
+def test_a_stopped_run_says_how_it_continues(model, tmp_path):
+    def stop(event):
+        if event.phase == "search":
+            raise KeyboardInterrupt
+
+    given = {"model": str(model), "machine": "i9-12900k+flex170", "placer": "cut", "budget": 2}
+    config = effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given)
+    with pytest.raises(InterruptedRunError, match=r"the same command continues in '.*/run'"):
+        run(config, tmp_path / "run", stop)
+    assert run(config, tmp_path / "run").search.trials == 2

@@ -12,14 +12,17 @@ import pytest
 from ovplace.config.schema import ComparisonConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
+from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.search.comparison import judgement
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.comparison.rounds import Rounds
+from ovplace.search.staging import stages_over_hetero
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
+from ovplace.testing.graphs import problem
 from ovplace.testing.sessions import OPS, DirectPool, session
 
 NAMES = ("CPU_0", "CPU_1")
@@ -63,9 +66,10 @@ def splits(count):
     return [Trial(i, p, Measurement((8.0,), (1,)), 0.8 + i / 100, "test") for i, p in enumerate(placements)]
 
 
-def compared(world, trials=None, config=COMPARISON, nulls=()):
+def compared(world, trials=None, config=COMPARISON, nulls=(), partition=None):
     of = session(Path(), DirectPool(world.measure, world.fresh), comparison=config)
     of.nulls = dict(nulls)
+    of.problem = problem(of.graph, partition=partition)
     store = RunStore(Path(":memory:"))
     measurer = Measurer(of, store)
     baselines = measure_baselines(measurer, of.config.measure, silent)
@@ -217,6 +221,24 @@ def test_a_finalist_that_is_lost_in_the_final_comparison_leaves_the_baseline():
 def test_no_trials_leave_the_baseline():
     found = compared(World(0.8, 0), [])
     assert (found.verdict.status, found.origin) == ("baseline", "CPU_0")
+
+
+def test_a_model_that_cannot_be_divided_leaves_nothing_to_try():
+    whole = Partition(np.zeros(OPS, dtype=int))
+    assert compared(World(0.8, 0), [], partition=whole).verdict.notes[-1] == "there was nothing else to try"
+    assert compared(World(0.8, 0), []).verdict.notes[-1] == "no other placement was tried"
+
+
+def test_finalists_that_the_search_ran_in_stages_are_compared_with_hetero():
+    of = session(Path(), DirectPool(World(0.8, 0).measure), comparison=COMPARISON)
+    store = RunStore(Path(":memory:"))
+    measurer = Measurer(of, store)
+    baselines = measure_baselines(measurer, of.config.measure, silent)
+    plain, staged = splits(2)
+    staged = replace(staged, measurement=replace(staged.measurement, stages_ms=(4.0, 4.0)))
+    decide(measurer, baselines, [plain, staged], silent)
+    assert list(stages_over_hetero(store)) == ["trial 1"]
+    store.close()
 
 
 def test_a_baseline_found_by_the_search_is_no_finalist():

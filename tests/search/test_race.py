@@ -121,11 +121,12 @@ def test_what_no_model_expects_is_believed_once_it_is_large():
     assert track.run(Field(track.searched, table, device_of)).order[0] == 17
 
 
-def test_costs_that_forbid_what_ran_are_not_used():
+@pytest.mark.parametrize(("groups", "wrong_ms"), [(0, np.inf), (slice(None), 0.0)])
+def test_costs_under_which_nothing_could_take_the_time_it_took_are_not_used(groups, wrong_ms):
     table = true_table(12)
     device_of = placements(table, 20, seed=2)
     group_ms = table.group_ms.copy()
-    group_ms[0, device_of[0, 0]] = np.inf
+    group_ms[groups, device_of[0, 0]] = wrong_ms
     ratios = np.linspace(1, 2, 20)
     with_costs = Expectation(ratios, replace(table, group_ms=group_ms), device_of).belief(NOISE)
     np.testing.assert_allclose(with_costs.mean, Expectation(ratios).belief(NOISE).mean)

@@ -1,0 +1,184 @@
+"""A search on several machines, played in this process: answers come when the search waits for them, the last first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.core.measurement import MACHINE, Measurement
+from ovplace.core.placement import Placement
+from ovplace.errors import BackendError
+from ovplace.fleet.pool import FleetPool
+from ovplace.search import fleet_flight
+from ovplace.search.comparison.final_comparison import decide
+from ovplace.search.explore import make_loop
+from ovplace.search.result import Findings, build_result
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.deadline import TimeIsUpError
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.session.site import Fleet
+from ovplace.store.run_db import RunStore
+from ovplace.testing.sessions import OPS, session
+
+NAMES = ("CPU_0", "CPU_1")
+
+
+class Machines(FleetPool):
+    """Stands for machines: each takes the latencies of placements times a factor of its own."""
+
+    def __init__(self, **factors):
+        self.factors, self.broken, self.failure = factors, set(), None
+        self.open, self.answered, self.most_open = [], Counter(), 0
+
+    @property
+    def machines(self):
+        return list(self.factors)
+
+    def exclude(self, machine):
+        del self.factors[machine]
+
+    def submit(self, candidates, spec):
+        self.open.append((Future(), candidates))
+        self.most_open = max(self.most_open, len(self.open))
+        return self.open[-1][0]
+
+    def check_machines(self, since_s):
+        future, candidates = self.open.pop()
+        machine = min(self.factors, key=lambda name: self.answered[name])
+        self.answered[machine] += 1
+        if self.failure:
+            future.set_exception(self.failure)
+        else:
+            future.set_result({"worker": machine, "candidates": candidates})
+        return since_s
+
+    def measurements(self, answer, count):
+        machine = answer["worker"]
+        if machine in self.broken:
+            raise BackendError(f"machine '{machine}' has no devices")
+        assert len(answer["candidates"]) == count
+        return [replace(latency(c, self.factors[machine]), facts={MACHINE: machine}) for c in answer["candidates"]]
+
+    def measure(self, candidates, spec):
+        return [latency(candidate, 1.0) for candidate in candidates]
+
+    def renew(self):
+        pass
+
+
+def latency(candidate, factor):
+    """Return 10 ms for all of a model on the first device, half of it for what is on the second."""
+    share = np.mean(candidate.placement.device_of == 1) if candidate.placement else 0.0
+    return Measurement((10.0 * factor * (1 - 0.5 * share * (1 - share)),) * 9, (3, 3, 3))
+
+
+@pytest.fixture
+def searching(monkeypatch):
+    """Return a function that sets a search up on machines; gives the measurer, its baselines and its loop."""
+    monkeypatch.setattr(fleet_flight, "POLL_S", 0.0)
+    stores = []
+
+    def make(machines, **search):
+        store = RunStore(Path(":memory:"))
+        stores.append(store)
+        of = replace(session(Path(), machines, stages=False, **search), site=Fleet(None))
+        measurer = Measurer(of, store)
+        baselines = measure_baselines(measurer, of.config.measure, silent)
+        return measurer, baselines, make_loop(measurer, baselines[0], silent)
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+def split(first):
+    return Placement((np.arange(OPS) >= first).astype(int), NAMES)
+
+
+@pytest.mark.parametrize("placer", ["random", "genetic", "single_device"])
+def test_each_placement_is_measured_once_on_some_machine(searching, placer):
+    machines = Machines(a=1.0, b=1.2, c=0.9, d=1.1)
+    measurer, baselines, loop = searching(machines, placer=placer, budget=12)
+    trials = loop.run()
+    assert [trial.number for trial in trials] == list(range(len(trials)))
+    assert sum(not trial.cached for trial in trials) == sum(machines.answered.values()) <= 12
+    assert machines.most_open <= 4
+    assert [trial.ratio for trial in trials] == pytest.approx([latency_of(trial) / 10.0 for trial in trials])
+    comparison = decide(measurer, baselines, trials, silent)
+    found = build_result(Findings(measurer.session, baselines, trials, comparison, measurer.seconds)).search.machines
+    assert {machine.name: machine.trials for machine in found} == dict(machines.answered)
+
+
+def latency_of(trial):
+    return latency(trial, 1.0).median_ms
+
+
+def test_a_machine_that_cannot_measure_is_set_aside_and_another_does_it(searching):
+    machines = Machines(a=1.0, b=1.0)
+    machines.broken = {"a"}
+    _, _, loop = searching(machines, placer="random", budget=4)
+    assert len(loop.run()) == 4
+    assert loop.flight.notes == {"a": "machine 'a' has no devices"}
+    assert machines.machines == ["b"]
+
+
+@pytest.mark.parametrize("failure", [BackendError("the scheduler is gone"), TimeIsUpError()])
+def test_what_cannot_be_answered_ends_the_search(searching, failure):
+    machines = Machines(a=1.0)
+    machines.failure = failure
+    _, _, loop = searching(machines, placer="random", budget=4)
+    if isinstance(failure, TimeIsUpError):
+        assert loop.run() == []
+    else:
+        with pytest.raises(BackendError, match="the scheduler is gone"):
+            loop.run()
+
+
+def test_without_a_machine_that_can_measure_the_search_ends(searching):
+    machines = Machines(a=1.0)
+    machines.broken = {"a"}
+    _, _, loop = searching(machines, placer="random", budget=4)
+    with pytest.raises(BackendError, match="machine 'a' has no devices"):
+        loop.run()
+
+
+def test_one_request_answers_all_trials_of_a_placement(searching):
+    machines = Machines(a=1.0, b=1.0)
+    _, baselines, loop = searching(machines, placer="random", budget=4)
+    flight = loop.flight
+    flight.start(0, split(4))
+    flight.start(1, split(4))
+    flight.start(2, baselines[0].candidate.placement)
+    landed = [flight.next() for _ in range(3)]
+    assert [(one.number, one.cached) for one in landed] == [(2, False), (0, False), (1, True)]
+    assert landed[0].stored.ratio == 1.0
+    assert landed[1].stored.ratio == landed[2].stored.ratio < 1
+    assert not machines.open
+
+
+def test_what_the_store_knows_is_not_asked_for_and_what_is_stopped_is_forgotten(searching):
+    machines = Machines(a=1.0)
+    measurer, _, loop = searching(machines, placer="random", budget=4)
+    loop.flight.start(0, split(4))
+    first = loop.flight.next()
+    measurer.store.put_measurement(first.key, "trial 0", first.stored)
+    loop.flight.start(1, split(5))
+    loop.flight.stop()
+    loop.flight.start(2, split(4))
+    again = loop.flight.next()
+    assert (again.number, again.cached, again.stored) == (2, True, first.stored)
+
+
+def test_a_slow_machine_measures_no_more(searching):
+    machines = Machines(a=1.0, b=1.0, slow=9.0)
+    _, _, loop = searching(machines, placer="random", budget=40)
+    loop.run()
+    assert machines.machines == ["a", "b"]
+    assert "took 90 ms there, 10 ms on the others" in loop.flight.notes["slow"]
+    assert machines.answered["slow"] < machines.answered["a"]
