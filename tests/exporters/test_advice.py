@@ -15,27 +15,11 @@ def exporter(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "target"),
+    ("name", "target", "written", "purpose", "command"),
     [
-        ("blob", "placed.blob"),
-        ("cpp", "cpp"),
-        ("ir", "ir"),
-        ("json", "affinity.json"),
-        ("netron", "netron.xml"),
-        ("onnxruntime", "onnxruntime.json"),
-        ("optuna", "study.db"),
-        ("python", "python"),
-    ],
-)
-def test_each_form_has_a_name_in_the_run_folder(name, target):
-    assert exporter(name).target == target
-
-
-@pytest.mark.parametrize(
-    ("name", "written", "purpose", "command"),
-    [
-        ("python", "an export/infer.py", "run it with", "python 'an export/infer.py'"),
+        ("python", "python", "an export/infer.py", "run it with", "python 'an export/infer.py'"),
         (
+            "cpp",
             "cpp",
             "an export/main.cpp",
             "build and run it with",
@@ -44,27 +28,34 @@ def test_each_form_has_a_name_in_the_run_folder(name, target):
         ),
         (
             "json",
+            "affinity.json",
             "an export.json",
             "load it with",
             "hello_affinity -m 'a run/placed.xml' --affinity 'an export.json' -d HETERO:..., naming all of its devices",
         ),
-        ("optuna", "an export.db", "open it with", "optuna-dashboard 'sqlite:///an export.db'"),
+        ("optuna", "study.db", "an export.db", "open it with", "optuna-dashboard 'sqlite:///an export.db'"),
     ],
 )
-def test_the_command_takes_any_path(name, written, purpose, command):
+def test_the_command_takes_any_path(name, target, written, purpose, command):
+    assert exporter(name).target == target
     said, _, typed = exporter(name).next_step("a run", [Path(written)]).partition(": ")
     assert said == purpose
     assert shlex.split(typed) == shlex.split(command)
 
 
 @pytest.mark.parametrize(
-    ("name", "beginning"),
+    ("name", "target", "beginning"),
     [
-        ("blob", "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device "),
-        ("ir", "load it with ovplace.load('out'), or without ovplace as the program does that "),
+        (
+            "blob",
+            "placed.blob",
+            "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device ",
+        ),
+        ("ir", "ir", "load it with ovplace.load('out'), or without ovplace as the program does that "),
     ],
 )
-def test_where_devices_must_be_set_first_the_program_that_does_is_named(name, beginning):
+def test_where_devices_must_be_set_first_the_program_that_does_is_named(name, target, beginning):
+    assert exporter(name).target == target
     advice = exporter(name).next_step("runs/demo", [Path("out/placed.xml")])
     assert advice.startswith(beginning)
     (command,) = re.findall("as the program does that '(ovplace .*)' writes$", advice)
@@ -72,6 +63,7 @@ def test_where_devices_must_be_set_first_the_program_that_does_is_named(name, be
 
 
 def test_viewers_and_onnx_runtime_are_told_where_the_answer_shows(tmp_path):
+    assert [exporter(name).target for name in ("netron", "onnxruntime")] == ["netron.xml", "onnxruntime.json"]
     netron = exporter("netron").next_step("runs/demo", [tmp_path / "view.xml"])
     assert netron == f"open {tmp_path / 'view.xml'} in Netron; Ctrl+D shows the device of every layer"
     rules = exporter("onnxruntime").next_step("runs/demo", [tmp_path / "rules.json"])

@@ -48,6 +48,9 @@ def exporter():
 def test_the_sample_reads_the_placement(exporter, nasty, tmp_path, table):
     (path,) = exporter.write(nasty, tmp_path / "p.json")
     assert hello_affinity(nasty / "placed.xml", path, "HETERO:CPU,CPU_B") == table
+    first, *rest, last = path.read_text(encoding="utf-8").splitlines()
+    assert (first, last) == ("{", "}")
+    assert all(line.startswith('"') for line in rest)
     assert "hello_affinity -m runs/x/placed.xml" in exporter.next_step("runs/x", [path])
 
 

@@ -1,6 +1,7 @@
 """ONNX Runtime's own reader takes the rules, and the longest part of a name decides."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -48,11 +49,19 @@ def test_a_rule_is_no_longer_than_it_must_be():
     assert shortest_rules(device_of) == {"conv1": "CPU", "conv10": "GPU", "r": "CPU"}
 
 
+def table(folder):
+    """Return the placement of a folder."""
+    return json.loads((folder / "placement.json").read_text(encoding="utf-8"))
+
+
 def test_the_session_takes_the_rules(plain, tmp_path):
     pytest.importorskip("onnxruntime")
     (path,) = Exporter(Config()).write(plain, tmp_path / "rules.json")
     value = json.loads(path.read_text())[KEY]
-    assert "gpu:1(conv1)" in value
+    cpu, gpu = re.fullmatch(r"cpu\((.*)\); gpu:1\((.*)\)", value).groups()
+    assert gpu == "conv1"
+    assert all(part.strip() == part and part for part in cpu.split(", "))
+    assert all(any(part in name for name in table(plain)) for part in cpu.split(", "))
     done = run_python("-c", READER, path)
     assert done.returncode == 0, done.stderr
     n_parts = value.count("(") + value.count(",")

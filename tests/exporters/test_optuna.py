@@ -32,7 +32,9 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def study_file(run, tmp_path_factory):
     target = tmp_path_factory.mktemp("study") / "study.db"
+    before = optuna.logging.get_verbosity()
     assert Exporter(Config()).write(run, target) == [target]
+    assert optuna.logging.get_verbosity() == before
     return target
 
 
@@ -51,6 +53,7 @@ def test_parameters_are_operations_on_devices(run, study_file):
     study = optuna.load_study(study_name=None, storage=f"sqlite:///{study_file}")
     names = json.loads((run / "placement.json").read_text(encoding="utf-8"))
     assert len(study.trials[0].params) > 1
+    assert all(len({trial.params[name] for trial in study.trials}) > 1 for name in study.trials[0].params)
     assert all(set(trial.params) <= set(names) for trial in study.trials)
     placed = RunFolder(run).open_store().trials()
     graph = [op.get_friendly_name() for op in ov.Core().read_model(run / "placed.xml").get_ordered_ops()]

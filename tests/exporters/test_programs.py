@@ -50,6 +50,8 @@ def test_only_the_emulated_gpu_needs_ovplace(nasty, emulated, tmp_path):
     assert not cpp.Exporter(cpp.Config()).limits(nasty)
     (said,) = cpp.Exporter(cpp.Config()).limits(emulated)
     assert "emulated" in said
+    plain = cpp.Exporter(cpp.Config()).write(nasty, tmp_path / "four")[0].read_text()
+    assert "by default it is the current one.\n#include" in plain
     assert "emulated GPU" in cpp.Exporter(cpp.Config()).write(emulated, tmp_path / "three")[0].read_text()
 
 
@@ -68,7 +70,7 @@ def test_no_path_of_this_machine_is_in_an_export(exporter, nasty, tmp_path):
 
 
 def test_c_strings_hold_any_text():
-    assert _quoted('a"b\\c?é\n') == '"a\\042b\\134c\\077\\303\\251\\012"'
+    assert _quoted('a"b\\c?é\n~\x7f') == '"a\\042b\\134c\\077\\303\\251\\012~\\177"'
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from xml.etree import ElementTree
 
 import openvino as ov
 import pytest
@@ -27,6 +28,7 @@ def test_netron_shows_the_device_of_each_layer(run, request, tmp_path):
     path, weights = netron.Exporter(netron.Config()).write(folder, tmp_path / f"{folder.name}.xml")
     assert weights.exists()
     assert path.read_bytes().startswith(b"<?xml ")
+    assert {layer[0].tag for layer in ElementTree.parse(path).iterfind("./layers/layer")} == {"data"}
     shown = json.loads(netron_nodes(path))
     table = json.loads((folder / "placement.json").read_text(encoding="utf-8"))
     label = {"GPU": "GPU (emulated)"}
@@ -89,7 +91,11 @@ def test_graphviz_reads_operations_submodels_and_transfers(run, request):
     pydot = pytest.importorskip("pydot")
     folder = request.getfixturevalue(run)
     second = {"nasty": "CPU_B", "emulated": "GPU (emulated)"}[run]
-    (graph,) = pydot.graph_from_dot_data(dot.Exporter(dot.Config()).text(folder))
+    written = dot.Exporter(dot.Config()).text(folder)
+    assert {"nasty": "é", "emulated": "emulated"}[run] in written
+    (graph,) = pydot.graph_from_dot_data(written)
+    assert graph.get_node_defaults()[0]["shape"] == "box"
+    assert {node.get_name() for node in graph.get_nodes()} == {"node", "legend0", "legend1"}
     clusters = graph.get_subgraphs()
     assert [text(cluster.get_label()) for cluster in clusters] == [
         "submodel 0: CPU", f"submodel 1: {second}", "submodel 2: CPU",
@@ -121,7 +127,7 @@ def test_each_device_has_a_colour_of_its_own(tmp_path):
     legend = dict(re.findall(r'label="(\S+)", shape=ellipse, fillcolor="(#[0-9a-f]{6})"', lines))
     assert legend.keys() == {device.name for device in devices}
     assert len(set(legend.values())) == 6
-    boxes = re.findall(r'op\d+ \[label="[^"]*\\n(\S+)", fillcolor="(.*)"', lines)
+    boxes = re.findall(r'op\d+ \[label="[^"]*\\n(\S+)", fillcolor="(.*)"\];$', lines, re.MULTILINE)
     assert len(boxes) > 3
     assert boxes == [(device, legend[device]) for device, _ in boxes]
 

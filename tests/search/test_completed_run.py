@@ -1,0 +1,71 @@
+"""What a finished run folder says to commands that read it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from ovplace.core.placement import Placement
+from ovplace.errors import PlacementError, StoreError
+from ovplace.search.completed_run import measured_placements, open_completed_run
+from ovplace.search.run import run
+from ovplace.session.configure import effective
+from ovplace.testing.models import TINY
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a finished run on a simulated machine."""
+    at = tmp_path_factory.mktemp("completed")
+    ov.save_model(TINY["residual"](), at / "tiny.xml", compress_to_fp16=False)
+    given = {"model": str(at / "tiny.xml"), "machine": "i9-12900k+flex170", "placer": "cut", "budget": 4}
+    run(effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given), at / "run")
+    return at / "run"
+
+
+def test_it_says_where_it_ran_and_what_it_answered(folder):
+    found = open_completed_run(folder)
+    assert (found.simulated, set(found.devices)) == ("i9-12900k+flex170", {"CPU", "GPU"})
+    assert found.answer.to_names(found.graph) == json.loads((folder / "placement.json").read_text())
+
+
+def test_placements_that_its_groups_cannot_have_are_none(folder):
+    found = open_completed_run(folder)
+    n = len(found.graph)
+    first = found.devices[0]
+    np.testing.assert_array_equal(
+        found.device_of_groups(Placement.uniform(n, first)), np.zeros(found.partition.n_groups)
+    )
+    assert found.device_of_groups(Placement.uniform(n, "NPU")) is None
+    (members,) = [np.flatnonzero(found.partition.group_of == g) for g in range(found.partition.n_groups)][:1]
+    assert len(members) > 1, "a group that can be divided"
+    divided = Placement((np.arange(n) == members[0]).astype(int), tuple(found.devices))
+    assert found.device_of_groups(divided) is None
+
+
+def test_each_placement_is_listed_once_with_its_latency(folder):
+    found = open_completed_run(folder)
+    with closing(found.open_store()) as store:
+        choices, latency_ms = measured_placements(found, store)
+        trials = store.trials()
+    assert len(np.unique(choices, axis=0)) == len(choices) >= len({trial.placement.hash for trial in trials})
+    assert {tuple(row) for row in choices} >= {tuple(found.device_of_groups(trial.placement)) for trial in trials}
+    assert (latency_ms > 0).all()
+
+
+def test_other_groups_than_it_placed_are_refused(folder, tmp_path):
+    with pytest.raises(PlacementError, match="there is no run folder"):
+        open_completed_run(tmp_path / "nowhere")
+    result = json.loads((folder / "result.json").read_text())
+    kept = (folder / "result.json").read_bytes()
+    result["model"]["groups"] += 1
+    (folder / "result.json").write_text(json.dumps(result))
+    try:
+        with pytest.raises(StoreError, match=r"placed \d+ groups, this ovplace forms \d+; optimize again"):
+            open_completed_run(folder)
+    finally:
+        (folder / "result.json").write_bytes(kept)
