@@ -77,7 +77,7 @@ def test_files_of_killed_processes_are_deleted_after_an_hour(blobs):
 def test_a_folder_that_cannot_be_written_is_no_cache(tmp_path):
     (tmp_path / "file").write_text("")
     blobs = Blobs(1000, tmp_path / "file" / "blobs")
-    assert not blobs.keep("a", b"content")
+    assert blobs.keep("a", b"content") is False
     assert blobs.find("a") is None
 
 

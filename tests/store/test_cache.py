@@ -65,7 +65,7 @@ def test_a_file_that_goes_while_it_is_counted_has_no_size(cache, monkeypatch):
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(nowhere):
-    assert not keep_profile("a", {})
+    assert keep_profile("a", {}) is False
     assert find_profile("a") is None
     assert [entry.files for entry in empty_cache()] == [0, 0, 0]
     blobs = Blobs(1000)
@@ -77,6 +77,7 @@ def test_where_nothing_can_be_written_nothing_is_kept(nowhere):
 def test_the_folder_that_is_lent_is_that_of_the_blobs(cache):
     assert Blobs(1000).lent() == cache / "blobs"
     assert (cache / "blobs").is_dir()
+    assert Blobs(1000).lent() == cache / "blobs"
     assert Blobs(0).lent() is None
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -41,9 +42,11 @@ def hold(path):
 
 
 def test_it_is_held_once_and_the_holder_is_named(path, other):
+    before = list(Path("/proc/self/fd").iterdir())
     with pytest.raises(InUseError, match=rf"^it is held by process {other.pid} since 2\d{{3}}-\S+ \S+; wait$"):
         hold(path)
     assert holder(path).pid == other.pid
+    assert len(list(Path("/proc/self/fd").iterdir())) == len(before)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -6,6 +6,8 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from ovplace.core.measurement import ErrorKind, Measurement, OutputError, Trial
 from ovplace.core.placement import Placement
 from ovplace.errors import StoreError
-from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
+from ovplace.store.run_db import SCHEMA, RunStore, StoredMeasurement, cache_key
 
 NAMES = ("CPU_0", "CPU_1", "CPU_2")
 GOOD = Measurement(
@@ -127,6 +129,7 @@ def test_every_part_of_the_key_counts():
         keys.add(cache_key(*parts[:i], "other", *parts[i + 1 :]))
     assert len(keys) == len(parts) + 1
     assert cache_key({"a": 1, "b": 2}) == cache_key({"b": 2, "a": 1})
+    assert cache_key("model", 1) == "3705751ba477daecb2e65273cabde5c7", "stores of earlier runs have such keys"
 
 
 def test_a_full_disk_is_one_clear_error_and_loses_nothing(path):
@@ -220,13 +223,32 @@ def test_text_that_is_no_json_is_an_error(path):
     store.close()
 
 
+def descriptors():
+    """Return how many files this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_new_store_says_its_version_and_can_be_read_while_it_is_written(path):
+    store = RunStore(path)
+    fill(store, 1)
+    store._db.execute("BEGIN IMMEDIATE")
+    store._db.execute("DELETE FROM trials")
+    with closing(sqlite3.connect(path, timeout=0)) as other:
+        assert other.execute("SELECT value FROM meta WHERE key = 'schema'").fetchall() == [(str(SCHEMA),)]
+        assert other.execute("SELECT count(*) FROM trials").fetchall() == [(1,)]
+        assert other.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
+    store.close()
+
+
 def test_another_version_is_refused_and_kept(path):
     store = RunStore(path)
     trials = fill(store)
     store.put("schema", 99)
     store.close()
+    before = descriptors()
     with pytest.raises(StoreError, match="schema 99"):
         RunStore(path)
+    assert descriptors() == before
     db = sqlite3.connect(path)
     assert db.execute("SELECT COUNT(*) FROM trials").fetchone()[0] == len(trials)
     db.close()
@@ -262,23 +284,29 @@ def test_nothing_said_to_be_stored_is_lost_by_a_kill(path):
 
 
 @pytest.mark.parametrize(
-    "sql",
+    ("what", "sql"),
     [
-        "CREATE TRIGGER t AFTER INSERT ON trials BEGIN DELETE FROM trials; END",
-        "DROP TABLE trials; CREATE VIEW trials AS WITH RECURSIVE n(number) AS "
-        "(SELECT 1 UNION ALL SELECT number + 1 FROM n) SELECT number, '' placement, '' key, '' origin, 0 cached FROM n",
-        "DROP TABLE meta; CREATE TABLE meta(key TEXT, value TEXT GENERATED ALWAYS AS (hex(zeroblob(1000))))",
-        "CREATE TABLE more(x)",
+        ("trigger 't'", "CREATE TRIGGER t AFTER INSERT ON trials BEGIN DELETE FROM trials; END"),
+        (
+            "view 'trials'",
+            "DROP TABLE trials; CREATE VIEW trials AS WITH RECURSIVE n(number) AS "
+            "(SELECT 1 UNION ALL SELECT number + 1 FROM n) SELECT number, '' placement, '' key, '' origin, 0 cached FROM n",
+        ),
+        (
+            "table 'meta'",
+            "DROP TABLE meta; CREATE TABLE meta(key TEXT, value TEXT GENERATED ALWAYS AS (hex(zeroblob(1000))))",
+        ),
+        ("table 'more'", "CREATE TABLE more(x)"),
     ],
 )
-def test_a_store_that_brings_sql_of_its_own_is_refused(path, sql):
+def test_a_store_that_brings_sql_of_its_own_is_refused(path, what, sql):
     store = RunStore(path)
     fill(store)
     store.close()
     with sqlite3.connect(path) as db:
         db.executescript(sql)
     db.close()
-    with pytest.raises(StoreError, match="which no version of ovplace writes"):
+    with pytest.raises(StoreError, match=f"holds {what}, which no version of ovplace writes"):
         RunStore(path)
 
 

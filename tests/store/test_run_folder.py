@@ -66,6 +66,15 @@ def test_what_an_unfinished_run_lacks_is_named(folder, tmp_path):
         RunFolder(tmp_path / "absent").check_finished()
 
 
+def test_a_folder_is_made_with_those_above_it_and_made_once(tmp_path):
+    made = RunFolder(tmp_path / "a" / "b")
+    made.create()
+    made.create()
+    assert made.path.is_dir()
+    write_json(made.result, {"a": [1]})
+    assert made.result.read_text() == '{\n  "a": [\n    1\n  ]\n}\n'
+
+
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     blocked = RunFolder(tmp_path / "file" / "run")
@@ -116,6 +125,8 @@ def test_a_temporary_folder_is_deleted_and_one_that_cannot_be_made_is_told_of(tm
         (folder / "links.xml").write_text("whole")
         assert folder.name == f"links.{os.getpid()}.tmp"
     assert list(tmp_path.iterdir()) == []
+    with temporary_folder(tmp_path, "links") as folder:
+        folder.rmdir()  # somebody else tidied up
     with pytest.raises(StoreError, match="cannot write"), temporary_folder(tmp_path / "nowhere", "links"):
         pass
 
