@@ -29,7 +29,7 @@ test-slow: $(READY)
 # Branches of the rooms in pyproject.toml, by their own tests.
 coverage: $(READY)
 	mkdir -p build
-	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -n0 tests/store tests/search tests/ir/test_affinity.py tests/exporters
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -n0 -m 'not slow' tests/store tests/search tests/ir/test_affinity.py tests/exporters
 	$(BIN)/python -m coverage report
 
 lint: $(READY)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import openvino as ov
 import pytest
 
+from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError, StoreError
 from ovplace.search.completed_run import measured_placements, open_completed_run
@@ -45,9 +48,11 @@ def test_placements_that_its_groups_cannot_have_are_none(folder):
     assert found.device_of_groups(divided) is None
 
 
-def test_each_placement_is_listed_once_with_its_latency(folder):
-    found = open_completed_run(folder)
+def test_each_placement_that_worked_is_listed_once_with_its_latency(folder, tmp_path):
+    found = open_completed_run(shutil.copytree(folder, tmp_path / "run"))
     with closing(found.open_store()) as store:
+        failed = Measurement.failed(ErrorKind.CRASH, "gone")
+        store.add_trial("failed", replace(store.trials()[0], number=99, measurement=failed, ratio=float("inf")))
         choices, latency_ms = measured_placements(found, store)
         trials = store.trials()
     assert len(np.unique(choices, axis=0)) == len(choices) >= len({trial.placement.hash for trial in trials})

@@ -17,7 +17,7 @@ from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs
 from ovplace.search.explore import explore
 from ovplace.search.run import run
-from ovplace.search.time_limit import expected_s, with_labels
+from ovplace.search.time_limit import expected_s, notes, with_labels
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import GRACE_S, Phase, TimeBudget
 from ovplace.session.events import Progress, silent
@@ -125,6 +125,15 @@ def test_the_time_left_never_exceeds_the_limit(store, slow):
 def test_a_search_that_was_cut_short_says_so(store):
     found = explore(measurer(World(SLOW["search"], split=0.5), store), silent)
     assert f"the search was cut short after {len(found.trials)} of 50 placements" in found.comparison.verdict.notes
+
+
+@pytest.mark.parametrize(("estimated", "said"), [(4, True), (3, False)])
+def test_a_profile_that_was_cut_short_says_so(store, estimated, said):
+    of = measurer(World(SLOW["nothing"], split=0.5), store)
+    trials = explore(of, silent).trials
+    found = notes(of, trials, {"estimated": estimated, "measured": 2, "failed": 1}, cut=False)
+    text = f"profiling was cut short, 2 of {estimated + 3} parts were timed; expect a weak result"
+    assert (text in found) == said
 
 
 def test_time_that_is_left_is_spent_on_more_rounds(store):

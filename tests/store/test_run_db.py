@@ -290,7 +290,8 @@ def test_nothing_said_to_be_stored_is_lost_by_a_kill(path):
         (
             "view 'trials'",
             "DROP TABLE trials; CREATE VIEW trials AS WITH RECURSIVE n(number) AS "
-            "(SELECT 1 UNION ALL SELECT number + 1 FROM n) SELECT number, '' placement, '' key, '' origin, 0 cached FROM n",
+            "(SELECT 1 UNION ALL SELECT number + 1 FROM n) SELECT number, '' placement, '' key, '' origin, "
+            "0 cached FROM n",
         ),
         (
             "table 'meta'",
