@@ -53,8 +53,8 @@ class PolicyGradientPlacer(protocols.Placer):
 
     It is asynchronous. Where it is asked while answers are open and the present batches hold nothing more, another
     controller joins with a batch drawn from the present policy. A batch is learned from when all of its answers are
-    there, by the gradient at the weights that it was drawn from, as the controllers of Mirhoseini et al., ICML 2017,
-    section 3.3, do; further `epochs` are at the present weights. With nothing open, no controller joins.
+    there, by the gradient at the weights that it was drawn from, as the asynchronous controllers of Mirhoseini et al.,
+    ICML 2017, do; further `epochs` are at the present weights. With nothing open, no controller joins.
     """
 
     def __init__(self, problem: Problem, policy: SampledPolicy, settings: PolicyGradientSettings, name: str) -> None:
