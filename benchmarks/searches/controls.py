@@ -1,4 +1,4 @@
-"""The table of learned variants against their controls: policies of the same action space that learn nothing."""
+"""The table of variants against their controls, such as the same policy that learns nothing."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def searches_table(suite: Suite, name: str, found: Sequence[SearchOutcome], wher
 Pair = tuple[SearchOutcome, SearchOutcome]
 
 _NOTE = (
-    "Latency of the variant over that of its control, which has the same policy with learning rate 0, without noise: "
-    "geometric mean over searches of the same seed, with Student's 95 % interval. *Best asked*: of the best placement "
-    "asked for; *last 20*: of the median of the last 20 asked for. An interval below 1 says that something was learned."
+    "Latency of the variant over that of its control, without noise: geometric mean over searches of the same seed, "
+    "with Student's 95 % interval. *Best asked*: of the best placement asked for; *last 20*: of the median of the last "
+    "20 asked for."
 )
 
 
@@ -59,8 +59,9 @@ def controls_table(suite: Suite, name: str, found: Sequence[SearchOutcome], wher
         for place, _ in places:
             here = [pair for pair in pairs if (pair[0].cell.model, pair[0].cell.machine) == place]
             rows.append((variant, control, *place, *_cells(suite, here)))
+    note = f"{_NOTE} {suite.control_note}"
     columns = ("variant", "control", "model", "machine", "pairs", "best asked", "last 20")
-    return ResultTable(f"{name.replace('_', '-')}-controls", suite.title, columns, tuple(rows), _NOTE, where)
+    return ResultTable(f"{name.replace('_', '-')}-controls", suite.title, columns, tuple(rows), note, where)
 
 
 def _pairs(found: Sequence[SearchOutcome], variant: str, control: str) -> Iterator[Pair]:

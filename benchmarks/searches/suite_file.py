@@ -33,7 +33,8 @@ class Suite:
         stop_at_optimum: end a search that measured a placement within 0.1 % of the proven bound.
         from_reference: count the fastest single device as measured before the search, as it is in a run.
         last: whether to tell the median latency of the last episode, which the policy has become.
-        controls: by variant, the variant that it is compared with: the same policy that learns nothing.
+        controls: by variant, the variant that it is compared with.
+        control_note: what controls are, and what an interval on one side of 1 says.
         comparisons: final comparisons to make after each search, each with noise of its own.
         time_limit_s: seconds of each mixed-integer program.
         spread: `wrong_costs`: of the log-normal factors on the costs.
@@ -48,6 +49,9 @@ class Suite:
     from_reference: bool = False
     last: bool = False
     controls: Mapping[str, str] = field(default_factory=dict)
+    control_note: str = (
+        "A control has the same policy with learning rate 0: an interval below 1 says that something was learned."
+    )
     comparisons: int = 0
     time_limit_s: float = 60.0
     spread: float = 0.5
