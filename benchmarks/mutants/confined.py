@@ -34,7 +34,7 @@ def confine(folder: Path) -> None:
 
 
 def _in_memory(database: Any) -> bool:
-    return database == ":memory:" or "mode=memory" in str(database)  # the second is a URI, such as coverage's
+    return str(database) == ":memory:" or "mode=memory" in str(database)  # the second is a URI, such as coverage's
 
 
 def _descends(pid: int, ancestor: int) -> bool:

@@ -95,6 +95,7 @@ from benchmarks.mutants.confined import confine
 folder, other = Path(sys.argv[1]), int(sys.argv[2])
 (folder / "inside").mkdir()
 confine(folder / "inside")
+sqlite3.connect(Path(":memory:")).close()
 others = [lambda: os.kill(other, 15), lambda: os.kill(-1, 15)]
 for act in (*others, lambda: os.remove(folder / "kept"), lambda: sqlite3.connect("mine.db")):
     try:
