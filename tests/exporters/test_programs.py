@@ -25,8 +25,9 @@ np.save("out.npy", names["compiled"]([x])[0])
 
 
 def test_python_needs_no_ovplace_and_may_be_moved(nasty, tmp_path, outputs):
-    written = python.Exporter(python.Config()).write(nasty, tmp_path / "out")
-    moved = shutil.move(tmp_path / "out", tmp_path / f"moved {NASTY.replace('/', '-')}")
+    for _ in range(2):  # the folder may be there
+        written = python.Exporter(python.Config()).write(nasty, tmp_path / "new" / "out")
+    moved = shutil.move(tmp_path / "new" / "out", tmp_path / f"moved {NASTY.replace('/', '-')}")
     done = run_python("-c", RUNNER, Path(moved) / written[0].name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "output 0: f32 [1, 4]\n"

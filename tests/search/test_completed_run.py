@@ -60,6 +60,21 @@ def test_each_placement_that_worked_is_listed_once_with_its_latency(folder, tmp_
     assert (latency_ms > 0).all()
 
 
+def test_what_a_busy_machine_took_longer_for_does_not_count(folder, tmp_path):
+    found = open_completed_run(shutil.copytree(folder, tmp_path / "run"))
+    with closing(found.open_store()) as store:
+        trials = store.trials()
+        quiet = next(trial for trial in trials if not trial.placement.is_uniform)
+        busy = replace(quiet.measurement, samples_ms=tuple(1e3 * ms for ms in quiet.measurement.samples_ms))
+        other = found.partition.lift(np.arange(found.partition.n_groups) % 2, found.devices)
+        assert other.hash not in {trial.placement.hash for trial in trials}
+        store.add_trial("busy", replace(quiet, number=99, placement=other, measurement=busy))
+        choices, latency_ms = measured_placements(found, store)
+    at = {tuple(row): value for row, value in zip(choices, latency_ms, strict=True)}
+    same = [at[tuple(found.device_of_groups(placement))] for placement in (quiet.placement, other)]
+    assert same[0] == same[1]
+
+
 def test_other_groups_than_it_placed_are_refused(folder, tmp_path):
     with pytest.raises(PlacementError, match="there is no run folder"):
         open_completed_run(tmp_path / "nowhere")

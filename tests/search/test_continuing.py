@@ -132,6 +132,21 @@ def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp
     assert RunFolder(folder).read_result() == later
 
 
+def test_only_a_run_that_has_begun_is_said_to_be_continued(model, tmp_path):
+    def said(budget):
+        events = []
+        given = {"model": str(model), "machine": "i9-12900k+flex170", "placer": "cut", "budget": budget}
+        config = effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given)
+        run(config, tmp_path / "run", events.append)
+        return [event.text for event in events if event.phase == "prepare" and "the run in" in event.text]
+
+    assert said(2) == []
+    assert said(4) == [f"continuing the run in '{tmp_path / 'run'}'"]
+    (finished,) = said(4)
+    assert finished.startswith(f"the run in '{tmp_path / 'run'}' is finished (")
+    assert finished.endswith("; a larger --budget continues it")
+
+
 def test_another_run_in_the_folder_is_refused_and_kept(model, tmp_path):
     folder = tmp_path / "run"
     first = simulated(model, folder, budget=2)

@@ -66,14 +66,14 @@ def splits(count):
     return [Trial(i, p, Measurement((8.0,), (1,)), 0.8 + i / 100, "test") for i, p in enumerate(placements)]
 
 
-def compared(world, trials=None, config=COMPARISON, nulls=(), partition=None):
+def compared(world, trials=None, config=COMPARISON, nulls=(), partition=None, listener=silent):
     of = session(Path(), DirectPool(world.measure, world.fresh), comparison=config)
     of.nulls = dict(nulls)
     of.problem = problem(of.graph, partition=partition)
     store = RunStore(Path(":memory:"))
     measurer = Measurer(of, store)
     baselines = measure_baselines(measurer, of.config.measure, silent)
-    found = decide(measurer, baselines, splits(5) if trials is None else trials, silent)
+    found = decide(measurer, baselines, splits(5) if trials is None else trials, listener)
     store.close()
     return found
 
@@ -135,6 +135,17 @@ def test_a_gain_beyond_doubt_ends_halfway_but_not_after_a_few_rounds():
         for rounds in (10, 12)
     }
     assert ends == {(0.5, 10): 10, (0.93, 10): 10, (1.0, 10): 10, (0.5, 12): 6, (0.93, 12): 12, (1.0, 12): 12}
+
+
+def test_each_step_says_how_much_of_how_much_is_done():
+    events = []
+    compared(World(0.9, 0), config=replace(COMPARISON, race=10), listener=events.append)
+    heats = [event for event in events if event.phase == "finalists"]
+    assert heats[0].done == 0
+    assert 0 < heats[-1].done <= heats[-1].total == 10
+    rounds = [event for event in events if event.phase == "final comparison"]
+    assert [event.done for event in rounds] == list(range(COMPARISON.rounds + 1))
+    assert rounds[-1].text == "done"
 
 
 def test_each_round_has_a_process_of_its_own():

@@ -109,6 +109,7 @@ def test_each_placement_is_measured_once_on_some_machine(searching, placer):
     assert [trial.number for trial in trials] == list(range(len(trials)))
     assert sum(not trial.cached for trial in trials) == sum(machines.answered.values()) <= 12
     assert machines.most_open <= 4
+    assert not machines.open, "nothing was asked for in vain"
     assert [trial.ratio for trial in trials] == pytest.approx([latency_of(trial) / 10.0 for trial in trials])
     comparison = decide(measurer, baselines, trials, silent)
     found = build_result(Findings(measurer.session, baselines, trials, comparison, measurer.seconds)).search.machines

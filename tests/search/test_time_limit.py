@@ -10,7 +10,8 @@ import pytest
 
 from ovplace.config.schema import RIGOROUS_ROUNDS, ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.device import Device
-from ovplace.core.measurement import ErrorKind, Measurement, MeasureSpec
+from ovplace.core.measurement import ErrorKind, Measurement, MeasureSpec, Trial
+from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.ir.parts.link_model import save_link_model
 from ovplace.profiling.links import PIECES, LinkBench
@@ -134,6 +135,16 @@ def test_a_profile_that_was_cut_short_says_so(store, estimated, said):
     found = notes(of, trials, {"estimated": estimated, "measured": 2, "failed": 1}, cut=False)
     text = f"profiling was cut short, 2 of {estimated + 3} parts were timed; expect a weak result"
     assert (text in found) == said
+
+
+@pytest.mark.parametrize(("budget", "left_s", "said"), [(50, 90.0, True), (50, 1.0, False), (51, 90.0, False)])
+def test_a_budget_that_ends_before_the_time_does_says_so(store, budget, left_s, said):
+    world = World(SLOW["nothing"], split=0.5)
+    of = measurer(world, store, budget=budget)
+    trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t") for i in range(50)]
+    world.now += LIMIT_S - left_s
+    text = f"the search ended with its budget of 50 placements, {left_s:.0f} s before the time was up"
+    assert [note.startswith(text) for note in notes(of, trials, None, cut=False)] == [True] * said
 
 
 def test_time_that_is_left_is_spent_on_more_rounds(store):

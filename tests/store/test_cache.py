@@ -52,6 +52,13 @@ def test_what_is_kept_is_found_counted_and_deleted(cache):
     assert [(entry.kind, entry.files) for entry in cache_content()] == [("profiles", 0), ("blobs", 1), ("models", 1)]
 
 
+def test_a_profile_is_kept_where_there_was_no_folder_yet_and_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("OVPLACE_CACHE", str(tmp_path / "a" / "b"))
+    for number in range(2):
+        assert keep_profile("a", {"number": number})
+        assert find_profile("a") == {"number": number}
+
+
 @pytest.mark.parametrize("content", ["", "[]", "3", '{"a":'])
 def test_a_damaged_profile_is_none(cache, content):
     keep_profile("a", {})

@@ -162,7 +162,10 @@ def test_files_have_the_names_that_the_manual_gives(folder):
 def test_one_process_searches_in_a_folder(folder):
     with folder.locked():
         assert folder.lock.exists()
-        with pytest.raises(InUseError, match=r"is being searched by .*; 'ovplace show"), folder.locked():
+        with (
+            pytest.raises(InUseError, match=r"^the run in '.*' is being searched by .*; 'ovplace show"),
+            folder.locked(),
+        ):
             pass
     folder.open_store().close()
     assert folder.database.exists()
