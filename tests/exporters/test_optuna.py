@@ -32,9 +32,9 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def study_file(run, tmp_path_factory):
     target = tmp_path_factory.mktemp("study") / "study.db"
-    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     assert Exporter(Config()).write(run, target) == [target]
-    assert optuna.logging.get_verbosity() == before
+    assert optuna.logging.get_verbosity() == optuna.logging.WARNING
     return target
 
 

@@ -51,9 +51,12 @@ def test_only_the_emulated_gpu_needs_ovplace(nasty, emulated, tmp_path):
     assert not cpp.Exporter(cpp.Config()).limits(nasty)
     (said,) = cpp.Exporter(cpp.Config()).limits(emulated)
     assert "emulated" in said
-    plain = cpp.Exporter(cpp.Config()).write(nasty, tmp_path / "four")[0].read_text()
-    assert "by default it is the current one.\n#include" in plain
-    assert "emulated GPU" in cpp.Exporter(cpp.Config()).write(emulated, tmp_path / "three")[0].read_text()
+    program, build = (path.read_text() for path in cpp.Exporter(cpp.Config()).write(nasty, tmp_path / "four")[:2])
+    assert program.startswith("// Runs a model placed by ovplace")
+    assert build.startswith("# cmake -S . -B build && cmake --build build && build/infer\n")
+    assert "by default it is the current one.\n#include" in program
+    said = cpp.Exporter(cpp.Config()).write(emulated, tmp_path / "three")[0].read_text()
+    assert "is the current one.\n//\n// This placement was measured with the emulated GPU" in said
 
 
 def imported(program):

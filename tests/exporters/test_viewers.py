@@ -129,6 +129,7 @@ def test_each_device_has_a_colour_of_its_own(tmp_path):
     assert len(set(legend.values())) == 6
     boxes = re.findall(r'op\d+ \[label="[^"]*\\n(\S+)", fillcolor="(.*)"\];$', lines, re.MULTILINE)
     assert len(boxes) > 3
+    assert len(re.findall(r"^  subgraph cluster\d+ {$", lines, re.MULTILINE)) == lines.count("subgraph")
     assert boxes == [(device, legend[device]) for device, _ in boxes]
 
 
