@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -172,6 +174,17 @@ def test_a_run_that_began_with_something_else_is_refused(model, tmp_path, key, m
         store.put(key, "a fleet")
     with pytest.raises(ConfigError, match=message):
         simulated(model, folder, budget=4)
+
+
+def test_a_machine_file_that_has_changed_since_is_refused(model, tmp_path):
+    shipped = Path(__file__).parents[2] / "configs" / "machines" / "i9-12900k+flex170.toml"
+    mine = Path(shutil.copyfile(shipped, tmp_path / "mine.toml"))
+    first = simulated(model, tmp_path / "run", budget=2, machine=str(mine))
+    mine.write_text(re.sub(r"peak_gflops = \d+", "peak_gflops = 77", mine.read_text()))
+    with pytest.raises(ConfigError, match=r"mine\.toml' has changed since the run in"):
+        simulated(model, tmp_path / "run", budget=4, machine=str(mine))
+    shutil.copyfile(shipped, mine)
+    assert simulated(model, tmp_path / "run", budget=2, machine=str(mine)) == first
 
 
 def test_a_state_that_the_placer_cannot_read_is_one_clear_error(model, tmp_path):

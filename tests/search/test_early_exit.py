@@ -99,6 +99,7 @@ def test_a_split_that_gains_already_is_no_reason_to_stop(run):
     placement = Placement(np.arange(len(made.graph)) % 2, made.problem.device_names)
     faster = replace(baselines[0], ratio=0.9, placement=placement)
     assert why_hopeless(made, [*baselines, faster], Costs(table, {})) == ""
+    assert why_hopeless(made, [*baselines, replace(faster, ratio=0.995)], Costs(table, {})), "too little to search for"
     assert why_hopeless(made, [*baselines, replace(baselines[0], ratio=0.9)], Costs(table, {})), "one device, and noise"
 
 
