@@ -38,7 +38,18 @@ def test_single_interruptions_are_not_mentioned():
 
 def test_a_busy_machine_is_named_with_the_latencies_of_the_reference():
     (note,) = busy_notes("CPU", trials(np.linspace(8.0, 24.0, 17)))
-    assert "CPU took 9.6 to 22.4 ms" in note
+    assert note.startswith("the machine was busy: during the search CPU took 9.6 to 22.4 ms")
+
+
+def test_a_busy_machine_of_a_fleet_is_named():
+    def on(name, latencies_ms):
+        return [
+            replace(trial, measurement=replace(trial.measurement, facts={MACHINE: name}))
+            for trial in trials(latencies_ms)
+        ]
+
+    (note,) = busy_notes("CPU", [*on("quiet", [8.0] * 17), *on("box", np.linspace(8.0, 24.0, 17))])
+    assert note.startswith("machine 'box' was busy: during the search CPU took 9.6 to 22.4 ms")
 
 
 @pytest.mark.parametrize("count", [0, ENOUGH - 1])

@@ -205,4 +205,7 @@ def test_a_stopped_run_says_how_it_continues(model, tmp_path):
     config = effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given)
     with pytest.raises(InterruptedRunError, match=r"the same command continues in '.*/run'"):
         run(config, tmp_path / "run", stop)
-    assert run(config, tmp_path / "run").search.trials == 2
+    result = run(config, tmp_path / "run", command="ovplace optimize tiny.xml")
+    assert result.search.trials == 2
+    assert result.environment.command == "ovplace optimize tiny.xml"
+    assert 0 < result.search.seconds.preparing < result.search.seconds.total
