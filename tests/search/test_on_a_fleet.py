@@ -1,4 +1,4 @@
-"""A search on several machines, played in this process: answers come when the search waits for them, the last first."""
+"""A search on several machines, played in this process: answers come when the search waits for them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Machines(FleetPool):
     def __init__(self, **factors):
         self.factors, self.broken, self.failure = factors, set(), None
         self.open, self.answered, self.most_open = [], Counter(), 0
+        self.first_in = False  # else the last request is answered first
 
     @property
     def machines(self):
@@ -49,7 +50,7 @@ class Machines(FleetPool):
         return self.open[-1][0]
 
     def check_machines(self, since_s):
-        future, candidates = self.open.pop()
+        future, candidates = self.open.pop(0 if self.first_in else -1)
         machine = min(self.factors, key=lambda name: self.answered[name])
         self.answered[machine] += 1
         if self.failure:
@@ -101,9 +102,11 @@ def split(first):
     return Placement((np.arange(OPS) >= first).astype(int), NAMES)
 
 
+@pytest.mark.parametrize("first_in", [True, False])
 @pytest.mark.parametrize("placer", ["random", "genetic", "single_device"])
-def test_each_placement_is_measured_once_on_some_machine(searching, placer):
+def test_each_placement_is_measured_once_on_some_machine(searching, placer, first_in):
     machines = Machines(a=1.0, b=1.2, c=0.9, d=1.1)
+    machines.first_in = first_in
     measurer, baselines, loop = searching(machines, placer=placer, budget=12)
     trials = loop.run()
     assert [trial.number for trial in trials] == list(range(len(trials)))
