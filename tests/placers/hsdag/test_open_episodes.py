@@ -96,7 +96,12 @@ def test_nothing_is_drawn_that_is_open():
 def test_a_late_episode_is_learned_at_the_weights_it_was_drawn_from(monkeypatch):
     placer, seen = built(TUNED), []
     learn = placer._learner.learn
-    monkeypatch.setattr(placer._learner, "learn", lambda *rest: (seen.append(rest[-1]), learn(*rest)))
+
+    def noted(*learned):
+        seen.append(learned[-1])
+        learn(*learned)
+
+    monkeypatch.setattr(placer._learner, "learn", noted)
     first = placer._learner.dump()
     late, *asked = placer.ask(3)
     tell(placer, *placer.ask(3))
