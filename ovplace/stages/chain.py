@@ -97,11 +97,16 @@ class Chain:
         """Return an output of the whole, as the last inference left it."""
         return self._outputs[index]
 
-    def infer(self) -> None:
-        """Run all stages once, and time each."""
+    def infer(self, *, share_outputs: bool = False) -> None:
+        """Run all stages once, and time each.
+
+        Args:
+            share_outputs: do not copy what each stage computes into new arrays, which `infer` of `InferRequest` does
+                by default.
+        """
         times = [perf_counter()]
         for request in self._requests:
-            request.infer()
+            request.infer(share_outputs=share_outputs)
             times.append(perf_counter())
         self.last_ms = tuple((after - before) * 1e3 for before, after in pairwise(times))
 

@@ -286,7 +286,8 @@ class Backend(protocols.Backend):
 
     def _timed(self, ready: _Ready) -> float:
         start = perf_counter()
-        ready.request.infer()
+        # Copying 4 MB of outputs into new arrays takes 0.2 ms; a program that reads the tensors does without.
+        ready.request.infer(share_outputs=True)
         latency_ms = (perf_counter() - start) * 1e3
         self._spent_ms["inferring_ms"] += latency_ms
         return latency_ms
