@@ -31,13 +31,49 @@ def test_a_drifting_machine_is_set_aside():
     assert "at first" in aside["drifts"]
 
 
+def test_it_says_once_that_a_machine_has_to_be_set_aside():
+    watch = MachineWatch("CPU")
+    turns = [[watch.observe(name, ms, 3) for name, ms in (("a", 2.0), ("b", 2.0), ("slow", 4.0))] for _ in range(6)]
+    assert turns == [[False] * 3] * 3 + [[False, False, True]] + [[False] * 3] * 2
+    assert watch.aside == {"slow": "CPU took 4 ms there, 2 ms on the others"}
+
+
+def test_machines_that_are_half_as_slow_again_stay():
+    assert watched(a=[2.0] * 4, b=[2.0] * 4, c=[3.0] * 4) == {}
+    assert list(watched(a=[2.0] * 4, b=[2.0] * 4, c=[3.01] * 4)) == ["c"]
+    assert watched(a=[2.0] * 4 + [3.0] * 4, b=[2.0] * 8) == {}
+    drifts = watched(a=[2.0] * 4 + [3.01] * 4, b=[3.0] * 8)
+    assert drifts == {"a": "CPU took 2 ms there at first, 3.01 ms later"}
+
+
+def test_a_machine_that_was_set_aside_is_no_measure_for_others():
+    watch = MachineWatch("CPU")
+    for name, latency_ms in (("a", 1.0), ("b", 1.0), ("slow", 4.0), ("b", 2.0)):
+        for _ in range(4):
+            watch.observe(name, latency_ms, 2)
+    assert watch.aside["b"] == "CPU took 2 ms there, 1 ms on the others"
+
+
+def test_latencies_that_are_not_known_do_not_count():
+    watch = MachineWatch("CPU")
+    assert [watch.observe("a", ms, 1) for ms in (1.0, float("inf"), 1.0, float("inf"))] == [False] * 4
+    assert watched(a=[1.0] * 4, b=[float("inf")] * 4) == {}
+
+
 def test_one_machine_alone_is_not_judged():
     assert watched(a=[1.0] * ENOUGH + [3.0] * ENOUGH) == {}
 
 
-def test_the_first_to_be_known_may_be_the_odd_one():
+@pytest.mark.parametrize("others", ["ab", "abc"])
+def test_the_first_to_be_known_may_be_the_odd_one(others):
     watch = MachineWatch("CPU")
-    for name, latency_ms in {"fast": 0.6, "a": 1.0, "b": 1.0, "c": 1.0}.items():
+    for name, latency_ms in {"fast": 0.6, **dict.fromkeys(others, 1.0)}.items():
         for _ in range(ENOUGH):
-            watch.observe(name, latency_ms, 4)
+            watch.observe(name, latency_ms, 1 + len(others))
     assert watch.aside == {}
+
+
+def test_a_machine_is_judged_once_half_of_the_others_are_known():
+    watch = MachineWatch("CPU")
+    found = [[watch.observe(name, ms, 4) for _ in range(4)][-1] for name, ms in (("a", 1.0), ("b", 1.0), ("c", 9.0))]
+    assert found == [False, False, True]

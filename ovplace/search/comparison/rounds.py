@@ -120,8 +120,8 @@ class Rounds:
 
     def most_unstable(self, names: Sequence[str]) -> tuple[str, float, float]:
         """Return the candidate whose latency differs most between rounds, with the least and the largest in ms."""
-        medians = {name: [m.median_ms for m in self.of(name)] for name in names}
-        worst = max(names, key=lambda name: max(medians[name], default=1.0) / min(medians[name], default=1.0))
+        medians = {name: [m.median_ms for m in found] for name in names if (found := self.of(name))}
+        worst = max(medians, key=lambda name: max(medians[name]) / min(medians[name]))
         return worst, min(medians[worst]), max(medians[worst])
 
 

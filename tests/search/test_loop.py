@@ -1,0 +1,268 @@
+"""The ask/tell loop with a placer that asks what it is given, and placements that are measured at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ovplace.core.measurement import ErrorKind, Measurement, Trial
+from ovplace.core.placement import Placement
+from ovplace.errors import BackendError, StoreError
+from ovplace.search import loop as loop_module
+from ovplace.search.flight import Landed
+from ovplace.search.loop import Budget, Loop
+from ovplace.session.deadline import Deadline, TimeIsUpError
+from ovplace.session.events import Progress, silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore, StoredMeasurement
+from ovplace.testing.sessions import OPS, direct, session
+
+
+def split(number):
+    """Return one of 4095 placements on two devices."""
+    return Placement((number + 1) >> np.arange(OPS) & 1, ("CPU_0", "CPU_1"))
+
+
+def answered(number, cached=False, ratio=1.0):
+    return Trial(number, split(number), Measurement((10.0 * ratio,), (1,)), ratio, "listed", cached)
+
+
+class Listed:
+    """A placer that asks for `split(0)`, `split(1)`, ... and notes what it is told."""
+
+    def __init__(self, asynchronous=False, ends=False, last=4000, same=False):
+        self.asynchronous, self.ends, self.last, self.same = asynchronous, ends, last, same
+        self.next, self.asked, self.told = 0, [], []
+
+    def ask(self, n):
+        numbers = range(self.next, min(self.next + n, self.last))
+        self.asked.append(n)
+        self.next += len(numbers)
+        return [split(0 if self.same else number) for number in numbers]
+
+    def tell(self, trials):
+        self.told.append([trial.number for trial in trials])
+
+    def state(self):
+        return {"next": self.next}
+
+    def restore(self, state):
+        self.next = state["next"]
+
+
+class Instant:
+    """A flight that measures in order; what it has measured it knows, trial n takes `ratios[n]` of the reference."""
+
+    notes: dict[str, str] = {}
+
+    def __init__(self, room=1, ratios=(), failing=()):
+        self.room, self.ratios, self.failing = room, ratios, failing
+        self.waiting, self.started, self.known, self.stopped = deque(), [], set(), 0
+
+    def start(self, number, placement):
+        self.started.append(number)
+        self.waiting.append((number, placement))
+
+    def next(self):
+        number, placement = self.waiting.popleft()
+        cached = placement.hash in self.known
+        self.known.add(placement.hash)
+        ratio = self.ratios[number] if number < len(self.ratios) else 1.0
+        stored = StoredMeasurement(Measurement((10.0 * ratio,), (1,)), ratio)
+        if number in self.failing:
+            stored = StoredMeasurement(Measurement.failed(ErrorKind.CRASH, "gone"), float("inf"))
+        return Landed(number, placement.hash, stored, cached)
+
+    def stop(self):
+        self.stopped += 1
+
+
+@pytest.fixture
+def make():
+    """Return a function that makes a loop, always of one store."""
+    store = RunStore(Path(":memory:"))
+
+    def act(placer, flight, budget=5, batch=1, listener=silent):
+        measurer = Measurer(session(Path(), direct()), store)
+        return Loop(placer, measurer, flight, Budget(budget, batch), "listed", listener)
+
+    yield act
+    store.close()
+
+
+def test_batches_are_asked_for_and_told_until_the_budget_is_spent(make):
+    placer, flight = Listed(), Instant(ratios=(0.5, 2.0))
+    trials = make(placer, flight, budget=5, batch=2).run()
+    assert placer.asked == [2, 2, 1]
+    assert placer.told == [[0, 1], [2, 3], [4]]
+    assert [trial.number for trial in trials] == flight.started == [0, 1, 2, 3, 4]
+    assert [trial.placement.hash for trial in trials] == [split(i).hash for i in range(5)]
+    assert [trial.ratio for trial in trials] == [0.5, 2.0, 1.0, 1.0, 1.0]
+    assert {(trial.origin, trial.cached) for trial in trials} == {("listed", False)}
+    assert flight.stopped == 1
+
+
+def test_each_trial_is_told_to_the_listener_with_the_best_so_far(make):
+    told = []
+    make(Listed(), Instant(ratios=(0.75, 0.5, 2.0, 1.0), failing={3}), budget=4, listener=told.append).run()
+    assert told == [
+        Progress("search", 1, 4, "0.750", 0.75),
+        Progress("search", 2, 4, "0.500", 0.5),
+        Progress("search", 3, 4, "2.000", 0.5),
+        Progress("search", 4, 4, "crash", 0.5),
+    ]
+
+
+def test_a_placer_that_learns_from_batches_gets_one_for_all_machines(make):
+    placer = Listed()
+    make(placer, Instant(room=3), budget=7, batch=2).run()
+    assert placer.asked == [3, 3, 1]
+    assert placer.told == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_a_placer_that_learns_from_any_answer_is_asked_as_machines_are_free(make):
+    placer = Listed(asynchronous=True)
+    make(placer, Instant(room=3), budget=6, batch=2).run()
+    assert placer.asked == [3, 1, 1, 1]
+    assert placer.told == [[0], [1], [2], [3], [4], [5]]
+
+
+def test_such_a_placer_on_one_machine_learns_from_batches(make):
+    placer = Listed(asynchronous=True)
+    make(placer, Instant(room=1), budget=4, batch=2).run()
+    assert placer.told == [[0, 1], [2, 3]]
+
+
+def test_many_machines_are_kept_busy_by_a_tenth_more_which_is_asked_for_together(make):
+    placer = Listed(asynchronous=True)
+    make(placer, Instant(room=20), budget=28).run()
+    assert placer.asked == [22, 2, 2, 2]
+
+
+def test_a_placer_that_has_nothing_more_ends_the_search(make):
+    assert len(make(Listed(last=3), Instant(), budget=5, batch=2).run()) == 3
+
+
+@pytest.mark.parametrize(("ends", "asked"), [(False, 201), (True, 250)])
+def test_200_known_placements_end_the_search_of_a_placer_that_does_not(make, ends, asked):
+    assert len(make(Listed(same=True, ends=ends, last=250), Instant(), budget=2).run()) == asked
+
+
+def test_a_new_placement_begins_the_count_of_known_ones_anew(make, monkeypatch):
+    monkeypatch.setattr(loop_module, "IDLE", 3)
+    searching = make(Listed(), Instant(), budget=9)
+    for i in (1, 2, 4, 5, 6, 7):
+        searching.flight.known.add(split(i).hash)
+        searching.measurer.store.put_measurement(split(i).hash, "", StoredMeasurement(answered(i).measurement, 1.0))
+    trials = searching.run()
+    assert [trial.cached for trial in trials] == [False, True, True, False, True, True, True]
+
+
+def test_a_run_goes_on_with_what_was_asked_for(make):
+    """Trial 1 was answered before the run was stopped, trials 2 and 3 were not; the placer was told of trial 0 only."""
+    placer, flight, told = Listed(), Instant(), []
+    going_on = make(placer, flight, budget=6, batch=3, listener=told.append)
+    store = going_on.measurer.store
+    for number, ratio in ((0, 0.25), (1, 0.5)):
+        store.add_trial(f"key {number}", answered(number, ratio=ratio))
+    store.save_checkpoint({"next": 4}, {number: split(number) for number in (1, 2, 3)})
+    assert [trial.number for trial in going_on.run()] == [0, 1, 2, 3, 4, 5]
+    assert sorted(flight.started[:2]) == [2, 3]
+    assert placer.told == [[1, 2, 3], [4, 5]]
+    assert (told[0].done, told[0].best_ratio) == (3, 0.25)
+
+
+def test_numbers_go_on_after_what_was_asked_for_and_answered(make):
+    placer, flight = Listed(), Instant()
+    going_on = make(placer, flight, budget=3)
+    going_on.measurer.store.add_trial("key 0", answered(0))
+    going_on.measurer.store.save_checkpoint({"next": 1}, {})
+    assert [trial.number for trial in going_on.run()] == [0, 1, 2]
+    assert placer.told == [[1], [2]]
+
+
+def test_a_smaller_budget_that_is_spent_measures_nothing_that_was_asked_for(make):
+    placer, flight = Listed(), Instant()
+    going_on = make(placer, flight, budget=1)
+    going_on.measurer.store.add_trial("key 0", answered(0))
+    going_on.measurer.store.save_checkpoint({"next": 3}, {1: split(1), 2: split(2)})
+    assert [trial.number for trial in going_on.run()] == [0]
+    assert placer.told == []
+
+
+def test_what_the_store_had_answered_leaves_the_budget_as_it_is(make):
+    going_on = make(Listed(), Instant(), budget=2)
+    going_on.measurer.store.add_trial("key", answered(0))
+    going_on.measurer.store.add_trial("key", replace(answered(0, cached=True), number=1))
+    going_on.measurer.store.save_checkpoint({"next": 2}, {})
+    assert [trial.number for trial in going_on.run()] == [0, 1, 2]
+
+
+def test_time_that_is_up_ends_a_search_before_it_begins(make):
+    placer = Listed()
+    late = make(placer, Instant())
+    late.measurer.deadline = Deadline(5.0, clock=lambda: 5.0)
+    assert late.run() == []
+    assert placer.asked == []
+
+
+def test_time_that_is_up_ends_a_search_in_the_middle_of_a_batch(make):
+    placer, now = Listed(), [0.0]
+    late = make(placer, Instant(), batch=3, listener=lambda _: now.append(now[-1] + 1))
+    late.measurer.deadline = Deadline(2.0, clock=lambda: now[-1])
+    assert [trial.number for trial in late.run()] == [0, 1]
+    assert placer.told == []
+
+
+@pytest.mark.parametrize(("error", "said"), [(TimeIsUpError, None), (BackendError, "gone")])
+def test_a_flight_that_ends_is_stopped(make, error, said):
+    class Ending(Instant):
+        def next(self):
+            raise error(said)
+
+    flight = Ending()
+    if said:
+        with pytest.raises(error, match=said):
+            make(Listed(), flight).run()
+    else:
+        assert make(Listed(), flight).run() == []
+    assert flight.stopped == 1
+
+
+def test_the_time_of_the_placer_is_counted(make, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(loop_module, "time", SimpleNamespace(monotonic=lambda: now[-1]))
+
+    class Slow(Listed):
+        def ask(self, n):
+            now.append(now[-1] + 3.0)
+            return super().ask(n)
+
+        def tell(self, trials):
+            now.append(now[-1] + 0.5)
+
+    slow = make(Slow(), Instant(), budget=2)
+    slow.run()
+    assert slow.measurer.seconds.placer == 7.0
+
+
+@pytest.mark.parametrize("error", [LookupError, TypeError, ValueError, AttributeError, RuntimeError])
+def test_a_state_that_the_placer_refuses_is_one_line(make, error):
+    class Refusing(Listed):
+        def restore(self, state):
+            raise error("a b\n" * 200)
+
+    refused = make(Refusing(), Instant())
+    refused.measurer.store.save_checkpoint({}, {})
+    with pytest.raises(StoreError) as caught:
+        refused.run()
+    why = f"{error.__name__}: {'a b ' * 200}"[:200]
+    assert str(caught.value) == (
+        f"the placer 'listed' cannot go on from the state in the run folder ({why}): it is damaged, or of another "
+        "version; start anew in another folder with -o"
+    )
