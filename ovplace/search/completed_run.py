@@ -104,7 +104,7 @@ def measured_placements(run: CompletedRun, store: RunStore) -> tuple[IntArray, F
     trials = [(trial.placement, trial.ratio, trial.measurement.median_ms) for trial in store.trials()]
     for placement, ratio, latency_ms in [*_single_devices(run), *trials]:
         choice = run.device_of_groups(placement)
-        if choice is not None and isfinite(ratio) and isfinite(latency_ms):
+        if choice is not None and isfinite(ratio):
             found.setdefault(choice.tobytes(), (choice, ratio, latency_ms))
     rows = list(found.values())
     choices = np.array([row[0] for row in rows], dtype=np.int64).reshape(-1, run.partition.n_groups)

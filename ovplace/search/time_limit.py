@@ -91,9 +91,10 @@ def notes(
     if not trials:
         return ("the time did not suffice to measure a placement; expect more of a longer --time",)
     found = []
-    if costs and costs.get("estimated", 0) > costs.get("measured", 0) + costs.get("failed", 0):
-        parts = costs["estimated"] + costs["measured"] + costs["failed"]
-        found.append(f"profiling was cut short, {costs['measured']} of {parts} parts were timed; expect a weak result")
+    estimated, timed, failed = ((costs or {}).get(name, 0) for name in ("estimated", "measured", "failed"))
+    if estimated > timed + failed:
+        parts = estimated + timed + failed
+        found.append(f"profiling was cut short, {timed} of {parts} parts were timed; expect a weak result")
     if cut:
         found.append(f"the search was cut short after {len(trials)} of {budget} placements")
     elif len(trials) >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:

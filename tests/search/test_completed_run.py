@@ -11,13 +11,19 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ovplace.core.measurement import ErrorKind, Measurement
+from ovplace.config.schema import RunConfig
+from ovplace.core.measurement import ErrorKind, Measurement, Trial
+from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
+from ovplace.core.statistics import Interval
 from ovplace.errors import PlacementError, StoreError
-from ovplace.search.completed_run import measured_placements, open_completed_run
+from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
 from ovplace.search.run import run
 from ovplace.session.configure import effective
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing.graphs import chain
 from ovplace.testing.models import TINY
+from ovplace.testing.results import baseline_summary, device_summary, run_result
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +93,57 @@ def test_other_groups_than_it_placed_are_refused(folder, tmp_path):
             open_completed_run(folder)
     finally:
         (folder / "result.json").write_bytes(kept)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Return a run of four operations on three devices, and its store."""
+    baselines = (
+        baseline_summary("CPU", latency_ms=Interval(10.0, 9.0, 11.0)),
+        baseline_summary("GPU", latency_ms=Interval(15.0, 14.0, 16.0), ratio=1.5),
+        baseline_summary("NPU", latency_ms=None, ratio=None),
+        baseline_summary("AUTO:GPU,CPU", ratio=1.25),
+    )
+    result = run_result(devices=tuple(map(device_summary, ("GPU", "CPU", "NPU"))), baselines=baselines)
+    graph = chain(("Sin",) * 4)
+    answer = Placement.uniform(4, "CPU")
+    run = CompletedRun(RunFolder(tmp_path), RunConfig(), graph, Partition.identity(4), result, answer)
+    with closing(run.open_store()) as store:
+        yield run, store
+
+
+def placed(*device_of, devices=("GPU", "CPU")):
+    return Placement(np.array(device_of), devices)
+
+
+def test_latencies_are_ratios_times_the_usual_latency_of_the_reference(small):
+    """It took 10, 10, 10 and 20 ms beside what was measured; what failed beside or itself is left out."""
+    run, store = small
+    half, busy = placed(0, 0, 1, 1), placed(1, 0, 1, 0, devices=("CPU", "GPU", "TPU"))
+    ok = Measurement((5.0,), (1,))
+    for number, (placement, measured, ratio) in enumerate(
+        [
+            (half, ok, 0.5),
+            (busy, replace(ok, samples_ms=(20.0,)), 1.0),
+            (half, ok, 0.25),
+            (placed(1, 1, 1, 1), ok, 0.125),
+            (placed(0, 1, 1, 1), ok, float("inf")),
+            (placed(0, 1, 1, 0), Measurement.failed(ErrorKind.CRASH, "gone"), float("inf")),
+        ]
+    ):
+        store.add_trial(f"key {number}", Trial(number, placement, measured, ratio, "test"))
+    choices, latency_ms = measured_placements(run, store)
+    assert choices.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]]
+    assert latency_ms.tolist() == [10.0, 15.0, 5.0, 10.0]
+
+
+def test_a_run_that_has_measured_nothing_has_no_placements(small):
+    run, store = small
+    choices, latency_ms = measured_placements(replace(run, result=replace(run.result, baselines=())), store)
+    assert (choices.shape, choices.dtype, latency_ms.shape) == ((0, 4), np.int64, (0,))
+
+
+def test_a_placement_may_know_devices_that_it_does_not_use(small):
+    run, _ = small
+    assert run.device_of_groups(placed(1, 2, 1, 2, devices=("TPU", "CPU", "NPU"))).tolist() == [1, 2, 1, 2]
+    assert run.device_of_groups(placed(0, 2, 1, 2, devices=("TPU", "CPU", "NPU"))) is None

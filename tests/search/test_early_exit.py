@@ -80,7 +80,29 @@ def run(tmp_path):
 def test_it_says_what_is_proven(run):
     made, baselines, table = run
     text = why_hopeless(made, baselines, Costs(table, {}))
-    assert text.startswith(f"no split can help here: none gains more than 0.0% over {baselines[0].name}, even if")
+    assert text == (
+        f"no split can help here: none gains more than 0.0% over {baselines[0].name}, even if each cost of the profile "
+        "is wrong by a factor of 2 in its favour; --no-early-exit searches all the same"
+    )
+
+
+@pytest.mark.parametrize(("gain", "hopeless"), [(0.01, True), (0.0101, False), (0.5, False)])
+def test_a_gain_of_more_than_a_percent_is_searched_for(run, monkeypatch, gain, hopeless):
+    made, baselines, table = run
+    monkeypatch.setattr("ovplace.search.early_exit.gain_bound", lambda *_: gain)
+    text = why_hopeless(made, baselines, Costs(table, {}))
+    assert ("none gains more than 1.0% over" in text) == hopeless == bool(text)
+
+
+def test_a_profile_by_which_no_device_runs_all_of_the_model_proves_nothing(run, monkeypatch):
+    made, baselines, table = run
+    monkeypatch.setattr("ovplace.search.early_exit.gain_bound", lambda *_: 0.0)
+    group_ms = table.group_ms.copy()
+    group_ms[[0, 1], [0, 1]] = np.inf
+    nowhere = Costs(replace(table, group_ms=group_ms), {})
+    for name in made.problem.device_names:
+        first = replace(baselines[0], candidate=replace(baselines[0].candidate, name=name))
+        assert why_hopeless(made, [first], nowhere) == ""
 
 
 @pytest.mark.parametrize("about", [{"estimated": 3}, {"estimated": 1, "measured": 50}])
@@ -99,7 +121,11 @@ def test_a_split_that_gains_already_is_no_reason_to_stop(run):
     placement = Placement(np.arange(len(made.graph)) % 2, made.problem.device_names)
     faster = replace(baselines[0], ratio=0.9, placement=placement)
     assert why_hopeless(made, [*baselines, faster], Costs(table, {})) == ""
-    assert why_hopeless(made, [*baselines, replace(faster, ratio=0.995)], Costs(table, {})), "too little to search for"
+    assert why_hopeless(made, [*baselines, replace(faster, ratio=0.99)], Costs(table, {})), "too little to search for"
+    assert why_hopeless(made, [*baselines, replace(faster, competes=False)], Costs(table, {})), "no answer"
+    assert why_hopeless(made, [*baselines, replace(faster, placement=None)], Costs(table, {})), (
+        "not known to be a split"
+    )
     assert why_hopeless(made, [*baselines, replace(baselines[0], ratio=0.9)], Costs(table, {})), "one device, and noise"
 
 

@@ -58,8 +58,6 @@ class Listed:
 class Instant:
     """A flight that measures in order; what it has measured it knows, trial n takes `ratios[n]` of the reference."""
 
-    notes: dict[str, str] = {}
-
     def __init__(self, room=1, ratios=(), failing=()):
         self.room, self.ratios, self.failing = room, ratios, failing
         self.waiting, self.started, self.known, self.stopped = deque(), [], set(), 0

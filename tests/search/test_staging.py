@@ -9,7 +9,7 @@ from ovplace.core.placement import Placement
 from ovplace.search.staging import Staging, note_agreement, stages_over_hetero
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
-from ovplace.testing.sessions import QUICK, direct, session
+from ovplace.testing.sessions import QUICK, DirectPool, direct, session
 
 
 @pytest.fixture
@@ -35,6 +35,38 @@ def test_stages_that_take_as_long_as_hetero_are_used(staging):
     assert using.candidate("a", split(using)).staged
     assert stages_over_hetero(using.measurer.store) == {"a": 1.0}
     assert using.candidate("b", split(using, 2)).staged
+
+
+def test_a_placement_is_compared_with_itself_under_names_of_its_own(staging):
+    using = staging(split=0.7)
+    asked = []
+    of = using.measurer.session
+    of.pool = DirectPool(
+        lambda candidates, spec: asked.extend(candidates) or direct(split=0.7).measure(candidates, spec)
+    )
+    using.candidate("a", split(using))
+    assert [(one.name, one.staged) for one in asked] == [("a in stages", True), ("a", False)]
+    assert using.measurer.store.get("stages_over_hetero") == {"a": 1.0}
+
+
+def test_outputs_do_not_matter_to_how_long_stages_take(staging):
+    using = staging(fault="wrong_outputs")
+    using.measurer.limit = 0.1
+    assert using.candidate("a", split(using)).staged
+    assert stages_over_hetero(using.measurer.store) == {"a": 1.0}
+
+
+def test_what_failed_is_not_noted_and_what_was_noted_stays(staging):
+    store = staging().measurer.store
+    note_agreement(store, {"a": 1.1})
+    note_agreement(store, {"b": float("inf"), "c": 0.9})
+    assert stages_over_hetero(store) == {"a": 1.1, "c": 0.9}
+
+
+def test_a_damaged_note_is_none(staging):
+    store = staging().measurer.store
+    store.put("stages_over_hetero", "much")
+    assert stages_over_hetero(store) == {}
 
 
 def test_stages_are_left_after_three_that_take_another_time(staging):

@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ovplace.config.schema import RIGOROUS_ROUNDS, ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.device import Device
-from ovplace.core.measurement import ErrorKind, Measurement, MeasureSpec, Trial
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec, Trial
+from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.ir.parts.link_model import save_link_model
@@ -18,12 +20,13 @@ from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs
 from ovplace.search.explore import explore
 from ovplace.search.run import run
-from ovplace.search.time_limit import expected_s, notes, with_labels
-from ovplace.session.baselines import measure_baselines
+from ovplace.search.time_limit import expected_s, notes, with_labels, with_time_left
+from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import GRACE_S, Phase, TimeBudget
 from ovplace.session.events import Progress, silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
+from ovplace.testing.graphs import problem
 from ovplace.testing.sessions import OPS, DirectPool, direct, session
 
 LIMIT_S = 100.0
@@ -137,14 +140,28 @@ def test_a_profile_that_was_cut_short_says_so(store, estimated, said):
     assert (text in found) == said
 
 
-@pytest.mark.parametrize(("budget", "left_s", "said"), [(50, 90.0, True), (50, 1.0, False), (51, 90.0, False)])
+@pytest.mark.parametrize(
+    ("budget", "left_s", "said"), [(50, 90.0, True), (50, 11.0, True), (50, 10.0, False), (51, 90.0, False)]
+)
 def test_a_budget_that_ends_before_the_time_does_says_so(store, budget, left_s, said):
     world = World(SLOW["nothing"], split=0.5)
     of = measurer(world, store, budget=budget)
     trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t") for i in range(50)]
     world.now += LIMIT_S - left_s
-    text = f"the search ended with its budget of 50 placements, {left_s:.0f} s before the time was up"
-    assert [note.startswith(text) for note in notes(of, trials, None, cut=False)] == [True] * said
+    ended = f"the search ended with its budget of 50 placements, {left_s:.0f} s before the time was up"
+    assert notes(of, trials, None, cut=False) == (f"{ended}; a larger --budget uses them",) * said
+    assert notes(of, trials, {}, cut=True) == (f"the search was cut short after 50 of {budget} placements",)
+
+
+def test_a_call_without_a_limit_or_anything_to_place_is_not_cut_short(store):
+    world = World(SLOW["nothing"])
+    assert notes(measurer(world, store, limit_s=float("inf")), [], None, cut=True) == ()
+    of = measurer(world, store)
+    assert notes(of, [], None, cut=True) == (
+        "the time did not suffice to measure a placement; expect more of a longer --time",
+    )
+    of.session.problem = problem(of.session.graph, partition=Partition(np.zeros(OPS, dtype=int)))
+    assert notes(of, [], None, cut=True) == ()
 
 
 def test_time_that_is_left_is_spent_on_more_rounds(store):
@@ -272,6 +289,52 @@ def test_steps_name_emulated_devices_as_such(store):
     ):
         listener(Progress(phase, text=text))
     assert told == ["HETERO:GPU (emulated),CPU (automatic)", "trial 3 against GPU (emulated)", "0.9"]
+
+
+def test_steps_name_simulated_devices_as_such():
+    of = session(Path(), direct())
+    of.selection = replace(of.selection, simulated="two-gpus")
+    told: list[str] = []
+    with_labels(lambda event: told.append(event.text), of)(Progress("baselines", text="CPU_0"))
+    assert told == ["CPU_0 (simulated)"]
+
+
+def test_a_step_says_what_is_left_of_its_phase_and_of_the_call(store):
+    of = measurer(World(SLOW["nothing"]), store)
+    of.time = of.time.expecting(30.0, 20.0)
+    of.enter(Phase.SEARCH)
+    told = []
+    listener = with_time_left(told.append, of)
+    listener(Progress("search", 3, text="0.9"))
+    listener(Progress("search", phase_s=5.0))
+    # A quarter of the limit is kept for the comparison, which is expected to take 20 s.
+    assert told[0] == Progress("search", 3, text="0.9", phase_s=75.0, later_s=20.0, call_s=100.0)
+    assert told[1].phase_s == 5.0
+
+
+def took(name, latency_ms, placement=True, **rest):
+    """Return a baseline that took one second to compile."""
+    measured = Measurement((latency_ms,), (1,), compile_ms=900.0, first_ms=100.0, **rest)
+    on_one = Placement.uniform(OPS, "CPU_0") if placement else None
+    candidate = Candidate(name, on_one) if placement else Candidate(name, target="AUTO:CPU_0")
+    return Baseline(candidate, measured, 1.0, placement, on_one)
+
+
+@pytest.mark.parametrize(("rounds", "starts"), [(6, 5 + 3), (7, 5 + 4)])
+def test_the_search_and_the_comparison_take_what_the_devices_took(rounds, starts):
+    """A search compiles for two devices and infers four times on each; a round does so for all, one that is slow less."""
+    spec = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0.0, hopeless_ratio=2.5)
+    comparison = ComparisonConfig(rounds=rounds, race=15, finalists=3, blocks=3, repeats=1, min_time_ms=0.0)
+    of = session(Path(), direct(), spec=spec, comparison=comparison, budget=10)
+    of.starting_s = 2.0
+    failed = replace(took("CPU_3", 1.0), measurement=Measurement.failed(ErrorKind.CRASH, "gone"))
+    baselines = [took("CPU_0", 200.0), took("CPU_1", 500.0), took("CPU_2", 501.0), failed, took("AUTO", 1.0, False)]
+    search_s, comparison_s = expected_s(of, baselines)
+    assert search_s == pytest.approx(10 * ((1 + 4 * 0.2) + (1 + 4 * 0.5)))
+    round_s = 2 * (1 + 8 * 0.2) + (1 + 8 * 0.5) + (1 + 4 * 0.501)
+    assert comparison_s == pytest.approx(starts * (2.0 + round_s))
+    of.selection = replace(of.selection, simulated="two-gpus")
+    assert expected_s(of, baselines) == (0.0, starts * 2.0)
 
 
 def test_simulated_inferences_are_not_expected_to_take_time(store):

@@ -1,0 +1,180 @@
+"""Whether a run folder holds the same run, and whether that has something left to do; nothing is measured here."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from ovplace.config.resolve import resolved
+from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
+from ovplace.core.result.parts import Limits
+from ovplace.errors import ConfigError
+from ovplace.search.continuation import (
+    check_fingerprints,
+    earlier_result,
+    finishing_limits,
+    limits_of,
+    open_store,
+)
+from ovplace.session.model_fingerprint import fingerprint
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing.results import run_result
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = RunFolder(tmp_path / "run")
+    made.create()
+    return made
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"a model")
+    return path
+
+
+def asking(model="m.onnx", **search):
+    """Return the configuration of a run on a simulated machine."""
+    given = {"backend": "simulate", "placer": "cut", **search}
+    return resolved(RunConfig(search=SearchConfig(model=str(model), **given), comparison=ComparisonConfig(rounds=6)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"cluster": "tls://here:1"}, {"budget": 7}, {"time_s": 9.0}, {"require_gain": True}, {"early_exit": False}],
+)
+def test_limits_and_where_it_is_measured_may_change(folder, change):
+    folder.write_config(asking())
+    open_store(asking(**change), folder).close()
+
+
+def test_the_number_of_rounds_may_change_and_how_a_round_is_measured_may_not(folder):
+    folder.write_config(asking())
+    open_store(replace(asking(), comparison=ComparisonConfig(rounds=9)), folder).close()
+    with pytest.raises(ConfigError, match=r"\(comparison\.blocks differ\)"):
+        open_store(replace(asking(), comparison=ComparisonConfig(rounds=6, blocks=4)), folder)
+
+
+def test_another_run_is_refused_with_all_that_differs(folder):
+    folder.write_config(asking())
+    changed = replace(asking(seed=3, batch=2, placer="random"), placer={})
+    with pytest.raises(ConfigError) as caught:
+        open_store(changed, folder)
+    names = [f"placer.{name}" for name in sorted(asking().placer)]
+    differ = ", ".join(["search.batch", "search.placer", "search.seed", *names])
+    assert str(caught.value) == (
+        f"'{folder}' holds another run ({differ} differ); choose another folder with -o, or delete it"
+    )
+
+
+def test_a_folder_without_a_run_is_for_any(folder):
+    open_store(asking(seed=3), folder).close()
+    assert folder.database.exists()
+
+
+def test_what_a_killed_process_has_left_is_deleted(folder):
+    left = folder.path / "result.json.99999999.tmp"
+    left.write_text("half")
+    open_store(asking(), folder).close()
+    assert not left.exists()
+
+
+def test_the_fingerprints_are_of_model_machine_and_site(folder, model):
+    with closing(folder.open_store()) as store:
+        found = check_fingerprints(asking(model), folder, store)
+        fleet = check_fingerprints(asking(model, cluster="tls://here:1"), folder, store)
+        real = check_fingerprints(asking(model, backend="openvino"), folder, store)
+    assert found == {"source": fingerprint(model), "machine": found["machine"], "site": "this machine"}
+    assert fleet == {**found, "site": "a fleet"}
+    assert real == {**found, "machine": ""}
+    assert found["machine"] != ""
+
+
+@pytest.mark.parametrize("key", ["source", "machine", "site"])
+def test_fingerprints_of_a_run_that_has_not_begun_do_not_matter(folder, model, key):
+    with closing(folder.open_store()) as store:
+        store.put(key, "another")
+        assert check_fingerprints(asking(model), folder, store)[key] != "another"
+
+
+def test_fingerprints_that_earlier_versions_did_not_keep_do_not_matter(folder, model):
+    folder.write_config(asking(model))
+    with closing(folder.open_store()) as store:
+        assert check_fingerprints(asking(model), folder, store)["site"] == "this machine"
+
+
+AGAIN = "; choose another folder with -o, or delete it"
+
+
+@pytest.mark.parametrize(
+    ("key", "began", "search", "says"),
+    [
+        ("source", "other", {}, "'{model}' has changed since the run in '{folder}' began"),
+        ("machine", "other", {}, "'{machine}' has changed since the run in '{folder}' began"),
+        ("machine", "other", {"backend": "openvino"}, "'the simulated machine' has changed since the run in "),
+        ("site", "a fleet", {}, "the run in '{folder}' began on a fleet, with --cluster"),
+        ("site", "this machine", {"cluster": "tls://here:1"}, "the run in '{folder}' began on this machine, without"),
+    ],
+)
+def test_a_run_that_began_with_something_else_is_refused(folder, model, key, began, search, says):
+    config = asking(model, **search)
+    folder.write_config(config)
+    with closing(folder.open_store()) as store, pytest.raises(ConfigError) as caught:
+        fingerprints = check_fingerprints(config, folder, store)
+        for name, value in {**fingerprints, key: began}.items():
+            store.put(name, value)
+        check_fingerprints(config, folder, store)
+    expected = says.format(model=model, folder=folder, machine=config.backend.get("machine"))
+    assert str(caught.value).startswith(expected)
+    assert str(caught.value).endswith(AGAIN)
+
+
+def test_the_limits_of_a_call_are_its_budget_its_time_and_its_rounds():
+    assert limits_of(asking(budget=7, time_s=9.0)) == Limits(7, 9.0, 6)
+
+
+def finished(folder, *under, trials=10, **search):
+    """Finish a run in a folder; return its result."""
+    folder.write_config(asking(**search))
+    result = run_result()
+    result = replace(result, search=replace(result.search, trials=trials, finished_under=under))
+    folder.write_result(result)
+    return result
+
+
+def test_a_result_is_that_of_an_earlier_call_once_all_files_are_there(folder):
+    result = finished(folder)
+    assert earlier_result(folder) is None
+    for path in (folder.placement, folder.database, folder.prepared_model):
+        path.touch()
+    assert earlier_result(folder) == result
+    folder.result.write_text("{")
+    assert earlier_result(folder) is None
+
+
+def test_a_run_is_finished_under_the_first_limits_that_cover_those_asked_for(folder):
+    under = (Limits(5, 0.0, 6), Limits(20, 0.0, 6), Limits(30, 0.0, 6))
+    result = finished(folder, *under, budget=30)
+    assert finishing_limits(asking(budget=10), folder, result) == under[1]
+    assert finishing_limits(asking(budget=40), folder, result) is None
+
+
+def test_a_result_without_limits_is_finished_under_those_of_its_last_call(folder):
+    result = finished(folder, budget=30)
+    assert finishing_limits(asking(budget=10), folder, result) == Limits(30, 0.0, 6)
+    assert finishing_limits(asking(budget=31), folder, result) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "trials", "is_finished"),
+    [(True, False, 0, False), (True, False, 3, True), (True, True, 0, True), (False, False, 0, True)],
+)
+def test_a_search_that_may_have_been_skipped_is_not_finished_for_who_wants_one(
+    folder, before, now, trials, is_finished
+):
+    result = finished(folder, trials=trials, early_exit=before)
+    assert (finishing_limits(asking(early_exit=now), folder, result) is not None) == is_finished
