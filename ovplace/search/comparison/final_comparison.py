@@ -167,7 +167,7 @@ def _compare(
 def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> Iterator[str]:
     if cut:
         yield f"the time sufficed for {len(rounds)} rounds of the final comparison"
-    if len(rounds) > rounds.planned and rounds.is_unstable(name, others, rounds.planned):
+    if rounds.is_unstable(name, others, rounds.planned):
         worst, low, high = rounds.most_unstable([name, *others])
         yield f"{worst} is unstable: {low:.3g} to {high:.3g} ms in {len(rounds)} processes"
 

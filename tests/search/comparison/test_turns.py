@@ -1,0 +1,256 @@
+"""Who takes turns in the final comparison, for how long, and what is said of it, on a bench with known latencies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.config.schema import ComparisonConfig
+from ovplace.core.device import Device
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, Trial
+from ovplace.core.placement import Placement
+from ovplace.search.comparison.final_comparison import decide
+from ovplace.session.baselines import Baseline
+from ovplace.session.deadline import TimeBudget
+from ovplace.session.events import Progress, silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.testing.graphs import problem
+from ovplace.testing.sessions import OPS, QUICK, DirectPool, session
+
+NAMES = ("CPU_0", "CPU_1", "CPU_2")
+ROUNDS = ComparisonConfig(race=0, rounds=4, blocks=3, repeats=2, min_time_ms=5.0)
+LOST = Measurement.failed(ErrorKind.CRASH, "lost")
+LATE = Measurement.failed(ErrorKind.TIMEOUT, "late")
+
+
+class Bench:
+    """Measures by name: a latency, one for each process in turn, or None for a failure; `round_s` a request."""
+
+    def __init__(self, latencies_ms, round_s=0.0):
+        self.latencies_ms = {"CPU_0": 10.0, "CPU_1": 11.0} | latencies_ms
+        self.round_s, self.now, self.process, self.asked = round_s, 0.0, -1, []
+
+    def fresh(self):
+        self.process += 1
+
+    def measure(self, candidates, spec):
+        self.asked.append((candidates, spec))
+        self.now += min(self.round_s, spec.deadline_s)
+        return [LATE if self.round_s > spec.deadline_s else self.one(candidate.name) for candidate in candidates]
+
+    def one(self, name):
+        found = self.latencies_ms.get(name, 10.0)
+        found = found[self.process % len(found)] if isinstance(found, list) else found
+        return Measurement((found,) * 3, (1,) * 3) if found else LOST
+
+    @property
+    def names(self):
+        """Who took turns in the last request."""
+        return [candidate.name for candidate in self.asked[-1][0]]
+
+
+def split(number, devices=NAMES[:2]):
+    """Return the placement of all but the first operations, one more with each number, on the second device."""
+    return Placement((np.arange(OPS) > number).astype(int), devices)
+
+
+def trial(number, ratio, placement=None):
+    return Trial(number, placement or split(number), Measurement((8.0,), (1,)), ratio, "test")
+
+
+def on(name, ratio=1.0, measured=None, competes=True):
+    """Return a baseline of one device."""
+    placement = Placement.uniform(OPS, name.split()[0], NAMES)
+    return Baseline(Candidate(name, placement), measured or Measurement((10.0,), (1,)), ratio, competes, placement)
+
+
+BASELINES = (on("CPU_0"), on("CPU_1", 1.1))
+
+
+def decided(bench, trials=(trial(0, 0.8),), baselines=BASELINES, config=ROUNDS, nulls=(), limit_s=float("inf"), **rest):
+    of = session(Path(), DirectPool(bench.measure, bench.fresh), comparison=config, placer="cut")
+    of.nulls = dict(nulls)
+    of.problem = problem(of.graph, n_devices=3)
+    store = RunStore(Path(":memory:"))
+    measurer = Measurer(of, store, time=TimeBudget(0.0, limit_s, clock=lambda: bench.now))
+    found = decide(measurer, list(baselines), list(trials), rest.pop("listener", silent), **rest)
+    store.close()
+    return found
+
+
+def test_the_best_placement_meets_all_that_may_be_the_best_baseline():
+    automatic = replace(BASELINES[0], candidate=Candidate("HETERO (automatic)", target="HETERO:CPU_0"), ratio=0.99)
+    unknown = replace(automatic, candidate=Candidate("AUTO", target="AUTO:CPU_0"), placement=None, competes=False)
+    baselines = [
+        *BASELINES,
+        on("CPU_2", 1.2),
+        automatic,
+        unknown,
+        on("CPU_1 (default precision)", 0.5, competes=False),
+        on("CPU_2 (default precision)", float("inf"), LOST, competes=False),
+    ]
+    bench = Bench({"trial 0": 5.0, "CPU_1 (default precision)": 20.0})
+    found = decided(bench, baselines=baselines)
+    assert bench.names == ["trial 0", "CPU_0", "CPU_1", "CPU_1 (default precision)"]
+    assert {name: ratio.value for name, ratio in found.verdict.defaults.items()} == {
+        "CPU_1 (default precision)": pytest.approx(0.25)
+    }
+    assert (found.origin, found.verdict.against, found.verdict.notes) == ("cut", "CPU_0", ())
+    assert found.verdict.ratio.value == pytest.approx(0.5)
+
+
+def test_a_device_that_failed_is_no_contender():
+    bench = Bench({"trial 0": 5.0})
+    decided(bench, baselines=[BASELINES[0], on("CPU_1", 1.0, LOST)])
+    assert bench.names == ["trial 0", "CPU_0"]
+
+
+def test_a_placement_that_some_baseline_names_but_does_not_offer_may_be_found():
+    offered = replace(BASELINES[1], competes=False)
+    bench = Bench({"trial 0": 5.0})
+    decided(bench, [trial(0, 0.8, BASELINES[1].placement)], [BASELINES[0], offered])
+    assert bench.names[0] == "trial 0"
+
+
+def test_each_candidate_adds_its_time_to_that_of_a_round():
+    bench = Bench({"trial 0": 9.0})
+    decided(bench)
+    _, spec = bench.asked[-1]
+    assert (spec.blocks, spec.repeats, spec.min_time_ms, spec.deadline_s) == (3, 2, 5.0, 3 * QUICK.deadline_s)
+
+
+def test_each_round_is_told_and_at_last_that_they_are_done():
+    told = []
+    decided(Bench({"trial 0": 9.0}), listener=told.append)
+    text = "trial 0 against CPU_0"
+    rounds = [Progress("final comparison", number, 4, text) for number in range(4)]
+    assert told[1:] == [*rounds, Progress("final comparison", 4, 4, "done")]
+
+
+def test_the_earlier_answer_takes_turns_unless_it_is_the_best_again():
+    trials = [trial(0, 0.8), trial(1, 0.85), trial(2, 0.9)]
+    bench = Bench({"trial 0": 9.0})
+    decided(bench, trials, defender=split(1).hash)
+    assert bench.names == ["trial 0", "CPU_0", "CPU_1", "trial 1"]
+    decided(bench, trials, defender=split(0).hash)
+    assert bench.names == ["trial 0", "CPU_0", "CPU_1"]
+
+
+NULLS = {"CPU_0": Device("CPU_0_NULL", "CPU")}
+
+
+def test_cuts_alone_are_measured_between_two_aliases_of_the_baseline():
+    bench = Bench({"trial 0": 5.0, "null control": 8.0})
+    verdict = decided(bench, nulls=NULLS).verdict
+    assert bench.names == ["trial 0", "CPU_0", "CPU_1", "null control"]
+    placement = bench.asked[-1][0][3].placement
+    assert placement.devices == ("CPU_0", "CPU_0_NULL")
+    assert placement.device_of.tolist() == split(0).device_of.tolist()
+    assert verdict.null_control.value == pytest.approx(0.8)
+    assert verdict.notes == (
+        "cutting the model at the same places without changing the device also changes the latency, to 0.800; that "
+        "part of the gain does not come from the second device",
+    )
+
+
+def test_cuts_are_those_of_the_placement_where_the_baseline_is_on_another_device():
+    bench = Bench({"trial 0": 5.0})
+    decided(bench, [trial(0, 0.8, split(0, ("CPU_2", "CPU_1")))], nulls=NULLS)
+    assert bench.asked[-1][0][3].placement.device_of.tolist() == split(0).device_of.tolist()
+    decided(bench, [trial(0, 0.8, split(0, ("CPU_1", "CPU_0")))], nulls=NULLS)
+    assert bench.asked[-1][0][3].placement.device_of.tolist() == (1 - split(0).device_of).tolist()
+
+
+@pytest.mark.parametrize(
+    ("best_ms", "null_ms", "said"), [(5.0, 8.0, True), (5.0, 10.0, False), (5.0, 12.0, False), (12.0, 8.0, False)]
+)
+def test_cuts_that_gain_are_mentioned_where_the_placement_is_faster(best_ms, null_ms, said):
+    verdict = decided(Bench({"trial 0": best_ms, "null control": null_ms}), nulls=NULLS).verdict
+    assert verdict.null_control is not None
+    assert bool(verdict.notes) == said
+
+
+@pytest.mark.parametrize("nulls", [{}, {"CPU_1": Device("CPU_1_NULL", "CPU")}])
+def test_without_an_alias_of_the_baseline_cuts_are_not_measured(nulls):
+    bench = Bench({"trial 0": 5.0})
+    assert decided(bench, nulls=nulls).verdict.null_control is None
+    assert bench.names == ["trial 0", "CPU_0", "CPU_1"]
+
+
+def test_cuts_are_measured_beside_a_whole_device_only():
+    halves = split(5, ("CPU_1", "CPU_0"))
+    automatic = Baseline(Candidate("HETERO", target="HETERO:CPU_1"), Measurement((9.0,), (1,)), 0.9, True, halves)
+    bench = Bench({"trial 0": 5.0})
+    decided(bench, baselines=[*BASELINES, automatic], nulls=NULLS)
+    assert bench.names == ["trial 0", "HETERO", "CPU_0"]
+    both = {**NULLS, "CPU_1": Device("CPU_1_NULL", "CPU")}
+    decided(bench, baselines=[*BASELINES, automatic], nulls=both)
+    assert "null control" not in bench.names
+
+
+def test_cuts_of_another_placement_than_the_answers_say_nothing():
+    found = decided(
+        Bench({"trial 0": 8.0, "trial 1": 5.0, "null control": 7.0}),
+        [trial(0, 0.8), trial(1, 0.85)],
+        nulls=NULLS,
+        defender=split(1).hash,
+    )
+    assert (found.found.name, found.verdict.null_control, found.verdict.notes) == ("trial 1", None, ())
+
+
+def test_a_round_without_the_placement_or_the_first_baseline_does_not_count():
+    found = decided(Bench({"trial 0": [5.0, 5.0, None, None, 5.0, 5.0]}))
+    assert (len(found.rounds), found.rounds.planned) == (2, 2)
+    found = decided(Bench({"trial 0": 5.0, "CPU_1": None}))
+    assert (len(found.rounds), found.rounds.planned, found.verdict.against) == (4, 4, "CPU_0")
+
+
+def test_rounds_that_fail_leave_nothing_to_judge():
+    found = decided(Bench({"trial 0": [5.0, None, None, None]}))
+    assert found.verdict.notes == ("the final comparison failed too often to be judged",)
+    assert (found.origin, found.found, found.best) == ("CPU_0", None, ())
+    assert [m.median_ms for m in found.measured(BASELINES[0])] == [10.0]
+
+
+def test_what_differs_still_in_further_rounds_is_called_unstable():
+    found = decided(Bench({"trial 0": [5.0, 8.0]}))
+    assert (len(found.rounds), found.rounds.planned) == (6, 4)
+    assert found.verdict.notes == ("trial 0 is unstable: 5 to 8 ms in 6 processes",)
+    calmer = decided(Bench({"trial 0": [5.0, 8.0, 5.0, 8.0, 5.0, 5.1]}))
+    assert (len(calmer.rounds), calmer.verdict.notes) == (6, ())
+
+
+@pytest.mark.parametrize(("limit_s", "rounds"), [(45.0, 4), (40.0, 4), (39.0, 3), (30.0, 3), (29.0, 2), (15.0, 2)])
+def test_a_round_that_does_not_fit_is_not_begun_but_for_the_second(limit_s, rounds):
+    found = decided(Bench({"trial 0": 9.0}, round_s=10.0), limit_s=limit_s)
+    assert len(found.rounds) == rounds
+    assert found.verdict.notes == ((f"the time sufficed for {rounds} rounds of the final comparison",) * (rounds < 4))
+
+
+@pytest.mark.parametrize("limit_s", [10.0, 9.0])
+def test_less_than_two_rounds_are_too_few(limit_s):
+    found = decided(Bench({"trial 0": 9.0}, round_s=10.0), limit_s=limit_s)
+    assert found.verdict.notes == ("the final comparison had no time for two rounds; give more with --time",)
+    assert found.verdict.status == "baseline"
+
+
+def test_time_that_is_left_is_for_more_rounds_of_the_same_plan():
+    found = decided(Bench({"trial 0": 9.9}, round_s=10.0), limit_s=95.0)
+    assert (len(found.rounds), found.rounds.planned) == (9, 9)
+
+
+def test_the_look_at_a_gain_beyond_doubt_stays_where_it_was_configured():
+    found = decided(Bench({"trial 0": 5.0}, round_s=10.0), limit_s=195.0, config=replace(ROUNDS, rounds=12))
+    assert len(found.rounds) == 6
+
+
+def test_without_anything_to_compare_it_is_said_why():
+    tried = [replace(trial(0, float("inf")), measurement=LOST)]
+    for trials, why in (([], "was tried"), (tried, "worked"), ([trial(0, 1.0, BASELINES[0].placement)], "was tried")):
+        found = decided(Bench({}), trials)
+        assert found.verdict.notes == (f"no other placement {why}",)
+        assert (found.origin, found.placement.hash) == ("CPU_0", BASELINES[0].placement.hash)
