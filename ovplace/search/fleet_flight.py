@@ -133,7 +133,7 @@ class FleetFlight:
 
     def _observe(self, machine: str, reference: Measurement) -> None:
         n_machines = len(self._pool.machines)
-        if self._watch.observe(machine, reference.median_ms, n_machines) and n_machines > 1:
+        if n_machines > 1 and self._watch.observe(machine, reference.median_ms, n_machines):
             self._pool.exclude(machine)
 
     def _set_aside(self, machine: str, why: str) -> None:

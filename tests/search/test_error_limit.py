@@ -9,8 +9,13 @@ import pytest
 
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, OutputError
-from ovplace.search.explore import F32_LIMIT, error_limit
-from ovplace.testing.sessions import direct, session
+from ovplace.search.explore import error_limit, limiting_baselines
+from ovplace.search.time_limit import expected_s
+from ovplace.session.deadline import Phase
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.testing.sessions import DirectPool, direct, session
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 FAILED = Measurement.failed(ErrorKind.CRASH, "gone")
@@ -33,11 +38,49 @@ def on(*properties, **search):
     [
         (on(F32, F32, max_error=0.25), [off_by(0.4)], 0.25),
         (on(F32, {}, max_error=0.0), [off_by(0.4)], 0.0),
-        (on(F32, F32), [off_by(0.4), off_by(0.1)], F32_LIMIT),
+        (on(F32, F32), [off_by(0.4), off_by(0.1)], 1e-3),
         (on(F32, {}), [off_by(0.4), off_by(0.1)], 0.8),
-        (on(F32, {}), [off_by(1e-6), FAILED], F32_LIMIT),
-        (on({}, {}), [FAILED], F32_LIMIT),
+        (on(F32, {}), [off_by(1e-6), FAILED], 1e-3),
+        (on({}, {}), [FAILED], 1e-3),
     ],
 )
 def test_it_is_the_users_or_that_of_f32_or_twice_that_of_the_worst_device(of, alone, limit):
     assert error_limit(of, alone) == limit
+
+
+def measuring(errors, store, *properties, **search):
+    """Return a measurer whose candidates are off by what `errors` says of their names, else by nothing."""
+    of = on(*properties, **search)
+    of.pool = DirectPool(lambda candidates, spec: [off_by(errors.get(one.name, 0.0)) for one in candidates])
+    return Measurer(of, store)
+
+
+@pytest.fixture
+def store():
+    opened = RunStore(Path(":memory:"))
+    yield opened
+    opened.close()
+
+
+def test_the_limit_of_placements_is_twice_the_error_of_the_worst_device_alone(store):
+    of = measuring({"CPU_0": 0.1, "CPU_1": 0.2, "HETERO:CPU_0,CPU_1 (automatic)": 0.9}, store, {}, {})
+    found = limiting_baselines(of, silent)
+    assert all(baseline.measurement.ok for baseline in found)
+    assert of.limit == 0.4
+
+
+@pytest.mark.parametrize(
+    ("search", "works", "limit"), [({}, False, 1e-3), ({"max_error": 0.0}, False, 0.0), ({"max_error": 0.1}, True, 0.1)]
+)
+def test_devices_in_f32_and_those_that_the_user_limits_have_to_keep_to_it(store, search, works, limit):
+    of = measuring({"CPU_1": 2e-3}, store, F32, F32, **search)
+    assert {b.name: b.measurement.ok for b in limiting_baselines(of, silent)}["CPU_1"] == works
+    assert of.limit == limit
+
+
+def test_after_the_baselines_it_is_known_how_long_the_rest_takes(store):
+    of = measuring({}, store, {}, {}, budget=10)
+    found = limiting_baselines(of, silent)
+    assert (of.time.search_s, of.time.comparison_s) == expected_s(of.session, found)
+    assert 0 < of.seconds.baselines < 60
+    assert (of.phase, of.seconds.comparison) == (Phase.BASELINES, 0.0)

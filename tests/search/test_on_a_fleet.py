@@ -6,11 +6,12 @@ from collections import Counter
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from ovplace.core.measurement import MACHINE, Measurement
+from ovplace.core.measurement import MACHINE, ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.fleet.pool import FleetPool
@@ -19,12 +20,12 @@ from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.explore import make_loop
 from ovplace.search.result import Findings, build_result
 from ovplace.session.baselines import measure_baselines
-from ovplace.session.deadline import TimeIsUpError
+from ovplace.session.deadline import Deadline, TimeIsUpError
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.session.site import Fleet
 from ovplace.store.run_db import RunStore
-from ovplace.testing.sessions import OPS, session
+from ovplace.testing.sessions import OPS, QUICK, session
 
 NAMES = ("CPU_0", "CPU_1")
 
@@ -34,7 +35,7 @@ class Machines(FleetPool):
 
     def __init__(self, **factors):
         self.factors, self.broken, self.failure = factors, set(), None
-        self.open, self.answered, self.most_open = [], Counter(), 0
+        self.open, self.answered, self.most_open, self.specs = [], Counter(), 0, []
         self.first_in = False  # else the last request is answered first
 
     @property
@@ -46,6 +47,7 @@ class Machines(FleetPool):
 
     def submit(self, candidates, spec):
         self.open.append((Future(), candidates))
+        self.specs.append(spec)
         self.most_open = max(self.most_open, len(self.open))
         return self.open[-1][0]
 
@@ -186,3 +188,113 @@ def test_a_slow_machine_measures_no_more(searching):
     assert machines.machines == ["a", "b"]
     assert "took 90 ms there, 10 ms on the others" in loop.flight.notes["slow"]
     assert machines.answered["slow"] < machines.answered["a"]
+
+
+def test_as_many_are_measured_at_once_as_there_are_machines_and_one_where_all_are_away(searching):
+    machines = Machines(a=1.0, b=1.0)
+    _, _, loop = searching(machines, placer="random", budget=4)
+    assert loop.flight.room == 2
+    machines.factors.clear()
+    assert loop.flight.room == 1
+
+
+def test_a_request_has_its_own_time_or_what_is_left_of_the_search(searching):
+    machines = Machines(a=1.0)
+    measurer, _, loop = searching(machines, placer="random", budget=4)
+    loop.flight.start(0, split(4))
+    measurer.deadline = Deadline(5.0, grace_s=2.0, clock=lambda: 0.0)
+    loop.flight.start(1, split(5))
+    assert machines.specs == [QUICK, replace(QUICK, deadline_s=7.0)]
+    measurer.deadline = Deadline(0.0, clock=lambda: 0.0)
+    with pytest.raises(TimeIsUpError):
+        loop.flight.start(2, split(6))
+
+
+@pytest.mark.parametrize(("left_s", "is_result"), [(QUICK.deadline_s, True), (1.0, False)])
+def test_no_answer_in_time_is_a_result_where_the_time_was_its_own(searching, monkeypatch, left_s, is_result):
+    machines = Machines(a=1.0)
+    measurer, _, loop = searching(machines, placer="random", budget=4)
+    measurer.deadline = Deadline(left_s, grace_s=0.0, clock=lambda: 0.0)
+    late = Measurement.failed(ErrorKind.TIMEOUT, "no answer")
+    monkeypatch.setattr(machines, "measurements", lambda answer, count: [late] * count)
+    loop.flight.start(0, split(4))
+    if is_result:
+        assert loop.flight.next().stored.measurement == late
+    else:
+        with pytest.raises(TimeIsUpError):
+            loop.flight.next()
+
+
+def test_the_time_of_requests_is_that_of_waiting_and_each_compilation_counts_once(searching, monkeypatch):
+    machines, now = Machines(a=1.0), [50.0]
+    measurer, baselines, loop = searching(machines, placer="random", budget=4)
+    before = measurer.seconds.requests
+    monkeypatch.setattr(fleet_flight, "time", SimpleNamespace(monotonic=lambda: now[-1]))
+    machines.since = []
+
+    def check_machines(since_s):
+        machines.since.append(since_s)
+        now.append(now[-1] + 1.5)
+        return Machines.check_machines(machines, since_s) if len(machines.since) % 2 == 0 else since_s + 1.0
+
+    def measurements(answer, count):
+        return [replace(m, facts={"compiling_ms": "100"}) for m in Machines.measurements(machines, answer, count)]
+
+    monkeypatch.setattr(machines, "check_machines", check_machines)
+    monkeypatch.setattr(machines, "measurements", measurements)
+    loop.flight.start(0, split(4))
+    loop.flight.next()
+    assert machines.since == [50.0, 51.0], "the second time it asks what has changed since the first"
+    assert (measurer.seconds.requests - before, measurer.seconds.compiling) == (3.0, pytest.approx(0.2))
+    loop.flight.start(1, baselines[0].candidate.placement)
+    loop.flight.next()
+    assert measurer.seconds.compiling == pytest.approx(0.3)
+
+
+def test_an_answer_that_comes_after_the_end_is_nobodys(searching):
+    machines = Machines(a=1.0)
+    measurer, _, loop = searching(machines, placer="random", budget=4)
+    loop.flight.start(0, split(4))
+    loop.flight.stop()
+    machines.check_machines(0.0)
+    loop.flight.start(1, split(4))
+    assert len(machines.open) == 1, "it is asked for again"
+    landed = loop.flight.next()
+    assert (landed.number, landed.cached) == (1, False)
+    measurer.store.put_measurement(landed.key, "trial 1", landed.stored)
+    loop.flight.start(2, split(4))
+    loop.flight.stop()
+    loop.flight.start(3, split(5))
+    assert loop.flight.next().number == 3
+
+
+def test_machines_are_judged_by_the_reference_and_not_by_what_they_were_given(searching, monkeypatch):
+    machines = Machines(a=1.0, b=1.0)
+
+    def measurements(answer, count):
+        assert [candidate.name for candidate in answer["candidates"]][1:] == ["CPU_0"]
+        slow = int(answer["candidates"][0].name.removeprefix("trial ")) % 2
+        first, reference = Machines.measurements(machines, answer, count)
+        return [replace(first, samples_ms=(90.0,) * 9) if slow else first, reference]
+
+    _, _, loop = searching(machines, placer="random", budget=4)
+    monkeypatch.setattr(machines, "measurements", measurements)
+    for number in range(10):
+        loop.flight.start(number, split(number + 1))
+        loop.flight.next()
+    assert (machines.machines, dict(loop.flight.notes)) == (["a", "b"], {})
+    assert machines.answered == {"a": 5, "b": 5}
+
+
+def test_the_last_machine_is_not_judged_by_those_that_left(searching):
+    machines = Machines(a=1.0, b=1.0)
+    _, _, loop = searching(machines, placer="random", budget=4)
+    for number in range(8):
+        loop.flight.start(number, split(number + 1))
+        loop.flight.next()
+    machines.exclude("b")
+    machines.factors["a"] = 9.0
+    for number in range(2, 8):
+        loop.flight.start(number, Placement(np.arange(OPS) % number // 2 % 2, NAMES))
+        loop.flight.next()
+    assert (machines.machines, dict(loop.flight.notes)) == (["a"], {})

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.search.comparison import race as race_module
+from ovplace.search.comparison.belief import Belief
 from ovplace.search.comparison.expectation import Expectation
-from ovplace.search.comparison.race import Field, Heat, noise_of, race
+from ovplace.search.comparison.race import Field, Heat, Standing, noise_of, race, standing
 from ovplace.testing.measurements import measured_ms, placements, profiled, true_table
 
 NOISE = 0.02
@@ -137,3 +139,98 @@ def test_noise_is_learnt_from_repeats():
     heats = [Heat(np.arange(3), np.exp(rng.normal(0, 0.1, 3) + rng.normal(0, 0.5))) for _ in range(40)]
     assert noise_of([], 3) == pytest.approx(0.03)
     assert noise_of(heats, 3) == pytest.approx(0.1, rel=0.2)
+
+
+def test_noise_is_what_repeats_differ_by_beside_what_is_usual():
+    """Two heats of two placements leave one degree of freedom: how much their differences differ."""
+    heats = [
+        Heat(np.array([0, 1]), np.array([10.0, 10.0])),
+        Heat(np.array([1, 0]), np.array([20.0, 20.0 * np.exp(0.2)])),
+    ]
+    assert noise_of(heats, 2) == pytest.approx(np.sqrt((4 * 0.03**2 + 0.2**2 / 4) / (4 + 1)))
+    failed = Heat(np.array([0, 1]), np.array([np.inf, 10.0]))
+    assert noise_of([*heats, failed], 2) == pytest.approx(noise_of(heats, 2))
+
+
+def test_a_heat_sharpens_what_the_search_saw_by_its_differences_alone():
+    """Both differences are weighted by their precision; a factor on a heat, as of a slow minute, changes nothing."""
+    ratios = np.array([1.0, 1.02])
+    for level in (1.0, 3.0):
+        heat = Heat(np.array([0, 1]), level * np.array([1.0, 0.97]))
+        noise = noise_of([heat], 2)
+        prior, found = Expectation(ratios).belief(np.sqrt(2) * noise), Field(ratios).belief([heat])
+        difference, variance = np.array([-1.0, 1.0]), 2 * noise**2
+        before = difference @ prior.covariance @ difference
+        weights = np.array([1 / before, 1 / variance])
+        both = np.array([difference @ prior.mean, np.log(0.97)])
+        assert difference @ found.mean == pytest.approx(weights @ both / weights.sum(), rel=1e-3)
+        assert difference @ found.covariance @ difference == pytest.approx(1 / weights.sum(), rel=1e-3)
+
+
+def believing(monkeypatch, mean, spread, to_beat=np.inf, heats=()):
+    """Return the standing where this is believed of the logarithms of ratios, each independent of the others."""
+    belief = Belief(np.array(mean), np.diag(np.array(spread, dtype=float) ** 2))
+    monkeypatch.setattr(Field, "belief", lambda *_: belief)
+    return standing(Field(np.ones(len(mean)), to_beat=to_beat), heats)
+
+
+def test_the_others_follow_by_their_chance_of_being_faster_by_half_a_percent(monkeypatch):
+    found = believing(monkeypatch, [0.1, 0.0, 0.01, 0.02], [0.0, 0.02, 0.02, 0.05])
+    assert found.order.tolist() == [1, 3, 2, 0]
+    assert found.rivals == 2
+    drawn = np.random.default_rng(0).normal([0.0, 0.01, 0.02], [0.02, 0.02, 0.05], (100_000, 3))
+    assert found.sure == pytest.approx((drawn[:, 0] <= drawn.min(axis=1) + 0.005).mean(), abs=0.04)
+
+
+def test_those_that_have_no_chance_follow_by_what_is_believed_of_them(monkeypatch):
+    assert believing(monkeypatch, [0.5, 0.0, 0.3, 0.4], [1e-3] * 4).order.tolist() == [1, 2, 3, 0]
+
+
+def test_the_hope_is_to_beat_the_best_baseline(monkeypatch):
+    found = believing(monkeypatch, [np.log(0.9), 1.0], [0.1, 0.0], to_beat=0.9)
+    assert found.hope == pytest.approx(0.5, abs=0.04)
+    assert believing(monkeypatch, [np.log(0.9), 1.0], [0.0, 0.0], to_beat=0.91).hope == 1.0
+
+
+def test_what_failed_in_a_heat_has_no_chance(monkeypatch):
+    heat = Heat(np.array([0, 2]), np.array([np.inf, 10.0]))
+    assert believing(monkeypatch, [0.0, 0.1, 0.2], [0.01] * 3, heats=[heat]).order.tolist() == [1, 2]
+    none = believing(monkeypatch, [0.0], [0.1], heats=[Heat(np.array([0]), np.array([np.inf]))])
+    assert (none.order.tolist(), none.sure, none.rivals, none.hope) == ([], 0.0, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("sure", "hope", "decided"), [(0.95, 1.0, True), (0.94, 1.0, False), (0.5, 0.04, True), (0.5, 0.06, False)]
+)
+def test_it_is_decided_when_the_winner_is_sure_or_surely_loses(sure, hope, decided):
+    assert Standing(np.arange(2), sure, 1, hope).is_decided == decided
+
+
+def played(monkeypatch, *standings, size=4, budget=11):
+    """Return which placements each heat has where the standings before them are given."""
+    rest, heats = iter(standings), []
+    monkeypatch.setattr(race_module, "standing", lambda *_: next(rest))
+
+    def measure(which, number):
+        assert number == len(heats)
+        heats.append(which.tolist())
+        return np.ones(len(which))
+
+    assert list(race(Field(np.ones(6)), measure, size, budget)) == list(standings)
+    return heats
+
+
+def undecided(*order, rivals=0):
+    return Standing(np.array(order), 0.5, rivals, 1.0)
+
+
+def test_a_heat_has_the_first_and_its_rivals_and_the_first_heat_as_many_as_may_be(monkeypatch):
+    standings = [undecided(0, 1, 2, 3, 4), undecided(3, 2, 1), undecided(4, 3, 2, 1, rivals=2), undecided(0, 1, 2)]
+    assert played(monkeypatch, *standings, budget=10) == [[0, 1, 2, 3], [3, 2], [4, 3, 2]]
+    standings = [*standings[:3], undecided(5, 4, 3, 2, rivals=3), undecided(0, 1)]
+    assert played(monkeypatch, *standings, budget=11) == [[0, 1, 2, 3], [3, 2], [4, 3, 2], [5, 4]]
+
+
+def test_a_race_that_is_decided_ends_after_its_first_heat(monkeypatch):
+    decided = Standing(np.arange(6), 0.99, 3, 1.0)
+    assert played(monkeypatch, decided, decided) == [[0, 1, 2, 3]]

@@ -1,0 +1,143 @@
+"""Baselines, profile, search and comparison put together: what each is given, and what becomes of what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.core.partition import Partition
+from ovplace.errors import BackendError
+from ovplace.plugins import registry
+from ovplace.profiling.obtain import Costs
+from ovplace.search import explore as explore_module
+from ovplace.search.explore import explore, make_loop
+from ovplace.search.flight import OneByOne
+from ovplace.search.loop import Budget
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.testing import fake_backend
+from ovplace.testing.graphs import costs as random_costs
+from ovplace.testing.graphs import problem
+from ovplace.testing.sessions import OPS, QUICK, direct, session
+
+
+@pytest.fixture
+def exploring():
+    """Return a function that gives the measurer of a run on the fake backend, always of one store."""
+    store = RunStore(Path(":memory:"))
+
+    def make(**search):
+        return Measurer(session(Path(), direct(split=0.5), **{"placer": "random", "budget": 4, **search}), store)
+
+    yield make
+    store.close()
+
+
+@pytest.fixture
+def costs(monkeypatch):
+    """Let the profile be ready; return it."""
+    table = random_costs(problem(session(Path(), direct()).graph), seed=5)
+    found = Costs(table, {"measured": 3})
+    monkeypatch.setattr(explore_module, "obtain_costs", lambda *_: found)
+    return found
+
+
+def test_a_search_finds_trials_and_counts_its_time(exploring):
+    measurer = exploring()
+    found = explore(measurer, silent)
+    assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
+    assert (found.session, found.seconds) == (measurer.session, measurer.seconds)
+    assert (found.costs, found.certificate, found.info, found.aside) == (None, None, {}, {})
+    assert (found.comparison.verdict.status, found.comparison.verdict.notes) == ("faster", ())
+    seconds = measurer.seconds
+    assert all(0 < spent < 60 for spent in (seconds.baselines, seconds.search, seconds.comparison))
+    assert seconds.profiling == 0.0
+
+
+def test_a_placer_that_works_with_costs_gets_those_of_the_profile(exploring, costs, monkeypatch):
+    real = registry.load("placers", "min_cut")
+    seen = []
+
+    class Spy(real.factory):
+        def __init__(self, of, config):
+            seen.append(of)
+            super().__init__(of, config)
+
+    monkeypatch.setattr(real.module, "Placer", Spy)
+    measurer = exploring(placer="min_cut")
+    found = explore(measurer, silent)
+    assert seen[0].costs is costs.table
+    assert seen[0].graph is measurer.session.graph
+    assert (found.costs, found.certificate.solver) == ({"measured": 3}, "min_cut")
+    assert 0 < measurer.seconds.profiling < 60
+
+
+def test_a_placer_that_needs_no_costs_gets_the_problem_as_it_is(exploring, monkeypatch):
+    def refuse(*_):
+        raise BackendError("no profile is needed")
+
+    monkeypatch.setattr(explore_module, "obtain_costs", refuse)
+    assert len(explore(exploring(), silent).trials) == 4
+
+
+def test_a_search_that_cannot_gain_is_left_out_and_says_why(exploring, costs, monkeypatch):
+    measurer = exploring(placer="min_cut", budget=1)
+    earlier = explore(measurer, silent)
+    assert len(earlier.trials) == 1
+    asked = []
+    monkeypatch.setattr(explore_module, "why_hopeless", lambda *given: asked.append(given) or "it is hopeless")
+    found = explore(exploring(placer="min_cut", budget=9), silent)
+    assert [trial.number for trial in found.trials] == [0], "those of an earlier call"
+    assert found.comparison.verdict.notes == ("it is hopeless",)
+    assert found.costs == {"measured": 3}
+    assert [(baselines[0].name, given) for _, baselines, given in asked] == [("CPU_0", costs)]
+
+
+def test_what_is_noticed_of_machines_follows_the_notes_of_the_comparison(exploring, monkeypatch):
+    asked = []
+    monkeypatch.setattr(explore_module, "OneByOne", lambda *given: OneByOne(*given, notes={"box": "it is slow"}))
+    monkeypatch.setattr(explore_module, "busy_notes", lambda *given: asked.append(given) or ("it was busy",))
+    measurer = exploring()
+    measurer.time = replace(measurer.time, limit_s=1e6)
+    found = explore(measurer, silent)
+    assert found.aside == {"box": "it is slow"}
+    *_, budget, busy, aside = found.comparison.verdict.notes
+    assert budget.startswith("the search ended with its budget of 4 placements")
+    assert (busy, aside) == ("it was busy", "machine 'box' was set aside: it is slow")
+    assert [(name, len(trials)) for name, trials in asked] == [("CPU_0", 4)]
+
+
+def test_what_cannot_be_divided_is_not_searched(exploring, costs):
+    measurer = exploring(placer="min_cut")
+    measurer.session.problem = problem(measurer.session.graph, partition=Partition(np.zeros(OPS, dtype=int)))
+    found = explore(measurer, silent)
+    assert (found.trials, found.costs, found.certificate) == ((), None, None)
+
+
+def test_steps_are_told_with_labels_and_the_time_left(exploring):
+    measurer, told = exploring(), []
+    measurer.session.selection = replace(measurer.session.selection, simulated="two-gpus")
+    measurer.time = replace(measurer.time, limit_s=1e6)
+    explore(measurer, told.append)
+    assert "the best single device is CPU_0 (simulated)" in {event.text for event in told}
+    assert all(0 < event.call_s <= 1e6 for event in told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "can", "staged"), [(True, True, True), (True, False, False), (False, True, False), (False, False, False)]
+)
+def test_placements_run_in_stages_where_that_is_asked_for_and_the_backend_can(
+    exploring, monkeypatch, asked, can, staged
+):
+    monkeypatch.setattr(fake_backend.Backend, "runs_stages", can)
+    measurer = exploring(stages=asked, batch=3)
+    baselines = measure_baselines(measurer, QUICK, silent)
+    loop = make_loop(measurer, baselines[0], silent)
+    assert loop.flight.staging.wanted == staged
+    assert (loop.budget, loop.origin, loop.listener) == (Budget(4, 3), "random", silent)
+    assert loop.flight.reference == baselines[0].candidate

@@ -1,0 +1,68 @@
+"""Placements that are measured here, one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.core.measurement import Candidate
+from ovplace.core.placement import Placement
+from ovplace.search.flight import OneByOne
+from ovplace.search.staging import Staging
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.testing.sessions import OPS, QUICK, DirectPool, direct, session
+
+NAMES = ("CPU_0", "CPU_1")
+REFERENCE = Candidate("CPU_0", Placement.uniform(OPS, "CPU_0", NAMES))
+
+
+def split(number):
+    return Placement((np.arange(OPS) > number).astype(int), NAMES)
+
+
+@pytest.fixture
+def flying():
+    """Return a flight, and the names of the candidates of each request so far."""
+    asked, store, fake = [], RunStore(Path(":memory:")), direct(split=0.5)
+
+    def measure(candidates, spec):
+        asked.append([candidate.name for candidate in candidates])
+        return fake.measure(candidates, spec)
+
+    measurer = Measurer(session(Path(), DirectPool(measure)), store)
+    yield OneByOne(measurer, Staging(measurer, QUICK, wanted=False), REFERENCE, QUICK), asked
+    store.close()
+
+
+def test_they_are_measured_when_they_are_asked_for_in_the_order_of_starting(flying):
+    flight, asked = flying
+    flight.start(3, split(3))
+    flight.start(4, split(4))
+    assert (flight.room, flight.notes, asked) == (1, {}, [])
+    landed = [flight.next(), flight.next()]
+    assert asked == [["trial 3", "CPU_0"], ["trial 4", "CPU_0"]]
+    assert [(one.number, one.cached, one.stored.ratio) for one in landed] == [(3, False, 0.5), (4, False, 0.5)]
+    assert landed[0].key != landed[1].key
+
+
+def test_what_the_store_knows_is_not_measured(flying):
+    flight, asked = flying
+    flight.start(0, split(3))
+    first = flight.next()
+    flight.measurer.store.put_measurement(first.key, "trial 0", first.stored)
+    flight.start(1, split(3))
+    again = flight.next()
+    assert (again.number, again.key, again.stored, again.cached) == (1, first.key, first.stored, True)
+    assert len(asked) == 1
+
+
+def test_those_that_are_stopped_are_forgotten(flying):
+    flight, asked = flying
+    flight.start(0, split(3))
+    flight.stop()
+    flight.start(1, split(4))
+    assert flight.next().number == 1
+    assert asked == [["trial 1", "CPU_0"]]
