@@ -53,10 +53,10 @@ class CompletedRun:
         """Return the device of each group `[G]`; None if the placement divides a group or uses other devices."""
         if not set(placement.used) <= set(self.devices):
             return None
-        position = np.array([self.devices.index(name) if name in placement.used else -1 for name in placement.devices])
-        device_of = position[placement.device_of]
+        _, place = np.unique(placement.device_of, return_inverse=True)  # among those that are used
+        position = np.array([self.devices.index(name) for name in placement.used])
         try:
-            return self.partition.lower(device_of)
+            return self.partition.lower(position[place])
         except ValueError:
             return None
 

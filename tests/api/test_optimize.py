@@ -165,7 +165,7 @@ print("verdict", done.verdict.status, flush=True)
 """
 
 
-@pytest.mark.slow  # tests/search/test_resume.py kills runs of the fake backend
+@pytest.mark.slow  # tests/search/faults/test_resume.py kills runs of the fake backend
 def test_a_run_killed_at_any_moment_continues_and_leaves_no_process(model, tmp_path):
     whole = optimize(model, tmp_path / "whole" / "run", "backend.delay_s=0.02", budget=12)
     folder, rng, kills = tmp_path / "run", random.Random(1), 0

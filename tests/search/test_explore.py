@@ -17,6 +17,7 @@ from ovplace.search.explore import explore, make_loop
 from ovplace.search.flight import OneByOne
 from ovplace.search.loop import Budget
 from ovplace.session.baselines import measure_baselines
+from ovplace.session.deadline import Deadline, TimeBudget
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
@@ -117,6 +118,33 @@ def test_what_cannot_be_divided_is_not_searched(exploring, costs):
     measurer.session.problem = problem(measurer.session.graph, partition=Partition(np.zeros(OPS, dtype=int)))
     found = explore(measurer, silent)
     assert (found.trials, found.costs, found.certificate) == ((), None, None)
+    assert found.comparison.verdict.notes == ("there was nothing else to try",)
+
+
+def test_a_short_time_is_enough_where_measuring_takes_none(exploring):
+    measurer = exploring()
+    measurer.time = TimeBudget(0.0, 1.3, clock=lambda: 0.0)
+    assert len(explore(measurer, silent).trials) == 4
+
+
+@pytest.mark.parametrize(("left_s", "said"), [(0.0, "was cut short after 4 of"), (0.5, "ended with its budget of")])
+def test_a_search_is_cut_short_when_no_time_is_left(exploring, monkeypatch, left_s, said):
+    def ending(measurer, *given):
+        loop = make_loop(measurer, *given)
+        run = loop.run
+
+        def run_to_the_end():
+            trials = run()
+            measurer.deadline = Deadline(left_s, clock=lambda: 0.0)
+            return trials
+
+        loop.run = run_to_the_end
+        return loop
+
+    monkeypatch.setattr(explore_module, "make_loop", ending)
+    measurer = exploring()
+    measurer.time = TimeBudget(0.0, 1e6, clock=lambda: 0.0)
+    assert said in explore(measurer, silent).comparison.verdict.notes[-1]
 
 
 def test_steps_are_told_with_labels_and_the_time_left(exploring):

@@ -85,9 +85,10 @@ def make():
     """Return a function that makes a loop, always of one store."""
     store = RunStore(Path(":memory:"))
 
-    def act(placer, flight, budget=5, batch=1, listener=silent):
+    def act(placer, flight, budget=5, batch=None, listener=silent):
         measurer = Measurer(session(Path(), direct()), store)
-        return Loop(placer, measurer, flight, Budget(budget, batch), "listed", listener)
+        limits = Budget(budget, batch) if batch else Budget(budget)
+        return Loop(placer, measurer, flight, limits, "listed", listener)
 
     yield act
     store.close()
@@ -103,6 +104,12 @@ def test_batches_are_asked_for_and_told_until_the_budget_is_spent(make):
     assert [trial.ratio for trial in trials] == [0.5, 2.0, 1.0, 1.0, 1.0]
     assert {(trial.origin, trial.cached) for trial in trials} == {("listed", False)}
     assert flight.stopped == 1
+
+
+def test_one_is_asked_for_at_a_time_where_nothing_else_is_wanted(make):
+    placer = Listed()
+    make(placer, Instant(), budget=3).run()
+    assert placer.asked == [1, 1, 1]
 
 
 def test_each_trial_is_told_to_the_listener_with_the_best_so_far(make):

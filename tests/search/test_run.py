@@ -38,8 +38,8 @@ class Caller:
         self.began_on, self.defenders, self.times, self.written = [], [], [], []
         self.change = lambda findings: findings
 
-    def call(self, listener=silent, command="", **search):
-        return run(self.config(**search), self.folder.path, listener, command)
+    def call(self, *listener_and_command, **search):
+        return run(self.config(**search), self.folder.path, *listener_and_command)
 
     def config(self, **search):
         given = {"model": str(self.model), "backend": fake_backend.NAME, "placer": "random", "budget": 4, **search}
@@ -75,7 +75,7 @@ def caller(tmp_path, monkeypatch):
 
 
 def test_a_call_leaves_its_settings_its_answer_and_what_it_was_run_on(caller):
-    result = caller.call(command="ovplace optimize m.onnx")
+    result = caller.call(silent, "ovplace optimize m.onnx")
     folder = caller.folder
     assert folder.read_config() == resolved(caller.config())
     assert folder.read_result() == result
@@ -88,7 +88,7 @@ def test_a_call_leaves_its_settings_its_answer_and_what_it_was_run_on(caller):
 
 
 def test_the_placed_model_says_where_it_comes_from_and_names_no_file(caller):
-    result = caller.call(command="ovplace optimize m.onnx")
+    result = caller.call(silent, "ovplace optimize m.onnx")
     ((model, path, table, devices, provenance),) = caller.written
     assert (model, path) == (caller.folder.prepared_model, caller.folder.path)
     assert (len(table), set(table.values())) == (12, {"CPU_0", "CPU_1"})

@@ -18,7 +18,8 @@ from ovplace.errors import BackendError
 from ovplace.ir.parts.link_model import save_link_model
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs
-from ovplace.search.explore import explore
+from ovplace.search import explore as explore_module
+from ovplace.search.explore import explore, make_loop
 from ovplace.search.run import run
 from ovplace.search.time_limit import expected_s, notes, with_labels, with_time_left
 from ovplace.session.baselines import Baseline, measure_baselines
@@ -140,6 +141,12 @@ def test_a_profile_that_was_cut_short_says_so(store, estimated, said):
     assert (text in found) == said
 
 
+def test_a_profile_of_nothing_but_estimates_was_cut_short(store):
+    of = measurer(World(SLOW["nothing"], split=0.5), store)
+    found = notes(of, explore(of, silent).trials, {"estimated": 1}, cut=False)
+    assert found[0] == "profiling was cut short, 0 of 1 parts were timed; expect a weak result"
+
+
 @pytest.mark.parametrize(
     ("budget", "left_s", "said"), [(50, 90.0, True), (50, 11.0, True), (50, 10.0, False), (51, 90.0, False)]
 )
@@ -182,12 +189,21 @@ def test_a_search_that_ended_early_says_so(store):
     assert any("ended with its budget of 3 placements" in note for note in found.comparison.verdict.notes)
 
 
-def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store):
+def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store, monkeypatch):
+    references = []
+
+    def made(of, reference, *rest):
+        references.append(reference.name)
+        return make_loop(of, reference, *rest)
+
+    monkeypatch.setattr(explore_module, "make_loop", made)
     world = World(lambda c, spec: 3.0, fault="fail")
     found = explore(measurer(world, store, budget=500), silent)
     assert all(trial.placement.is_uniform for trial in found.trials if trial.measurement.ok)
     assert any("no other placement worked" in note for note in found.comparison.verdict.notes)
     assert LIMIT_S - 10.0 < world.now - 1000.0 <= LIMIT_S + world.longest_s
+    assert len(references) > 1
+    assert set(references) == {"CPU_0"}
 
 
 def test_a_call_that_measured_baselines_only_answers_with_the_best(store):
@@ -322,7 +338,7 @@ def took(name, latency_ms, placement=True, **rest):
 
 @pytest.mark.parametrize(("rounds", "starts"), [(6, 5 + 3), (7, 5 + 4)])
 def test_the_search_and_the_comparison_take_what_the_devices_took(rounds, starts):
-    """A search compiles for two devices and infers four times on each; a round does so for all, one that is slow less."""
+    """A search compiles for two devices and infers four times on each; a round does so for all, less on a slow one."""
     spec = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0.0, hopeless_ratio=2.5)
     comparison = ComparisonConfig(rounds=rounds, race=15, finalists=3, blocks=3, repeats=1, min_time_ms=0.0)
     of = session(Path(), direct(), spec=spec, comparison=comparison, budget=10)

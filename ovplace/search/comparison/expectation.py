@@ -27,8 +27,8 @@ _SINGLE = (0.0, 0.03, 0.1, 0.3, 1.0)
 _UNKNOWN = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 """Relative deviations of a placement from the model to choose from. The least is not 0: no model is exact."""
 
-_LEVEL = 1.0
-"""Standard deviation of a factor on all latencies, which is free: only differences count."""
+_LEVEL_VARIANCE = 1.0
+"""Variance of the logarithm of a factor on all latencies, which is free: only differences count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Expectation:
         self._values = np.log(ratios)
         model = _model(costs, device_of) if costs is not None and device_of is not None else None
         self._mean = model[0] if model else np.zeros(len(ratios))
-        level = np.full((len(ratios), len(ratios)), _LEVEL**2)
+        level = np.full((len(ratios), len(ratios)), _LEVEL_VARIANCE)
         covariances = [level]
         if model:
             _, kinds, own = model

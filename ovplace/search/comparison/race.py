@@ -35,8 +35,8 @@ _DRAWS = 2000
 _USUAL_NOISE, _USUAL_WEIGHT = 0.03, 4
 """Relative spread between compilations of one placement, and the number of measurements this assumption is worth."""
 
-_HEAT_LEVEL = 1.0
-"""Standard deviation of a factor on all latencies of a heat, which is free: only differences count."""
+_HEAT_VARIANCE = 1.0
+"""Variance of the logarithm of a factor on all latencies of a heat, which is free: only differences count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Field:
         # A ratio of the search has the noise of two compilations: the placement's and the reference's.
         belief = self._expectation.belief(np.sqrt(2) * noise)
         for heat in (heat.ran for heat in heats):
-            errors = noise**2 * np.eye(len(heat.which)) + _HEAT_LEVEL**2
+            errors = noise**2 * np.eye(len(heat.which)) + _HEAT_VARIANCE
             belief = belief.given(heat.which, np.log(heat.latency_ms), errors)
         return belief
 
@@ -147,10 +147,8 @@ def noise_of(heats: Sequence[Heat], count: int) -> float:
     number = np.repeat(np.arange(len(ran)), [len(heat.which) for heat in ran])
     design = np.concatenate([np.eye(count)[which], np.eye(len(ran))[number]], axis=1)
     values = np.log(np.concatenate([[], *(heat.latency_ms for heat in ran)]))
-    squares, free = 0.0, 0
-    if len(values):
-        solution, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
-        squares, free = float(((values - design @ solution) ** 2).sum()), len(values) - int(rank)
+    solution, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
+    squares, free = float(((values - design @ solution) ** 2).sum()), len(values) - int(rank)
     return float(np.sqrt((_USUAL_WEIGHT * _USUAL_NOISE**2 + squares) / (_USUAL_WEIGHT + free)))
 
 

@@ -200,7 +200,7 @@ def test_what_failed_in_a_heat_has_no_chance(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("sure", "hope", "decided"), [(0.95, 1.0, True), (0.94, 1.0, False), (0.5, 0.04, True), (0.5, 0.06, False)]
+    ("sure", "hope", "decided"), [(0.95, 1.0, True), (0.94, 1.0, False), (0.5, 0.04, True), (0.5, 1 - 0.95, False)]
 )
 def test_it_is_decided_when_the_winner_is_sure_or_surely_loses(sure, hope, decided):
     assert Standing(np.arange(2), sure, 1, hope).is_decided == decided

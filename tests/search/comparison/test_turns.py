@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class Bench:
 
     def __init__(self, latencies_ms, round_s=0.0):
         self.latencies_ms = {"CPU_0": 10.0, "CPU_1": 11.0} | latencies_ms
-        self.round_s, self.now, self.process, self.asked = round_s, 0.0, -1, []
+        self.round_s, self.now, self.process, self.asked = round_s, 1000.0, -1, []
 
     def fresh(self):
         self.process += 1
@@ -69,17 +70,19 @@ def on(name, ratio=1.0, measured=None, competes=True):
 
 
 BASELINES = (on("CPU_0"), on("CPU_1", 1.1))
+TRIALS = (trial(0, 0.8),)
 
 
-def decided(bench, trials=(trial(0, 0.8),), baselines=BASELINES, config=ROUNDS, nulls=(), limit_s=float("inf"), **rest):
+def decided(
+    bench, trials=TRIALS, baselines=BASELINES, config=ROUNDS, nulls=(), limit_s=float("inf"), store=None, **rest
+):
+    """Return the outcome of a final comparison, in which all is measured anew unless a store is given."""
     of = session(Path(), DirectPool(bench.measure, bench.fresh), comparison=config, placer="cut")
     of.nulls = dict(nulls)
     of.problem = problem(of.graph, n_devices=3)
-    store = RunStore(Path(":memory:"))
-    measurer = Measurer(of, store, time=TimeBudget(0.0, limit_s, clock=lambda: bench.now))
-    found = decide(measurer, list(baselines), list(trials), rest.pop("listener", silent), **rest)
-    store.close()
-    return found
+    with nullcontext(store) if store else closing(RunStore(Path(":memory:"))) as kept:
+        measurer = Measurer(of, kept, time=TimeBudget(1000.0, limit_s, clock=lambda: bench.now))
+        return decide(measurer, list(baselines), list(trials), rest.pop("listener", silent), **rest)
 
 
 def test_the_best_placement_meets_all_that_may_be_the_best_baseline():
@@ -241,6 +244,17 @@ def test_less_than_two_rounds_are_too_few(limit_s):
 def test_time_that_is_left_is_for_more_rounds_of_the_same_plan():
     found = decided(Bench({"trial 0": 9.9}, round_s=10.0), limit_s=95.0)
     assert (len(found.rounds), found.rounds.planned) == (9, 9)
+
+
+def test_a_plan_is_that_of_the_placement_in_later_calls_too():
+    told = []
+    with closing(RunStore(Path(":memory:"))) as store:
+        first = decided(Bench({"trial 0": 9.9}, round_s=10.0), limit_s=95.0, store=store)
+        again = decided(Bench({}), store=store, listener=told.append)
+        other = decided(Bench({"trial 1": 9.9}), [trial(1, 0.8)], store=store)
+    assert again.verdict == first.verdict
+    assert {event.total for event in told if event.phase == "final comparison"} == {9}
+    assert len(other.rounds) == 4
 
 
 def test_the_look_at_a_gain_beyond_doubt_stays_where_it_was_configured():
