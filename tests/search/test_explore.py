@@ -13,11 +13,12 @@ from ovplace.errors import BackendError
 from ovplace.plugins import registry
 from ovplace.profiling.obtain import Costs
 from ovplace.search import explore as explore_module
+from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.explore import explore, make_loop
 from ovplace.search.flight import OneByOne
 from ovplace.search.loop import Budget
 from ovplace.session.baselines import measure_baselines
-from ovplace.session.deadline import Deadline, TimeBudget
+from ovplace.session.deadline import Deadline, Phase, TimeBudget
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
@@ -70,8 +71,11 @@ def test_a_placer_that_works_with_costs_gets_those_of_the_profile(exploring, cos
             super().__init__(of, config)
 
     monkeypatch.setattr(real.module, "Placer", Spy)
+    compared = []
+    monkeypatch.setattr(explore_module, "decide", lambda *given: compared.append(given) or decide(*given))
     measurer = exploring(placer="min_cut")
-    found = explore(measurer, silent)
+    found = explore(measurer, silent, "an earlier answer")
+    assert compared[0][-2:] == (costs.table, "an earlier answer")
     assert seen[0].costs is costs.table
     assert seen[0].graph is measurer.session.graph
     assert (found.costs, found.certificate.solver) == ({"measured": 3}, "min_cut")
@@ -111,6 +115,13 @@ def test_what_is_noticed_of_machines_follows_the_notes_of_the_comparison(explori
     assert budget.startswith("the search ended with its budget of 4 placements")
     assert (busy, aside) == ("it was busy", "machine 'box' was set aside: it is slow")
     assert [(name, len(trials)) for name, trials in asked] == [("CPU_0", 4)]
+
+
+def test_each_phase_is_entered_when_it_begins(exploring, monkeypatch):
+    entered, enter = [], Measurer.enter
+    monkeypatch.setattr(Measurer, "enter", lambda of, phase: entered.append(phase) or enter(of, phase))
+    explore(exploring(), silent)
+    assert entered == list(Phase)
 
 
 def test_what_cannot_be_divided_is_not_searched(exploring, costs):

@@ -26,7 +26,7 @@ from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
 from ovplace.search.comparison.final_comparison import FinalComparison
 from ovplace.search.comparison.rounds import Rounds
-from ovplace.search.result import Findings, build_result
+from ovplace.search.result import Findings, build_result, environment_of
 from ovplace.session.baselines import Baseline
 from ovplace.session.measurer import Seconds
 from ovplace.testing.sessions import OPS, direct, session
@@ -246,4 +246,4 @@ def test_the_environment_is_what_backend_and_devices_say(built):
     assert built(of, command="ovplace optimize").environment == expected
     of.facts = {}
     unknown = Environment({"ovplace": __version__, "openvino": ""}, "", "", "", {"GPU": "31.0"}, 7, "")
-    assert built(of).environment == unknown
+    assert built(of).environment == environment_of(of) == unknown
