@@ -140,7 +140,7 @@ def test_latencies_are_ratios_times_the_usual_latency_of_the_reference(small):
 def test_a_run_that_has_measured_nothing_has_no_placements(small):
     run, store = small
     choices, latency_ms = measured_placements(replace(run, result=replace(run.result, baselines=())), store)
-    assert (choices.shape, choices.dtype, latency_ms.shape) == ((0, 4), np.int64, (0,))
+    assert (choices.shape, str(choices.dtype), latency_ms.shape) == ((0, 4), "int64", (0,))
 
 
 def test_a_placement_may_know_devices_that_it_does_not_use(small):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,16 @@ from ovplace.testing import fake_backend
 from ovplace.testing.graphs import costs as random_costs
 from ovplace.testing.graphs import problem
 from ovplace.testing.sessions import OPS, QUICK, direct, session
+
+
+def noting(calls, act):
+    """Return a function that does the same, and notes what it is given."""
+
+    def noted(*given):
+        calls.append(given)
+        return act(*given)
+
+    return noted
 
 
 @pytest.fixture
@@ -63,16 +74,17 @@ def test_a_search_finds_trials_and_counts_its_time(exploring):
 
 def test_a_placer_that_works_with_costs_gets_those_of_the_profile(exploring, costs, monkeypatch):
     real = registry.load("placers", "min_cut")
+    placer: Any = real.factory
     seen = []
 
-    class Spy(real.factory):
+    class Spy(placer):
         def __init__(self, of, config):
             seen.append(of)
             super().__init__(of, config)
 
     monkeypatch.setattr(real.module, "Placer", Spy)
     compared = []
-    monkeypatch.setattr(explore_module, "decide", lambda *given: compared.append(given) or decide(*given))
+    monkeypatch.setattr(explore_module, "decide", noting(compared, decide))
     measurer = exploring(placer="min_cut")
     found = explore(measurer, silent, "an earlier answer")
     assert compared[0][-2:] == (costs.table, "an earlier answer")
@@ -95,7 +107,7 @@ def test_a_search_that_cannot_gain_is_left_out_and_says_why(exploring, costs, mo
     earlier = explore(measurer, silent)
     assert len(earlier.trials) == 1
     asked = []
-    monkeypatch.setattr(explore_module, "why_hopeless", lambda *given: asked.append(given) or "it is hopeless")
+    monkeypatch.setattr(explore_module, "why_hopeless", noting(asked, lambda *_: "it is hopeless"))
     found = explore(exploring(placer="min_cut", budget=9), silent)
     assert [trial.number for trial in found.trials] == [0], "those of an earlier call"
     assert found.comparison.verdict.notes == ("it is hopeless",)
@@ -106,7 +118,7 @@ def test_a_search_that_cannot_gain_is_left_out_and_says_why(exploring, costs, mo
 def test_what_is_noticed_of_machines_follows_the_notes_of_the_comparison(exploring, monkeypatch):
     asked = []
     monkeypatch.setattr(explore_module, "OneByOne", lambda *given: OneByOne(*given, notes={"box": "it is slow"}))
-    monkeypatch.setattr(explore_module, "busy_notes", lambda *given: asked.append(given) or ("it was busy",))
+    monkeypatch.setattr(explore_module, "busy_notes", noting(asked, lambda *_: ("it was busy",)))
     measurer = exploring()
     measurer.time = replace(measurer.time, limit_s=1e6)
     found = explore(measurer, silent)
@@ -118,10 +130,10 @@ def test_what_is_noticed_of_machines_follows_the_notes_of_the_comparison(explori
 
 
 def test_each_phase_is_entered_when_it_begins(exploring, monkeypatch):
-    entered, enter = [], Measurer.enter
-    monkeypatch.setattr(Measurer, "enter", lambda of, phase: entered.append(phase) or enter(of, phase))
+    entered: list[Any] = []
+    monkeypatch.setattr(Measurer, "enter", noting(entered, Measurer.enter))
     explore(exploring(), silent)
-    assert entered == list(Phase)
+    assert [phase for _, phase in entered] == list(Phase)
 
 
 def test_what_cannot_be_divided_is_not_searched(exploring, costs):
@@ -149,7 +161,7 @@ def test_a_search_is_cut_short_when_no_time_is_left(exploring, monkeypatch, left
             measurer.deadline = Deadline(left_s, clock=lambda: 0.0)
             return trials
 
-        loop.run = run_to_the_end
+        monkeypatch.setattr(loop, "run", run_to_the_end)
         return loop
 
     monkeypatch.setattr(explore_module, "make_loop", ending)
@@ -177,6 +189,6 @@ def test_placements_run_in_stages_where_that_is_asked_for_and_the_backend_can(
     measurer = exploring(stages=asked, batch=3)
     baselines = measure_baselines(measurer, QUICK, silent)
     loop = make_loop(measurer, baselines[0], silent)
-    assert loop.flight.staging.wanted == staged
+    flight: Any = loop.flight
+    assert (flight.staging.wanted, flight.reference) == (staged, baselines[0].candidate)
     assert (loop.budget, loop.origin, loop.listener) == (Budget(4, 3), "random", silent)
-    assert loop.flight.reference == baselines[0].candidate

@@ -230,12 +230,12 @@ def test_the_time_of_requests_is_that_of_waiting_and_each_compilation_counts_onc
     measurer, baselines, loop = searching(machines, placer="random", budget=4)
     before = measurer.seconds.requests
     monkeypatch.setattr(fleet_flight, "time", SimpleNamespace(monotonic=lambda: now[-1]))
-    machines.since = []
+    since: list[float] = []
 
     def check_machines(since_s):
-        machines.since.append(since_s)
+        since.append(since_s)
         now.append(now[-1] + 1.5)
-        return Machines.check_machines(machines, since_s) if len(machines.since) % 2 == 0 else since_s + 1.0
+        return Machines.check_machines(machines, since_s) if len(since) % 2 == 0 else since_s + 1.0
 
     def measurements(answer, count):
         return [replace(m, facts={"compiling_ms": "100"}) for m in Machines.measurements(machines, answer, count)]
@@ -244,7 +244,7 @@ def test_the_time_of_requests_is_that_of_waiting_and_each_compilation_counts_onc
     monkeypatch.setattr(machines, "measurements", measurements)
     loop.flight.start(0, split(4))
     loop.flight.next()
-    assert machines.since == [50.0, 51.0], "the second time it asks what has changed since the first"
+    assert since == [50.0, 51.0], "the second time it asks what has changed since the first"
     assert (measurer.seconds.requests - before, measurer.seconds.compiling) == (3.0, pytest.approx(0.2))
     loop.flight.start(1, baselines[0].candidate.placement)
     loop.flight.next()

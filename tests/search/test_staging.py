@@ -38,14 +38,15 @@ def test_stages_that_take_as_long_as_hetero_are_used(staging):
 
 
 def test_a_placement_is_compared_with_itself_under_names_of_its_own(staging):
-    using = staging(split=0.7)
-    asked = []
-    of = using.measurer.session
-    of.pool = DirectPool(
-        lambda candidates, spec: asked.extend(candidates) or direct(split=0.7).measure(candidates, spec)
-    )
+    using, asked = staging(split=0.7), []
+
+    def measure(candidates, spec):
+        asked.extend((candidate.name, candidate.staged) for candidate in candidates)
+        return direct(split=0.7).measure(candidates, spec)
+
+    using.measurer.session.pool = DirectPool(measure)
     using.candidate("a", split(using))
-    assert [(one.name, one.staged) for one in asked] == [("a in stages", True), ("a", False)]
+    assert asked == [("a in stages", True), ("a", False)]
     assert using.measurer.store.get("stages_over_hetero") == {"a": 1.0}
 
 

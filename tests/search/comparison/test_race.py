@@ -152,19 +152,18 @@ def test_noise_is_what_repeats_differ_by_beside_what_is_usual():
     assert noise_of([*heats, failed], 2) == pytest.approx(noise_of(heats, 2))
 
 
-def test_a_heat_sharpens_what_the_search_saw_by_its_differences_alone():
+@pytest.mark.parametrize("level", [1.0, 3.0])
+def test_a_heat_sharpens_what_the_search_saw_by_its_differences_alone(level):
     """Both differences are weighted by their precision; a factor on a heat, as of a slow minute, changes nothing."""
-    ratios = np.array([1.0, 1.02])
-    for level in (1.0, 3.0):
-        heat = Heat(np.array([0, 1]), level * np.array([1.0, 0.97]))
-        noise = noise_of([heat], 2)
-        prior, found = Expectation(ratios).belief(np.sqrt(2) * noise), Field(ratios).belief([heat])
-        difference, variance = np.array([-1.0, 1.0]), 2 * noise**2
-        before = difference @ prior.covariance @ difference
-        weights = np.array([1 / before, 1 / variance])
-        both = np.array([difference @ prior.mean, np.log(0.97)])
-        assert difference @ found.mean == pytest.approx(weights @ both / weights.sum(), rel=1e-3)
-        assert difference @ found.covariance @ difference == pytest.approx(1 / weights.sum(), rel=1e-3)
+    ratios, difference = np.array([1.0, 1.02, 1.5]), np.array([-1.0, 1.0, 0.0])
+    heat = Heat(np.array([0, 1]), level * np.array([1.0, 0.97]))
+    noise = noise_of([heat], 3)
+    prior, found = Expectation(ratios).belief(np.sqrt(2) * noise), Field(ratios).belief([heat])
+    weights = 1 / np.array([difference @ prior.covariance @ difference, 2 * noise**2])
+    both = np.array([difference @ prior.mean, np.log(0.97)])
+    assert difference @ found.mean == pytest.approx(weights @ both / weights.sum(), rel=1e-3)
+    assert difference @ found.covariance @ difference == pytest.approx(1 / weights.sum(), rel=1e-3)
+    np.testing.assert_allclose(found.mean[2], prior.mean[2], atol=0.01)
 
 
 def believing(monkeypatch, mean, spread, to_beat=np.inf, heats=()):

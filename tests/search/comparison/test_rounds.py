@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def rounds(*measured, planned=None):
 @pytest.fixture
 def measuring():
     """Return a measurer whose pool notes processes and requests; what it answers can be changed."""
-    seen = {"processes": 0, "requests": [], "answers": [took(4.0), took(8.0)]}
+    seen: dict[str, Any] = {"processes": 0, "requests": [], "answers": [took(4.0), took(8.0)]}
 
     def fresh():
         seen["processes"] += 1
