@@ -24,23 +24,24 @@ class SearchConfig:
     Attributes:
         model: the model file, in any format OpenVINO reads.
         shape: static shapes in benchmark_app's syntax; empty where the model is static.
-        device: devices as `-d` takes them; empty chooses by what the machine has.
-        machine: simulated machine, a name or a TOML file; short for the backend `simulate` with `backend.machine`.
-        cluster: scheduler of the fleet that measures, as `tls://HOST:PORT`; empty measures on this machine.
-        input: `.npz` with one array an input; empty for random inputs.
+        device: devices, in the syntax of `-d`; empty for the machine's own choice.
+        machine: simulated machine, by name or TOML file; short for the backend `simulate` with `backend.machine`.
+        cluster: scheduler of the fleet that measures, as `tls://HOST:PORT`; empty to measure on this machine.
+        input: `.npz` file with one array for each input; empty for random inputs.
         backend: name of the backend plug-in.
         placer: name of the placer plug-in.
-        policy: file of a trained policy, or `shipped`; short for its placer and features with `placer.policy`.
+        policy: file of a trained policy, or `shipped`; sets its placer, its features and `placer.policy`.
         coarsener: name of the coarsener plug-in.
-        features: names of the node feature plug-ins; empty leaves it to the placer.
-        budget: placements to measure beside the baselines, at most.
-        time_s: seconds of the whole call, baselines and final comparison included, which ends at most one measurement
-            later; a call that continues a run has them anew; 0 for no limit.
-        batch: placements asked for at a time.
+        features: names of the node feature plug-ins; empty for the choice of the placer.
+        budget: largest number of placements to measure, baselines not counted.
+        time_s: time limit of the whole call in seconds, baselines and final comparison included; the call ends at most
+            one measurement later. A call that continues a run has the full time again. 0 for no limit.
+        batch: number of placements that the placer is asked for at a time.
         seed: root seed of everything random.
-        emulate_gpu: use (or never use) the emulated GPU; None decides by the machine.
-        max_error: reject placements whose relative output error is larger; None accepts any and reports it.
-        require_gain: exit 3 unless the verdict is `faster`.
+        emulate_gpu: whether to use the emulated GPU; without a value, where there is no real GPU.
+        max_error: reject placements whose relative output error is larger. Without a value the limit is 0.001 where all
+            devices compute in f32, and twice the error of the worst single device elsewhere.
+        require_gain: exit with code 3 unless the verdict is `faster`.
         stages: run the placements of the search submodel by submodel, where the backend can: only what changed is
             compiled, and each submodel is timed. The final comparison runs HETERO itself in any case.
         early_exit: skip the search where the profile proves that no placement gains over 1 % on the best single device,
@@ -85,14 +86,14 @@ class ComparisonConfig:
     """The `[comparison]` section: the final comparison of the best placement with the best baseline.
 
     Attributes:
-        finalists: placements that take turns when those that may be the best are measured again before one is chosen.
-        race: measurements of that, at most, each with a compilation of its own; it ends when one is surely the best.
-        rounds: fresh processes, hence compilations, of the final comparison; three suffice where all are surely lost,
-            half where the gain is beyond doubt.
+        finalists: placements that take turns in each heat of the race, which chooses the placement to compare.
+        race: largest number of measurements of the race, each with a compilation of its own.
+        rounds: fresh processes, hence compilations, of the final comparison; it ends after three where the placement is
+            clearly slower, and after half of them where the gain is beyond doubt.
         blocks: blocks in each round.
         repeats: samples of each candidate in a block, at least.
         min_time_ms: time each candidate is run in a block, at least.
-        null_control: also run the best placement's cut between two identical aliases.
+        null_control: also measure the best placement's cut between two identical aliases of one device.
     """
 
     finalists: int = 3
@@ -116,10 +117,10 @@ class ProfilingConfig:
     """The `[profiling]` section: how the parts of the model are measured for placers that need a cost model.
 
     Attributes:
-        budget_s: seconds of measuring parts, at most; the most telling parts come first.
+        budget_s: time limit in seconds for measuring parts; the most informative parts come first.
         repeats: samples of each part in a block.
         blocks: blocks, in which the parts of a request take turns.
-        reuse: take what was measured before for the same model, devices and versions from the user's cache folder.
+        reuse: use earlier measurements of the same model, devices and versions from the user's cache folder.
     """
 
     budget_s: float = 60.0

@@ -109,10 +109,15 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 common = _all(
-    click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_louder, help="Verbose log: each step."),
-    click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quieter, help="Errors only."),
+    click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_louder, help="Log each step."),
+    click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quieter, help="Print errors only."),
     click.option(
-        "--debug", is_flag=True, expose_value=False, callback=_debug, is_eager=True, help="Traceback for each error."
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=_debug,
+        is_eager=True,
+        help="Print a traceback for each error.",
     ),
 )
 """Options that every command takes, before its name or behind it."""
@@ -128,7 +133,7 @@ jobs = click.option(
     type=click.IntRange(min=1),
     default=lambda: os.cpu_count() or 1,
     show_default="all processors",
-    help="Runs at the same time; real ones on this machine run one at a time.",
+    help="Number of runs at the same time; real runs on this machine are done one at a time.",
 )
 
 preparing = click.option(
@@ -148,15 +153,15 @@ coarsener = click.option(
 )
 
 placement = click.option(
-    "--placement", metavar="FILE.json", help="Flat JSON, operation name to device, as optimize leaves it."
+    "--placement", metavar="FILE.json", help="Flat JSON from operation names to devices, as in placement.json of a run."
 )
 
-rigorous = click.option("--rigorous", is_flag=True, help="Twenty fresh processes, for a smaller interval.")
+rigorous = click.option("--rigorous", is_flag=True, help="Use twenty fresh processes, for a narrower interval.")
 
 cluster = click.option(
     "--cluster",
     metavar="tls://HOST:PORT",
-    help="Measure on the machines of a fleet, whose scheduler is there; on this machine by default.",
+    help="Measure on the machines of the fleet with this scheduler; on this machine by default.",
 )
 
 configuring = _all(
@@ -177,13 +182,21 @@ measuring = _all(
         "-d",
         "--device",
         metavar="DEVICES",
-        help="Devices, what the machine has by default: GPU,CPU or HETERO:GPU,CPU, or with properties "
-        "'CPU{INFERENCE_PRECISION_HINT:f32},GPU'.",
+        help="Devices, as in GPU,CPU or HETERO:GPU,CPU, or with properties, as in "
+        "'CPU{INFERENCE_PRECISION_HINT:f32},GPU'; by default chosen by what the machine has.",
     ),
     preparing,
-    click.option("-i", "--input", metavar="FILE.npz", help="One array an input; random inputs by default."),
-    click.option("--seed", cls=Setting, type=int, help="Seed of everything random."),
-    click.option("--backend", cls=Setting, metavar="NAME", shell_complete=completes("backends"), help="What measures."),
+    click.option(
+        "-i", "--input", metavar="FILE.npz", help="One array for each input, by its name; random inputs by default."
+    ),
+    click.option("--seed", cls=Setting, type=int, help="Seed of all random numbers."),
+    click.option(
+        "--backend",
+        cls=Setting,
+        metavar="NAME",
+        shell_complete=completes("backends"),
+        help="The backend that measures.",
+    ),
     click.option(
         "--machine",
         metavar="NAME|FILE",
@@ -194,7 +207,7 @@ measuring = _all(
     click.option(
         "--emulate-gpu/--no-emulate-gpu",
         default=None,
-        help="Use the emulated GPU, or never; by default where no GPU is.",
+        help="Use the emulated GPU, or never use it; by default it is used if there is no GPU.",
     ),
 )
 
@@ -205,29 +218,30 @@ searching = _all(
     click.option(
         "--policy",
         metavar="FILE",
-        help="Start from a policy that 'ovplace train' made, or from 'shipped'; none by default.",
+        help="Start from a trained policy: a file of 'ovplace train', or 'shipped'; none by default.",
     ),
     coarsener,
-    click.option("--budget", cls=Setting, type=int, help="Placements to measure, at most."),
+    click.option("--budget", cls=Setting, type=int, help="Largest number of placements to measure."),
     click.option(
         "-t",
         "--time",
         "time_s",
         type=Duration(),
-        help="Time of the whole call, at most: 90s, 10m, 1h30m; no limit by default. A continued run has it anew.",
+        help="Time limit of the whole call: 90s, 10m, 1h30m; none by default. A call that continues a run has the full "
+        "time again.",
     ),
     click.option(
         "--max-error",
         type=float,
-        help="Reject placements whose relative output error is larger; by default than 0.001 where all devices compute "
-        "in f32, and than twice that of the worst single device elsewhere.",
+        help="Reject placements whose relative output error is larger; by default 0.001 if all devices compute in f32, "
+        "otherwise twice the error of the worst single device.",
     ),
     click.option(
         "--early-exit/--no-early-exit",
         default=None,
         help="Skip the search where the profile proves that no split can help; the default.",
     ),
-    click.option("--require-gain", is_flag=True, default=None, help="Exit with 3 unless a placement wins."),
+    click.option("--require-gain", is_flag=True, default=None, help="Exit with code 3 unless a placement wins."),
 )
 
 

@@ -14,21 +14,22 @@ from ovplace.cli.output.console import Console
 @click.group(name="cluster", short_help="Certificates and scheduler of a fleet of machines.")
 @options.common
 def command() -> None:
-    """Let one search measure on many machines: make their certificates, run their scheduler, see who is there.
+    """Let one search measure on many machines: make their certificates, run their scheduler, list them.
 
-    The certificates of a machine are in $OVPLACE_CERTS, else in ovplace/certs in $XDG_CONFIG_HOME, else in ~/.config.
+    The certificates of a machine are in the folder $OVPLACE_CERTS if it is set, and otherwise in ovplace/certs under
+    $XDG_CONFIG_HOME or ~/.config.
     """
 
 
 @command.command()
-@click.option("-o", "--output", metavar="DIR", help="The folder; where all commands look by default.")
+@click.option("-o", "--output", metavar="DIR", help="The folder; by default the one in which all commands look.")
 @options.common
 def certs(output: str | None) -> None:
     """Make an authority of your own, and a certificate for each role.
 
-    The scheduler's machine needs ca.pem and scheduler.pem, each machine that measures ca.pem and worker.pem, and who
-    searches ca.pem and client.pem. The authority's own key, ca-key.pem, is needed nowhere. Keys are secret: copy them
-    by ssh.
+    The machine of the scheduler needs ca.pem and scheduler.pem, each machine that measures ca.pem and worker.pem, and
+    each one that searches ca.pem and client.pem. None of them needs the key of the authority,
+    ca-key.pem. The files contain secret keys: copy them by ssh.
     """
     from ovplace.fleet.certificates import default_folder, make_certificates
 
@@ -37,9 +38,11 @@ def certs(output: str | None) -> None:
 
 
 @command.command()
-@click.option("--host", default="127.0.0.1", help="Address to listen on; this machine only by default.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8786, help="Port; 0 chooses one.")
-@click.option("--patience", type=options.Duration(), default="15s", help="Silence after which a machine is given up.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on; by default reachable from this machine only.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8786, help="Port; 0 for any free one.")
+@click.option(
+    "--patience", type=options.Duration(), default="15s", help="Silence after which a machine counts as lost."
+)
 @click.option(
     "--largest-message",
     "largest_mib",
@@ -47,7 +50,7 @@ def certs(output: str | None) -> None:
     default=64,
     metavar="MIB",
     show_default=True,
-    help="Longest message, in MiB, that workers and searches may send; models go in pieces of 4.",
+    help="Largest message, in MiB, that workers and searches may send; models are sent in pieces of 4 MiB.",
 )
 @click.option(
     "--requests",
@@ -55,7 +58,7 @@ def certs(output: str | None) -> None:
     type=click.IntRange(1),
     default=4096,
     show_default=True,
-    help="Most requests of one search that wait or run here; further ones wait in the search.",
+    help="Largest number of requests of one search that wait or run here; further ones wait in the search.",
 )
 @room
 @options.common

@@ -13,7 +13,7 @@ room = click.option(
     default=20,
     metavar="GIB",
     show_default=True,
-    help="Most that models of searches take in the cache folder, in GiB; those unused for longest make way.",
+    help="Disk space for models in the cache folder, in GiB; those unused for longest are deleted.",
 )
 
 

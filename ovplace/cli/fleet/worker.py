@@ -11,16 +11,16 @@ from ovplace.cli.output.console import Console
 
 @click.command(short_help="Measure for searches on other machines.")
 @click.option("--scheduler", "address", required=True, metavar="tls://HOST:PORT", help="The scheduler of the fleet.")
-@click.option("--name", default="", help="Name of this machine in the fleet; that of the host by default.")
+@click.option("--name", default="", help="Name of this machine in the fleet; the host name by default.")
 @room
 @options.common
 @click.pass_obj
 def command(console: Console, address: str, name: str, room_gib: float) -> None:
     """Let searches of a fleet measure on this machine until this is stopped.
 
-    One worker runs on a machine, and no search beside it, which would disturb what it measures. It measures in child
-    processes as a local run does, listens on no port, and takes measuring requests only: models and placements, never
-    code.
+    Only one worker runs on a machine, and no search at the same time, because that would disturb what it measures. The
+    worker measures in child processes as a local run does, listens on no port, and accepts measuring requests only:
+    models and placements, never code.
     """
     import asyncio
 

@@ -28,7 +28,7 @@ _FACTS = {
 @options.as_json
 @options.common
 def command(as_json: bool) -> None:
-    """List the devices that OpenVINO finds, the emulated GPU, and what would bring in the others."""
+    """List the devices that OpenVINO finds, the emulated GPU, and what is needed to get further ones."""
     import openvino as ov
 
     from ovplace.cli.output.tables import show_json

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 @options.as_json
 @options.common
 def command(as_json: bool) -> None:
-    """Say what OpenVINO sees on this machine, what is there but invisible to it, and the command that mends it.
+    """Show what OpenVINO sees on this machine, what it does not see, and the command that mends it.
 
-    Looked at are devices and their drivers, permissions, WSL, OpenVINO's plugins, and the emulated GPU. Nothing is
-    changed.
+    The command examines devices and their drivers, permissions, WSL, OpenVINO's plugins, and the emulated GPU. It
+    changes nothing.
     """
     from ovplace.cli.output.tables import show_json
     from ovplace.devices.discover import physical_devices

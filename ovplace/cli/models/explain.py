@@ -37,10 +37,10 @@ def command(
     as_json: bool,
     **search: Any,
 ) -> None:
-    """Show what of MODEL would run where with -d HETERO:GPU,CPU, and why; nothing is timed.
+    """Show which operations of MODEL would run on which device with -d HETERO:GPU,CPU, and why; nothing is timed.
 
-    Each device is asked what it supports, and OpenVINO what HETERO does by itself. With --placement, the affinities in
-    that file are explained instead.
+    Each device is asked what it supports, and OpenVINO is asked what HETERO's automatic mode does. With --placement,
+    the placement in that file is explained instead.
     """
     from ovplace.api.model_file import find_model
     from ovplace.cli.arguments.placement_file import read_placement

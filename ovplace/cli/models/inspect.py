@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @options.as_json
 @options.common
 def command(model: str, config_file: str | None, settings: tuple[str, ...], as_json: bool, **search: Any) -> None:
-    """Show the operations, sizes and groups of MODEL as it would be placed: static, shapes folded.
+    """Show the operations, sizes and groups of MODEL as prepared for a search, with static shapes.
 
     Each device of this machine is asked which operations it can run.
     """

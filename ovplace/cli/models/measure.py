@@ -34,11 +34,13 @@ def command(
     as_json: bool,
     **search: Any,
 ) -> None:
-    """Time MODEL whole on each device, under HETERO's own choice (-d HETERO:...) and with a placement, in turns.
+    """Time MODEL on each device, under HETERO's automatic mode (-d HETERO:...) and with a placement, in turns.
 
-    p99 needs 662 samples, p95 130, p90 64; fewer give none. --rigorous takes enough.
+    A percentile is given only if there are enough samples: 64 for p90, 130 for p95, 662 for p99. --rigorous takes
+    enough for all.
 
-    A placement names the operations of the prepared model: those of a run's placed.xml, or of the model of that run.
+    A placement names the operations of the prepared model. MODEL is therefore placed.xml of a run, or the model that
+    the run was given.
     """
     from ovplace.api.model_file import find_model
     from ovplace.cli.arguments.placement_file import read_placement

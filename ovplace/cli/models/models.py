@@ -41,8 +41,10 @@ def list_models(as_json: bool) -> None:
 
 @command.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete)
-@click.option("-o", "--output", default="models", show_default=True, metavar="DIR", help="Where the IR files go.")
-@click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option; may be repeated.")
+@click.option("-o", "--output", default="models", show_default=True, metavar="DIR", help="Folder of the IR files.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option of the model; may be repeated."
+)
 @click.option("--fp16", is_flag=True, help="Store weights in half precision.")
 @options.as_json
 @options.common
@@ -50,7 +52,7 @@ def list_models(as_json: bool) -> None:
 def build(
     console: Console, names: tuple[str, ...], output: str, settings: tuple[str, ...], fp16: bool, as_json: bool
 ) -> None:
-    """Build benchmark models as OpenVINO IR, weights in f32."""
+    """Build benchmark models as OpenVINO IR, with weights in f32 by default."""
     from ovplace import zoo
     from ovplace.cli.output.tables import show_json
 

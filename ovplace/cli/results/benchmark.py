@@ -44,24 +44,30 @@ class _BenchmarkApp(click.Command):
     "--time",
     "time_s",
     type=options.Duration(),
-    help="Time of each candidate; by default 10s, or as -niter takes.",
+    help="Time of each candidate; by default 10s, or as long as -niter takes.",
 )
 @click.option(
     "-niter",
     "--number_iterations",
     "n_iterations",
     type=click.IntRange(min=1),
-    help="Inferences of each; by default as -t allows.",
+    help="Inferences of each candidate; by default as many as -t allows.",
 )
 @click.option(
     "-nireq",
     "--number_infer_requests",
     "n_requests",
     type=click.IntRange(min=1),
-    help="Requests at once, with async; by default as the device wants.",
+    help="Requests at once, with async; by default as many as the device asks for.",
 )
 @click.option(
-    "-api", "--api_type", "api", type=click.Choice(["sync", "async"]), default="sync", show_default=True, help="API."
+    "-api",
+    "--api_type",
+    "api",
+    type=click.Choice(["sync", "async"]),
+    default="sync",
+    show_default=True,
+    help="Synchronous or asynchronous inference.",
 )
 @click.option(
     "-latency_percentile",
@@ -76,7 +82,7 @@ class _BenchmarkApp(click.Command):
     "-report_type",
     "--report_type",
     type=click.Choice(["no_counters", "average_counters"]),
-    help="Write a report for each candidate, none by default; average_counters with the time of each layer.",
+    help="Write a report for each candidate; with average_counters it has the time of each layer. None by default.",
 )
 @click.option(
     "-report_folder",
@@ -104,10 +110,10 @@ def command(
 ) -> None:
     """Run the placement in the folder RUN and its baselines, one after another, with benchmark_app's options.
 
-    They do not take turns, so that small differences say little; 'ovplace measure' and 'ovplace optimize' compare in
-    turns. The model, its shapes and the devices with their properties are those of the run: -m, -d, -shape, -hint,
-    -nstreams, -nthreads, -infer_precision and the like are not taken. Nor are detailed_counters: average_counters has
-    each layer's time.
+    They do not take turns, so small differences say little; 'ovplace measure' and 'ovplace optimize' compare in turns.
+    The model, its shapes and the devices with their properties are those of the run, so -m, -d, -shape, -hint,
+    -nstreams, -nthreads, -infer_precision and the like are not accepted. Neither is detailed_counters; average_counters
+    gives the time of each layer.
     """
     from ovplace.cli.output.tables import show_json
     from ovplace.commands.benchmark import benchmark, report, write_reports

@@ -26,7 +26,7 @@ PROVEN = 1e-6
     type=options.Duration(),
     default="60s",
     show_default=True,
-    help="Time of the solver: 90s, 10m.",
+    help="Time limit of the solver: 90s, 10m.",
 )
 @options.as_json
 @options.common
@@ -34,8 +34,8 @@ PROVEN = 1e-6
 def command(console: Console, run: str, time_limit_s: float, as_json: bool) -> None:
     """Show how far the answer in the folder RUN is from the optimum of the cost model.
 
-    The costs of the model's groups are those that the run has measured, or are measured now; they are fitted to the
-    run's trials. The optimum is one under the cost model, not of the machine.
+    The costs of the model's groups are those that the run has measured; if it has none, they are measured now. They are
+    fitted to the trials of the run. The optimum is that of the cost model, which may differ from that of the machine.
     """
     from ovplace.api.searching import bound
     from ovplace.cli.output.tables import show_json

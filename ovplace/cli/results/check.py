@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "--time",
     "time_s",
     type=options.Duration(),
-    help="Time of the whole call, at most: 90s, 10m; no limit by default.",
+    help="Time limit of the whole call: 90s, 10m; none by default.",
 )
 @options.rigorous
 @options.as_json
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def command(console: Console, run: str, time_s: float | None, rigorous: bool, as_json: bool) -> None:
     """Check whether the answer in the folder RUN holds on this machine, with its drivers and versions.
 
-    It is compiled and run, its outputs are checked, and the final comparison is repeated; nothing in RUN is changed.
-    Exits with 3 if it does not hold.
+    The answer is compiled and run, its outputs are checked, and the final comparison is repeated. Nothing in RUN is
+    changed. The exit code is 3 if the answer does not hold.
     """
     from ovplace.api.checking import check_run
     from ovplace.cli.output.tables import show_json

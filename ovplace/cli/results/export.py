@@ -24,15 +24,22 @@ class _Command(click.Command):
 @click.command(cls=_Command, short_help="Write a run's answer in another form.")
 @click.argument("run", metavar="RUN")
 @click.option(
-    "--to", "form", required=True, metavar="NAME", shell_complete=options.completes("exporters"), help="The form."
+    "--to",
+    "form",
+    required=True,
+    metavar="NAME",
+    shell_complete=options.completes("exporters"),
+    help="The form, see below.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="PATH",
-    help="File, or folder for ir, python and cpp; texts go to standard output by default.",
+    help="File, or folder for ir, python and cpp. By default texts go to standard output.",
 )
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a setting of the form; repeatable.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a setting of the form; may be repeated."
+)
 @options.common
 @click.pass_obj
 def command(console: Console, run: str, form: str, output: str | None, settings: tuple[str, ...]) -> None:

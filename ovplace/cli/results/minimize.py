@@ -21,16 +21,21 @@ if TYPE_CHECKING:
     "-o", "--output", metavar="DIR", help="Folder to write into; by default trial-TRIAL in the current folder."
 )
 @click.option(
-    "--runs", "most", type=click.IntRange(min=4), default=200, show_default=True, help="Placements to run, at most."
+    "--runs",
+    "most",
+    type=click.IntRange(min=4),
+    default=200,
+    show_default=True,
+    help="Largest number of placements to run.",
 )
 @options.as_json
 @options.common
 @click.pass_obj
 def command(console: Console, run: str, trial: int, output: str | None, most: int, as_json: bool) -> None:
-    """Find the smallest cut that still fails as trial TRIAL of the folder RUN did: by a crash, an error, wrong outputs.
+    """Find the smallest cut that fails as trial TRIAL of the folder RUN did: by a crash, an error or wrong outputs.
 
-    It is written as a model of its own, with its inputs, a report, and a program that shows the failure with OpenVINO
-    and NumPy alone.
+    The cut is written as a model of its own, with its inputs, a report, and a program that shows the failure with
+    OpenVINO and NumPy alone.
     """
     from ovplace.cli.output.tables import show_json
     from ovplace.commands.minimizing.minimize import minimize

@@ -18,7 +18,7 @@ from ovplace.cli.output.console import Console
     metavar="FILE",
     help="The HTML file; by default report.html in the folder RUN, or comparison.html here for several runs.",
 )
-@click.option("--live", is_flag=True, help="Follow RUN in a browser on this machine while it runs, until Ctrl-C.")
+@click.option("--live", is_flag=True, help="Follow RUN in a browser on this machine until Ctrl-C.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of --live; any free one by default.")
 @options.common
 @click.pass_obj

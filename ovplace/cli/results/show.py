@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @options.common
 @click.pass_obj
 def command(console: Console, run: str, as_json: bool) -> None:
-    """Show the result of the run in the folder RUN; of one that is not finished, the best placement so far.
+    """Show the result of the run in the folder RUN; if it is not finished, show the best placement so far.
 
-    Nothing is measured and nothing is changed, so that a run can be looked at while it is searched.
+    Nothing is measured or changed, so this works while a search is running.
     """
     from ovplace.cli.output.result import show_result
     from ovplace.commands.run_state import is_finished, read_state, searching_process

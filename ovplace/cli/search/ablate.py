@@ -26,16 +26,20 @@ def _complete(_: click.Context, __: click.Parameter, start: str) -> list[Complet
 @click.option("-o", "--output", metavar="DIR", help="Folder of the runs; runs/ablations/<name> by default.")
 @options.jobs
 @click.option(
-    "--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change the base of all variants; repeatable."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="SECTION.KEY=VALUE",
+    help="Change the base of all variants; may be repeated.",
 )
 @click.option(
     "--only",
     default="*",
     metavar="PATTERN",
-    help="Run now only what fits VARIANT/MODEL/MACHINE/SEED, with * for anything; the rest stays open.",
+    help="Run only what matches VARIANT/MODEL/MACHINE/SEED, where * stands for anything.",
 )
 @options.cluster
-@click.option("--table-only", is_flag=True, help="Run nothing, show what is finished.")
+@click.option("--table-only", is_flag=True, help="Run nothing; show what is finished.")
 @options.as_json
 @options.common
 @click.pass_obj
@@ -53,8 +57,8 @@ def command(
 ) -> None:
     """Run the variants in CONFIG, each on all its models and machines with all its seeds, and compare them.
 
-    CONFIG is a TOML file, or the name of one that comes with ovplace. Each run is a folder as 'ovplace optimize' leaves
-    it; finished ones are not run again, and a stopped ablation goes on when the same command is given again.
+    CONFIG is a TOML file, or the name of one that comes with ovplace. Each run has a run folder, as with 'ovplace
+    optimize'. The same command continues a stopped ablation; finished runs are not repeated.
     """
     from ovplace.experiments.ablation import ablate, table
     from ovplace.experiments.catalogue import find_ablation

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     metavar="DIR",
-    help="Run folder, runs/<model name> by default; of several models, the folder of their run folders. A run that is "
-    "there is continued.",
+    help="Run folder; runs/<model name> by default. For several models, the folder of their run folders. A run that is "
+    "already there is continued.",
 )
 @options.configuring
 @click.option("--dry-run", is_flag=True, help="Say what would be measured, and roughly how long it takes.")
@@ -55,12 +55,12 @@ def command(
 ) -> None:
     """Find on which device each operation of MODEL should run, and leave the files of the answer in a folder.
 
-    MODEL is a file of any format that OpenVINO reads, or 'demo', which comes with ovplace. A stopped run goes on where
-    it was when the same command is given again; that of a finished one shows its result, and a larger --budget or
-    --time continues it.
+    MODEL is a file of any format that OpenVINO reads, or 'demo', which comes with ovplace. The same command continues
+    a stopped run and shows the result of a finished one; a larger --budget or --time continues a finished run.
 
-    Several models are searched one after another, with --machine or --cluster --jobs at a time. All options are those
-    of each search, --time and --budget too. Where one fails, the others go on, and the exit code is 1.
+    Several models are searched one after another; with --machine or --cluster, --jobs of them at the same time. All
+    options apply to each search, including --time and --budget. If one fails, the others continue, and the exit code
+    is 1.
     """
     from ovplace.api.model_file import find_model
     from ovplace.config.schema import RIGOROUS_ROUNDS

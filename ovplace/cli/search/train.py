@@ -21,22 +21,22 @@ def _complete(_: click.Context, __: click.Parameter, start: str) -> list[Complet
 
 @click.command(short_help="Train a policy for models it has never seen.")
 @click.argument("config", shell_complete=_complete)
-@click.option("-o", "--output", metavar="FILE.npz", help="The policy file; what CONFIG says by default.")
+@click.option("-o", "--output", metavar="FILE.npz", help="The policy file; by default the one that CONFIG names.")
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="SECTION.KEY=VALUE",
-    help="Change CONFIG: train.updates=100; repeatable.",
+    help="Change a setting of CONFIG, such as train.updates=100; may be repeated.",
 )
 @options.as_json
 @options.common
 @click.pass_obj
 def command(console: Console, /, config: str, output: str | None, settings: tuple[str, ...], as_json: bool) -> None:
-    """Train the policy of a placer on the models and simulated machines in CONFIG, and judge it on held-out ones.
+    """Train the policy of a placer on the models and simulated machines in CONFIG, and evaluate it on held-out ones.
 
-    CONFIG is a TOML file, or the name of one that comes with ovplace. A stopped training goes on when the same command
-    is given again. 'ovplace optimize --policy FILE' then starts from the policy.
+    CONFIG is a TOML file, or the name of one that comes with ovplace. The same command continues a stopped training.
+    'ovplace optimize --policy FILE' then starts from the policy.
     """
     from ovplace.cli.output.tables import show_json
     from ovplace.progress import listening

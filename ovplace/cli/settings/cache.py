@@ -16,8 +16,8 @@ from ovplace.cli.arguments import options
 def command(clear: bool, as_json: bool) -> None:
     """Show the cache that all runs share: measured profiles, compiled models (blobs), and models of a fleet.
 
-    It is in $OVPLACE_CACHE, else in ovplace in $XDG_CACHE_HOME, else in ~/.cache/ovplace. The setting
-    backend.blobs_mib limits the size of the compiled models.
+    The cache is in the folder $OVPLACE_CACHE if it is set, and otherwise in ovplace under $XDG_CACHE_HOME or ~/.cache.
+    The setting backend.blobs_mib limits the size of the compiled models.
     """
     from ovplace.cli.output.tables import show_json, show_table
     from ovplace.core.result.labels import size

@@ -14,7 +14,7 @@ from ovplace.cli.arguments import options
 @options.as_json
 @options.common
 def command(every: bool, as_json: bool) -> None:
-    """List the placers with their settings; plug-ins of other packages are among them."""
+    """List the placers with their settings, including those of other packages."""
     from ovplace.cli.output.tables import show_json
     from ovplace.plugins import registry
 
