@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +64,6 @@ def measured_session(model: str, devices: str) -> Iterator[MeasuredSession]:
         config = RunConfig(search=search)
         run = RunFolder(folder / "run")
         run.path.mkdir()
-        session = open_session(config, run, silent)
-        store = run.open_store()
-        try:
+        with closing(open_session(config, run, silent)) as session, closing(run.open_store()) as store:
             measurer = Measurer(session, store)
             yield MeasuredSession(measurer, measure_baselines(measurer, config.measure, silent))
-        finally:
-            session.pool.close()
-            store.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -78,12 +79,11 @@ def explain(config: RunConfig, table: Mapping[str, str] | None, listener: Listen
         OvplaceError: the model, a device or the placement is not usable.
     """
     check_settings(config)
-    with tempfile.TemporaryDirectory() as folder:
-        session = open_session(config, RunFolder(Path(folder)), listener)
-        try:
-            return _explained(session, table)
-        finally:
-            session.pool.close()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(open_session(config, RunFolder(Path(folder)), listener)) as session,
+    ):
+        return _explained(session, table)
 
 
 def _explained(session: Session, table: Mapping[str, str] | None) -> Explanation:

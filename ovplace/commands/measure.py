@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -144,20 +145,19 @@ def measure(
         OvplaceError: the model, a device or the placement is not usable.
     """
     check_settings(config)
-    with tempfile.TemporaryDirectory() as folder:
-        session = open_session(config, RunFolder(Path(folder)), listener)
-        try:
-            candidates = _candidates(session, table)
-            spec, rounds = _spec(config, len(candidates), processes), []
-            for number in range(processes):
-                listener(Progress("measure", number, processes, f"{len(candidates)} in turns"))
-                if number:
-                    session.start_afresh()
-                rounds.append(session.pool.measure(candidates, spec))
-            listener(Progress("measure", processes, processes))
-            return _report(session, candidates, [_together(of_one) for of_one in zip(*rounds, strict=True)])
-        finally:
-            session.pool.close()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(open_session(config, RunFolder(Path(folder)), listener)) as session,
+    ):
+        candidates = _candidates(session, table)
+        spec, rounds = _spec(config, len(candidates), processes), []
+        for number in range(processes):
+            listener(Progress("measure", number, processes, f"{len(candidates)} in turns"))
+            if number:
+                session.start_afresh()
+            rounds.append(session.pool.measure(candidates, spec))
+        listener(Progress("measure", processes, processes))
+        return _report(session, candidates, [_together(of_one) for of_one in zip(*rounds, strict=True)])
 
 
 def _candidates(session: Session, table: Mapping[str, str] | None) -> list[Candidate]:

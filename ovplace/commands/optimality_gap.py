@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -156,13 +157,10 @@ def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> Opti
     Raises:
         OvplaceError: its groups cannot be measured on this machine, or nothing fits into its memory.
     """
-    store = run.open_store()
-    try:
+    with closing(run.open_store()) as store:
         listener(Progress("bound", 0, 3, "costs of the groups"))
         profiled, measured_now = _costs(run, store, listener)
         choices, latencies = measured_placements(run, store)
-    finally:
-        store.close()
     listener(Progress("bound", 1, 3, f"fitting the model to {len(choices)} placements"))
     fitted = fit(profiled, choices, latencies)
     # The costs of a simulated machine are exact; fitting would only add its noise.
@@ -188,16 +186,13 @@ def _costs(run: CompletedRun, store: RunStore, listener: Listener) -> tuple[Cost
     stored = stored_costs(store)
     if stored is not None:
         return stored, False
-    session = open_session(run.config, run.folder, listener)
-    try:
+    with closing(open_session(run.config, run.folder, listener)) as session:
         if session.problem.device_names != run.devices:
             raise DeviceError(
                 f"the run in '{run.folder}' was made on {', '.join(run.devices)}, here are "
                 f"{', '.join(session.problem.device_names)}; its groups can only be measured where it was made"
             )
         return costs_of_run(Measurer(session, store), listener), True
-    finally:
-        session.pool.close()
 
 
 def _best(run: CompletedRun, table: CostTable, answer: IntArray | None, optimum: CertifiedBest) -> AnswerGap:

@@ -108,7 +108,7 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener, began
         began_on: `Site.hardware` of the run that is continued; empty for a new one.
 
     Returns:
-        The session; the caller closes its pool.
+        The session, which the caller closes.
 
     Raises:
         OvplaceError: the model, a device or the backend does not work; each with its own text.
