@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.report import Row
@@ -47,7 +48,7 @@ def rows(options: Options) -> Iterator[Row]:
         )
         for arguments, repeats in commands:
             said = "ovplace " + " ".join(arguments).replace(folder, "DIR")
-            yield {"command": said, "seconds": median_s(lambda words=arguments: _run(words), repeats)}  # type: ignore[misc]
+            yield {"command": said, "seconds": median_s(partial(_run, arguments), repeats)}
 
 
 def _run(arguments: list[str]) -> None:

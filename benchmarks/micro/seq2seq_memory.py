@@ -66,7 +66,7 @@ def update(groups: int, options: Options) -> Row:
     drawn = network.draw(x, allowed, rng.random((options.samples, groups)))
     middle = time.perf_counter()
     log_p, entropy = network.log_p(x, allowed, drawn)
-    (log_p.mean() + entropy).backward()  # type: ignore[no-untyped-call]
+    torch.autograd.backward(log_p.mean() + entropy)
     return {
         "groups": groups,
         "samples": options.samples,

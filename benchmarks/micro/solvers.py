@@ -12,6 +12,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def _min_cut_row(n: int, graphs: str, repeats: int) -> Row:
     """Return times and gaps of the minimum cut over graphs and weights."""
     seeds, times = (1, 1) if n > LARGE else (3, repeats)
     cases = [(random_table(n, seed, graphs == "model"), weight) for seed in range(seeds) for weight in WEIGHTS]
-    found = [best_ms(lambda t=table, w=weight: solve_min_cut(t, w), times) for table, weight in cases]  # type: ignore[misc]
+    found = [best_ms(partial(solve_min_cut, table, weight), times) for table, weight in cases]
     return {
         "row": "min_cut",
         "graphs": graphs,

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openvino as ov
@@ -110,8 +111,8 @@ def rows(options: Options) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as name:
             model, watch = Path(name) / "chain.xml", _Watch()
             ov.save_model(_chain(), model, compress_to_fp16=False)
-            given = {"placer": "random", "coarsener": "none", "budget": budgets[kind], **_WHERE[kind]}
-            run = optimize(model, Path(name) / "run", settings=_QUICK, listener=watch, **given)  # type: ignore[arg-type]
+            given: dict[str, Any] = {"placer": "random", "coarsener": "none", "budget": budgets[kind], **_WHERE[kind]}
+            run = optimize(model, Path(name) / "run", settings=_QUICK, listener=watch, **given)
             row = {"latencies": kind, "measurements": len(watch.at_s), **_figures(run, watch)}
             print(row, file=sys.stderr)
             yield row

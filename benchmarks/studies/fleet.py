@@ -133,7 +133,7 @@ def _searched(cluster: Cluster, folder: Path, ops: int, trials: int) -> Row:
         (folder / name).write_text(name)
     job = Job(str(folder / "model.xml"), (Device("CPU", "CPU"),))
     pool = FleetPool(cluster, simulated_class(), WorkerSpec("simulate", job))
-    of = session(folder / "run", pool, graph=layered(ops, seed=0))  # type: ignore[arg-type]
+    of = session(folder / "run", pool, graph=layered(ops, seed=0))
     folder.joinpath("run").mkdir()
     store = RunFolder(folder / "run").open_store()
     measurer = Measurer(of, store)

@@ -90,7 +90,7 @@ class Backend(protocols.Backend):
             DeviceError: a device of the job is not on it.
             ModelError: the model cannot be read.
         """
-        self._config = Config(**job.options)  # type: ignore[arg-type]
+        self._config = Config(**job.options)
         self._machine = load_machine(self._config.machine).having(job.devices)
         self._names = tuple(device.name for device in job.devices)
         self._reader_shares = reader_shares(job.devices)

@@ -64,9 +64,9 @@ def assignments(texts: Iterable[str]) -> Tables:
         section, *keys = path.strip().split(".")
         if not (equals and keys and all(keys)):
             raise ConfigError(f"--set takes section.key=value, such as search.budget=20; got '{text}'")
-        table = tables.setdefault(section, {})
+        table: dict[str, Any] = tables.setdefault(section, {})
         for key in keys[:-1]:
-            table = table.setdefault(key, {})  # type: ignore[assignment]
+            table = table.setdefault(key, {})
         table[keys[-1]] = value.strip()
     return tables
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from ovplace.errors import DeviceError
 
@@ -86,9 +87,9 @@ class Device:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Device:
+    def from_dict(cls, data: Mapping[str, Any]) -> Device:
         """Build a device from what `to_dict` returned."""
-        return cls(**data)  # type: ignore[arg-type]
+        return cls(**data)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle through plain data: mapping proxies cannot be pickled."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
-def check_field_types(part: object) -> None:
+def check_field_types(part: DataclassInstance) -> None:
     """Check the fields of a dataclass and of those in it.
-
-    Args:
-        part: an instance of a dataclass.
 
     Raises:
         TypeError: a value is not of the type of its field; the text says which.
     """
     hints = get_type_hints(type(part))
-    for field in fields(part):  # type: ignore[arg-type]
+    for field in fields(part):
         value = getattr(part, field.name)
         if not _fits(value, hints[field.name]):
             raise TypeError(f"'{field.name}' is {str(value)[:40]!r}")

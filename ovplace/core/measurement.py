@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from math import inf, isnan
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -183,7 +184,7 @@ class Measurement:
             raise ValueError(f"samples must be positive, got {min(self.samples_ms)} to {max(self.samples_ms)} ms")
 
     @classmethod
-    def failed(cls, error: ErrorKind, text: str, **extra: object) -> Measurement:
+    def failed(cls, error: ErrorKind, text: str, **extra: Any) -> Measurement:
         """Return a failure.
 
         Args:
@@ -191,7 +192,7 @@ class Measurement:
             text: the runtime's text; the first 500 characters are kept, as one line.
             **extra: other fields of the measurement.
         """
-        return cls(error=error, error_text=" ".join(text.split())[:500], **extra)  # type: ignore[arg-type]
+        return cls(error=error, error_text=" ".join(text.split())[:500], **extra)
 
     @property
     def ok(self) -> bool:
@@ -224,14 +225,14 @@ class Measurement:
         return data
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Measurement:
+    def from_dict(cls, data: Mapping[str, Any]) -> Measurement:
         """Build a measurement from what `to_dict` returned."""
         fields = dict(data)
-        fields["error"] = ErrorKind(str(fields["error"])) if fields["error"] else None
-        fields["outputs"] = tuple(OutputError(**output) for output in fields["outputs"])  # type: ignore[attr-defined]
+        fields["error"] = ErrorKind(fields["error"]) if fields["error"] else None
+        fields["outputs"] = tuple(OutputError(**output) for output in fields["outputs"])
         for name in ("samples_ms", "blocks", "submodels", "stages_ms"):
-            fields[name] = tuple(fields.get(name, ()))  # type: ignore[arg-type]
-        return cls(**fields)  # type: ignore[arg-type]
+            fields[name] = tuple(fields.get(name, ()))
+        return cls(**fields)
 
 
 @dataclass(frozen=True)
@@ -271,4 +272,4 @@ class Job:
     devices: tuple[Device, ...]
     input_path: str = ""
     seed: int = 0
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)

@@ -86,7 +86,11 @@ class Scheduler:
 
     async def _accept(self, channel: Channel) -> None:
         """Serve a connection by the role in its certificate."""
-        serve = {Role.WORKER: self._serve_worker, Role.CLIENT: self._serve_client}.get(channel.peer_role)  # type: ignore[call-overload]
+        by_role: Mapping[str, Callable[[Channel], Awaitable[None]]] = {
+            Role.WORKER: self._serve_worker,
+            Role.CLIENT: self._serve_client,
+        }
+        serve = by_role.get(channel.peer_role)
         if serve is None:
             self._log(f"{channel.peer} is refused: its certificate is of a {channel.peer_role or 'nobody'}")
             channel.abort()

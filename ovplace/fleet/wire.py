@@ -43,7 +43,7 @@ class RemoteJob:
     devices: tuple[Device, ...]
     files: Mapping[str, str]
     seed: int = 0
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> Data:
         """Return plain data, the inverse of `from_dict`."""

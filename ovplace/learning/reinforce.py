@@ -222,5 +222,5 @@ class Reinforce:
                 old = log_p.detach() if old is None else old
                 gain = surrogate_gain(log_p, old, weights.to(log_p.dtype), settings.clip)
                 loss = -gain.mean() - settings.entropy_at(update) * entropy
-                loss.backward()  # type: ignore[no-untyped-call]
+                torch.autograd.backward(loss)
             self._optimiser.step(settings.max_grad_norm, settings.learning_rate_at(update))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import inf, isfinite
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovplace.errors import StoreError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def from_saved(kind: type[T], data: Mapping[str, Any]) -> T:
@@ -22,7 +25,7 @@ def from_saved(kind: type[T], data: Mapping[str, Any]) -> T:
     Raises:
         StoreError: the fields are those of another version of ovplace.
     """
-    if data.keys() != {f.name for f in fields(kind)}:  # type: ignore[arg-type]
+    if data.keys() != {f.name for f in fields(kind)}:
         raise StoreError(
             "the state of this run was saved by another version of ovplace; start a new run in another folder with -o"
         )

@@ -230,7 +230,7 @@ def build_dataclass(kind: Any, values: dict[str, object], place: str) -> Any:
         raise ConfigError(f"bad value in '{place}': {error}") from error
 
 
-def _convert(hint: Any, value: object, place: str) -> object:
+def _convert(hint: Any, value: Any, place: str) -> object:
     """Convert a TOML value, or the text of `--set`, to the type of a field."""
     options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     if value is None or (value == "none" and NoneType in options):
@@ -242,7 +242,7 @@ def _convert(hint: Any, value: object, place: str) -> object:
             return _boolean(value)
         if origin is tuple:
             items = value.split(",") if isinstance(value, str) else value
-            return tuple(_convert(get_args(target)[0], item, place) for item in items)  # type: ignore[attr-defined]
+            return tuple(_convert(get_args(target)[0], item, place) for item in items)
         if origin in (int, float, str) and not isinstance(value, bool | list | dict):
             if origin is int and isinstance(value, float) and value != int(value):
                 raise ValueError

@@ -66,7 +66,7 @@ class Backend(protocols.Backend):
 
     def __init__(self, job: Job) -> None:
         """Read the settings; produce the fault if it is one of building."""
-        self._config = Config(**job.options)  # type: ignore[arg-type]
+        self._config = Config(**job.options)
         self._names = [device.name for device in job.devices]
         self._ops = self._config.ops or _count_ops(Path(job.model_path))
         if self._config.on == "build":

@@ -13,6 +13,7 @@ from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
 from ovplace.devices.select import Selection
 from ovplace.graphs.op_graph import OpGraph
+from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
 from ovplace.search.comparison.final_comparison import FinalComparison, decide
 from ovplace.search.explore import make_loop
@@ -66,7 +67,7 @@ def direct(**options: Any) -> DirectPool:
 
 def session(
     folder: Path,
-    using: ProcessPool | DirectPool,
+    using: Pool | DirectPool,
     graph: OpGraph | None = None,
     spec: MeasureSpec = QUICK,
     comparison: ComparisonConfig = SHORT_COMPARISON,

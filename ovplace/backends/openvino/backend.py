@@ -71,7 +71,7 @@ class Backend(protocols.Backend):
         from ovplace.devices.variants import register
 
         self._job = job
-        self._config = Config(**job.options)  # type: ignore[arg-type]
+        self._config = Config(**job.options)
         self._core = ov.Core()
         register(self._core, job.devices)
         self._model = self._core.read_model(job.model_path)

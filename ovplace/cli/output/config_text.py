@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import textwrap
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ovplace.cli.output.settings_doc import Setting, documented_settings
 from ovplace.cli.output.terminal import columns
@@ -44,10 +45,10 @@ def _lines(config: RunConfig) -> Iterator[str]:
                 yield from _section(field.name, documented_settings(type(section)), dataclasses.asdict(section))
 
 
-def _devices(tables: Mapping[str, object]) -> Iterator[str]:
+def _devices(tables: Mapping[str, Any]) -> Iterator[str]:
     for name, table in tables.items():
         yield f"[devices.{name}]"
-        yield from (f"{key} = {value_text(value)}" for key, value in dict(table).items())  # type: ignore[call-overload]
+        yield from (f"{key} = {value_text(value)}" for key, value in dict(table).items())
     if not tables:
         yield "# [devices.CPU_BF16]"
         yield '# base = "CPU"'

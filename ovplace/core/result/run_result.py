@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovplace.core.certificate import Certificate
 from ovplace.core.field_types import check_field_types
@@ -48,11 +48,14 @@ from ovplace.core.result.parts import (
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict, ratio_from_json, ratio_to_json
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 SCHEMA = 1
 
 _LATENCIES = ("latency_ms", "final_latency_ms")
 
-Part = TypeVar("Part")
+Part = TypeVar("Part", bound="DataclassInstance")
 
 _LATER_SECONDS = ("preparing", "starting", "baselines", "comparison")
 """Keys of `TimeSpent` that files of earlier versions lack."""
@@ -174,7 +177,7 @@ def _part(cls: type[Part], data: Mapping[str, Any]) -> Part:
 
     A field with a default may be missing: earlier versions did not write it.
     """
-    known = [f for f in fields(cls) if f.name in data or f.default is MISSING]  # type: ignore[arg-type]
+    known = [f for f in fields(cls) if f.name in data or f.default is MISSING]
     values = {f.name: data[f.name] for f in known}
     for name in _LATENCIES:
         if found := values.get(name):

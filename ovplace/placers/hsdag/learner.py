@@ -98,7 +98,7 @@ class HsdagLearner:
                     shared = embedded.detach().requires_grad_()  # accumulates the gradient of all batches
                     for batch in _batches(encodings, len(graph)):
                         self._add_gradient(graph, encodings, batch, steps, weights, settings, shared)
-                    embedded.backward(shared.grad)  # type: ignore[no-untyped-call]
+                    torch.autograd.backward(embedded, shared.grad)
                 self._optimiser.step(settings.max_grad_norm)
 
     def imitate(self, graph: PolicyGraph, encoding: Encoding, device_of: IntArray, epochs: int, seed: int) -> None:
@@ -121,7 +121,7 @@ class HsdagLearner:
                 if float(chosen.detach().exp().mean()) >= IMITATED_P:
                     break
                 loss = -chosen.clamp(min=-20.0).mean()  # the probability of an impossible device is 0
-                loss.backward()  # type: ignore[no-untyped-call]
+                torch.autograd.backward(loss)
                 self._optimiser.step(IMITATION_GRAD_NORM)
 
     def dump(self) -> str:
@@ -152,7 +152,7 @@ class HsdagLearner:
         gain = surrogate_gain(log_p, before, torch.from_numpy(weights[taken]).float(), settings.clip)
         entropy = entropy_terms(out.log_p).sum(dim=1).mean()
         loss = -gain.sum() / len(steps) - settings.entropy * entropy * len(batch) / len(encodings)
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
 
     def _replayed(
         self, graph: PolicyGraph, encodings: Sequence[Encoding], embedded: Tensor | None = None

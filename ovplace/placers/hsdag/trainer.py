@@ -142,7 +142,7 @@ class Trainer(protocols.Trainer):
             choice = most_probable(own.detach())
             losses.append(loss(own, example, number, rng))
             log_ratios.append(min(float(example.log_ratio(choice[None])[0]), MAX_LOG_RATIO))
-        torch.stack(losses).mean().backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(torch.stack(losses).mean())
         rate = self._config.learning_rate / max(1.0, number / IMITATION_UPDATES) ** 0.5
         self._optimiser.step(MAX_GRAD_NORM, rate)
         return float(np.mean(log_ratios))

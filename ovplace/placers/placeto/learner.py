@@ -57,7 +57,7 @@ class PlacetoLearner:
         for log_p, steps in self._replayed(graph, episodes):
             chosen = log_p.gather(2, action[steps][..., None])[..., 0]
             gain = (weight[steps] * chosen).sum() + entropy * entropy_terms(log_p).sum()
-            (-gain / (1 if self._settings.summed else len(action))).backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(-gain / (1 if self._settings.summed else len(action)))
 
     def imitate(self, graph: PlacetoGraph, episodes: Episodes, device_of: IntArray) -> None:
         """Add the gradient of the cross-entropy to a placement in the visited states, mean over steps and episodes.
@@ -71,7 +71,7 @@ class PlacetoLearner:
         for log_p, steps in self._replayed(graph, episodes):
             best = target[steps][:, None, None].expand(-1, log_p.shape[1], 1)
             loss = -log_p.gather(2, best).clamp(min=-20.0).sum()  # the probability of an impossible device is 0
-            (loss / episodes.actions.size).backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(loss / episodes.actions.size)
 
     def step(self, update: int) -> None:
         """Apply the gradients added since the last step; `update` is the number of updates so far."""
