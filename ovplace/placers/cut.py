@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -75,10 +74,9 @@ class Placer(protocols.Placer):
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
-        data: Any = state
-        self._queue = [(pair, at) for pair, at in data["queue"]]
-        self._cuts = [[(at, key) for at, key in cuts] for cuts in data["cuts"]]
-        self._ratios = dict(data["ratios"])
+        self._queue = [(pair, at) for pair, at in state["queue"]]
+        self._cuts = [[(at, key) for at, key in cuts] for cuts in state["cuts"]]
+        self._ratios = dict(state["ratios"])
 
     def _next(self) -> tuple[int, int] | None:
         """Return the next (pair, position) from the grid, then the middle of the most promising gap."""

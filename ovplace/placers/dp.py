@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
@@ -74,8 +73,7 @@ class Placer(CostModelPlacer):
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
-        data: Any = state
-        self._waiting = [list(choice) for choice in data["waiting"]]
+        self._waiting = [list(choice) for choice in state["waiting"]]
 
 
 def _optima(table: CostTable, weights: Sequence[float]) -> list[list[int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import Trial
@@ -94,9 +93,8 @@ class Placer(CostModelPlacer):
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
-        data: Any = state
-        self._solved, self._hashes = data["solved"], list(data["hashes"])
-        self._certificate = data["certificate"] and Certificate(**data["certificate"])
+        self._solved, self._hashes = state["solved"], list(state["hashes"])
+        self._certificate = state["certificate"] and Certificate(**state["certificate"])
 
     def _solution(self, number: int) -> Solution:
         """Return the optimum for the measured costs (number 0) or for a weight (number 1 and up)."""

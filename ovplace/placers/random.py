@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -73,8 +72,7 @@ class Placer(protocols.Placer):
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
-        data: Any = state
-        self._rng.bit_generator.state = data["rng"]
+        self._rng.bit_generator.state = state["rng"]
         seen = Log.rows("seen", state)
         self._unseen = UnseenPlacements(self._problem, seen)
         self._asked.extend(seen)

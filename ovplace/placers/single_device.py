@@ -43,4 +43,4 @@ class Placer(protocols.Placer):
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
-        self._asked = int(str(state["asked"]))
+        self._asked = int(state["asked"])

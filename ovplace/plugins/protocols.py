@@ -24,7 +24,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
 
-State = Mapping[str, object]
+State = Mapping[str, Any]
 """Data that `json.dumps` accepts, numpy arrays excluded."""
 
 TrainerClass: TypeAlias = "type[Trainer]"

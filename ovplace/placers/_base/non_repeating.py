@@ -91,12 +91,11 @@ class NonRepeatingPlacer(protocols.Placer):
         """
         if self._asked:
             raise ValueError(f"only a new placer can be restored, this one asked {self._asked} placements")
-        data: Any = state
         for row in Log.rows("answers", state):
             some: Any = row if isinstance(row, dict) else {"asked": len(row), "told": list(enumerate(row, self._asked))}
             self._take(some["asked"])
             self._apply([(number, inf if ratio is None else ratio) for number, ratio in some["told"]])
-        self._take(data["open"])
+        self._take(state["open"])
 
     def _take(self, n: float) -> list[Placement]:
         batch: list[Placement] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -126,10 +125,9 @@ class PolicyGradientPlacer(protocols.Placer):
         Raises:
             StoreError: the state was saved by another version.
         """
-        data: Any = state
-        self._controllers, self._seen = Controllers.of(data), Seen.of(state)
-        self._learner.progress = from_saved(ReinforceProgress, data["learner"])
-        self._proposed, self._weights = data["proposed"], data["weights"]
+        self._controllers, self._seen = Controllers.of(state), Seen.of(state)
+        self._learner.progress = from_saved(ReinforceProgress, state["learner"])
+        self._proposed, self._weights = state["proposed"], state["weights"]
         self._learner.restore(self._weights)
 
     def _single_devices(self, numbers: Sequence[int]) -> list[Placement]:

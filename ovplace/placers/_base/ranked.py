@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
@@ -56,5 +55,4 @@ class RankedPlacer(CostModelPlacer):
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
-        data: Any = state
-        self._next = data["next"]
+        self._next = state["next"]

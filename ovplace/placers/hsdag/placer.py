@@ -168,13 +168,12 @@ class Placer(protocols.Placer):
         Raises:
             StoreError: the state was saved by another version.
         """
-        data: Any = state
-        self._progress = from_saved(HsdagProgress, data.get("progress", {}))
-        self._controllers, self._seen = Controllers.of(data), Seen.of(state)
-        if "policy" in data:
-            self._build(replace(self._config, **data["policy"]["settings"]))
-            self._proposals = [*self._uniform(), np.array(data["policy"]["choice"], dtype=np.int64)]
-        self._weights = data["weights"]
+        self._progress = from_saved(HsdagProgress, state.get("progress", {}))
+        self._controllers, self._seen = Controllers.of(state), Seen.of(state)
+        if "policy" in state:
+            self._build(replace(self._config, **state["policy"]["settings"]))
+            self._proposals = [*self._uniform(), np.array(state["policy"]["choice"], dtype=np.int64)]
+        self._weights = state["weights"]
         for controller in self._controllers.begun:
             batch: Any = self._controllers.batches[controller]
             self._learner.restore(batch.weights or self._weights)

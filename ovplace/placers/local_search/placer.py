@@ -152,9 +152,8 @@ class Placer(protocols.Placer):
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
-        data: Any = state
-        self._rng.bit_generator.state = data["rng"]
-        self._memory = _Memory(**_copied(data["memory"]))
+        self._rng.bit_generator.state = state["rng"]
+        self._memory = _Memory(**_copied(state["memory"]))
         self._seen = Seen.of(state)
 
     def _next(self, is_behind: bool) -> tuple[list[int], Placement] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -120,9 +119,8 @@ class Placer(CostModelPlacer):
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
-        data: Any = state
-        self._solved, self._queue = data["solved"], data["queue"]
-        self._asked = {self._problem.lift(choice).hash: choice for choice in data["asked"]}
+        self._solved, self._queue = state["solved"], state["queue"]
+        self._asked = {self._problem.lift(choice).hash: choice for choice in state["asked"]}
         self._observe([Observation(*row) for row in Log.rows("told", state)])
         self._seen = {self._problem.lift(observation.choice).hash for observation in self._model.observations}
 

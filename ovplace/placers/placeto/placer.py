@@ -138,7 +138,7 @@ class Placer(protocols.Placer):
         Raises:
             StoreError: the state was saved by another version.
         """
-        data: Any = deepcopy(state)
+        data = deepcopy(state)
         self._progress = from_saved(PlacetoProgress, data.get("progress", {}))
         self._queue = CandidateQueue.of(data)
         for row in Log.rows("measured", data):
