@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -144,10 +143,8 @@ def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener
     placer = measurer.session.config.plugins.placer
     if not placer.factory.needs_costs(placer.settings):
         return None
-    start = time.monotonic()
-    costs = obtain_costs(measurer, baselines, listener)
-    measurer.seconds.profiling = time.monotonic() - start
-    return costs
+    with measurer.seconds.counting("profiling"):
+        return obtain_costs(measurer, baselines, listener)
 
 
 def _asked_limit(session: Session) -> float:

@@ -86,13 +86,12 @@ class FleetFlight:
             BackendError: the scheduler or all machines are gone, or no machine can measure.
             TimeIsUpError: there is no time left.
         """
-        start = time.monotonic()
-        while not self._landed:
-            trial, answer = self._wait()
-            if isinstance(answer, BaseException):
-                raise answer
-            self._land(trial, answer)
-        self._measurer.seconds.requests += time.monotonic() - start
+        with self._measurer.seconds.counting("requests"):
+            while not self._landed:
+                trial, answer = self._wait()
+                if isinstance(answer, BaseException):
+                    raise answer
+                self._land(trial, answer)
         return self._landed.pop(0)
 
     def stop(self) -> None:

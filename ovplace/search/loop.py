@@ -9,10 +9,8 @@ get as many placements at once as there are machines, and wait for all.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
@@ -22,8 +20,6 @@ from ovplace.search.flight import Flight, Landed
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
-
-T = TypeVar("T")
 
 IDLE = 200
 """Placements asked for in a row, none of them new, after which a placer that does not end is taken to be done."""
@@ -123,19 +119,32 @@ class Loop:
             before = answers.measured
             if not self._answer(open_, answers):
                 return
-            told = [answers.pop(number) for number in sorted(answers)]
-            if told:
-                self._timed(lambda batch=told: self.placer.tell(batch))  # type: ignore[misc]
-            for trial in told:
-                del open_[trial.number]
-            idle = idle + len(told) if answers.measured == before else 0
+            told = self._tell(open_, answers)
+            idle = idle + told if answers.measured == before else 0
             if (idle >= IDLE and not self.placer.ends) or self._time_is_up():
                 return
-            wanted = min(self._room(open_), self.budget.measurements - answers.measured - len(open_))
-            asked = list(self._timed(lambda n=wanted: self.placer.ask(n))) if wanted > 0 else []  # type: ignore[misc]
+            asked = self._ask(open_, answers)
             if not asked and not open_:
                 return
             self._start(asked, open_, answers)
+
+    def _tell(self, open_: dict[int, Placement], answers: Answers) -> int:
+        """Tell the placer the answers that it does not know, which are open no longer; return their number."""
+        told = [answers.pop(number) for number in sorted(answers)]
+        if told:
+            with self.measurer.seconds.counting("placer"):
+                self.placer.tell(told)
+        for trial in told:
+            del open_[trial.number]
+        return len(told)
+
+    def _ask(self, open_: Mapping[int, Placement], answers: Answers) -> list[Placement]:
+        """Ask the placer for as many placements as there is room and budget for."""
+        wanted = min(self._room(open_), self.budget.measurements - answers.measured - len(open_))
+        if wanted <= 0:
+            return []
+        with self.measurer.seconds.counting("placer"):
+            return list(self.placer.ask(wanted))
 
     def _start(self, asked: Sequence[Placement], open_: dict[int, Placement], answers: Answers) -> None:
         if asked:
@@ -166,8 +175,8 @@ class Loop:
             self.placer.restore(checkpoint.state)
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise StoreError(
-                f"the placer '{self.origin}' cannot go on from the state in the run folder ({_of(error)}): it is "
-                "damaged, or of another version; start anew in another folder with -o"
+                f"the placer '{self.origin}' cannot go on from the state in the run folder ({_described(error)}): "
+                "it is damaged, or of another version; start anew in another folder with -o"
             ) from error
         return dict(checkpoint.pending)
 
@@ -196,12 +205,6 @@ class Loop:
     def _time_is_up(self) -> bool:
         return self.measurer.deadline.left_s <= 0
 
-    def _timed(self, act: Callable[[], T]) -> T:
-        start = time.monotonic()
-        value = act()
-        self.measurer.seconds.placer += time.monotonic() - start
-        return value
 
-
-def _of(error: Exception) -> str:
+def _described(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]

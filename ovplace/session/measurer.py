@@ -157,10 +157,9 @@ class Measurer:
             BackendError: the measuring process cannot be started.
             TimeIsUpError: the phase has no time left, or the request did not end within it.
         """
-        start = time.monotonic()
         limited = replace(spec, deadline_s=self.deadline.cut(spec.deadline_s))
-        measured = (pool or self.session.pool).measure(candidates, limited)
-        self.seconds.requests += time.monotonic() - start
+        with self.seconds.counting("requests"):
+            measured = (pool or self.session.pool).measure(candidates, limited)
         self._account(measured, limited=limited.deadline_s < spec.deadline_s)
         return measured
 

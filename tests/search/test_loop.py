@@ -16,6 +16,7 @@ from ovplace.errors import BackendError, StoreError
 from ovplace.search import loop as loop_module
 from ovplace.search.flight import Landed
 from ovplace.search.loop import Budget, Loop
+from ovplace.session import measurer as measurer_module
 from ovplace.session.deadline import Deadline, TimeIsUpError
 from ovplace.session.events import Progress, silent
 from ovplace.session.measurer import Measurer
@@ -241,7 +242,7 @@ def test_a_flight_that_ends_is_stopped(make, error, said):
 
 def test_the_time_of_the_placer_is_counted(make, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(loop_module, "time", SimpleNamespace(monotonic=lambda: now[-1]))
+    monkeypatch.setattr(measurer_module, "time", SimpleNamespace(monotonic=lambda: now[-1]))
 
     class Slow(Listed):
         def ask(self, n):

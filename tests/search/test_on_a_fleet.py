@@ -19,6 +19,7 @@ from ovplace.search import fleet_flight
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.explore import make_loop
 from ovplace.search.result import Findings, build_result
+from ovplace.session import measurer as measurer_module
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import Deadline, TimeIsUpError
 from ovplace.session.events import silent
@@ -229,7 +230,8 @@ def test_the_time_of_requests_is_that_of_waiting_and_each_compilation_counts_onc
     machines, now = Machines(a=1.0), [50.0]
     measurer, baselines, loop = searching(machines, placer="random", budget=4)
     before = measurer.seconds.requests
-    monkeypatch.setattr(fleet_flight, "time", SimpleNamespace(monotonic=lambda: now[-1]))
+    for module in (fleet_flight, measurer_module):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[-1]))
     since: list[float] = []
 
     def check_machines(since_s):
