@@ -125,7 +125,6 @@ def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp
     found = simulated(model, folder, budget=2)
     won = replace(found, verdict=replace(found.verdict, status=Status.FASTER))
     RunFolder(folder).write_result(won)
-    monkeypatch.setattr(final_comparison, "MIN_ROUNDS", 99)
     monkeypatch.setattr(final_comparison, "choose", lambda *_: None)
     later = simulated(model, folder, budget=4)
     assert (later.best, later.verdict.status) == (won.best, Status.FASTER)

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ovplace.config.schema import ComparisonConfig
 from ovplace.core.cost_table import CostTable
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
+from ovplace.core.measurement import Candidate, Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.verdict import Status, Verdict
 from ovplace.search.comparison.finalists import choose
-from ovplace.search.comparison.judgement import close_to_best, hardest_to_beat, leading, rounds_wanted
-from ovplace.search.comparison.planned_rounds import plan_rounds, planned_rounds
-from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds, measured_afresh
+from ovplace.search.comparison.judgement import close_to_best, hardest_to_beat, leading
+from ovplace.search.comparison.measure_rounds import measure_rounds
+from ovplace.search.comparison.null_control import null_candidate, with_null_note
+from ovplace.search.comparison.rounds import Rounds
 from ovplace.session.baselines import Baseline
-from ovplace.session.deadline import Phase, TimeIsUpError
-from ovplace.session.events import Listener, Progress
+from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
-
-PHASE = "final comparison"
-"""Name of this phase in the progress of a run."""
 
 _TOO_SHORT = "had no time for two rounds; give more with --time"
 _TOO_FAULTY = "failed too often to be judged"
@@ -141,13 +137,14 @@ def _compare(
     listener: Listener,
 ) -> FinalComparison:
     session, best = measurer.session, finalists[0]
-    null = _null_candidate(session, best, contenders[0])
+    null = null_candidate(session, best, contenders[0])
     defaults = [b.candidate for b in baselines if not b.competes and b.candidate.placement and b.measurement.ok]
     others = [*([null] if null else []), *defaults, *finalists[1:]]
     candidates = [best, *(baseline.candidate for baseline in contenders), *others]
     close = [baseline.name for baseline in contenders]
-    rounds, cut = _rounds(measurer, candidates, close, listener, [finalist.name for finalist in finalists])
-    first = leading(rounds, [finalist.name for finalist in finalists])
+    names = [finalist.name for finalist in finalists]
+    rounds, cut = measure_rounds(measurer, candidates, close, names, listener)
+    first = leading(rounds, names)
     if first != best.name:
         best, null = next(finalist for finalist in finalists if finalist.name == first), None
     if rounds.interval(best.name, close[0]) is None:
@@ -161,7 +158,7 @@ def _compare(
         defaults={c.name: found for c in defaults if (found := rounds.interval(best.name, c.name))},
         notes=tuple(_notes(rounds, best.name, close, cut=cut)),
     )
-    return _answer(session, _with_null_note(verdict), best, contenders[close.index(hardest)], rounds)
+    return _answer(session, with_null_note(verdict), best, contenders[close.index(hardest)], rounds)
 
 
 def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> Iterator[str]:
@@ -183,87 +180,3 @@ def _answer(session: Session, verdict: Verdict, best: Candidate, against: Baseli
 def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:
     assert baseline.placement is not None
     return FinalComparison(Verdict(Status.BASELINE, baseline.name, notes=(note,)), baseline.placement, baseline.name)
-
-
-def _rounds(
-    measurer: Measurer,
-    candidates: Sequence[Candidate],
-    close: Sequence[str],
-    listener: Listener,
-    finalists: Sequence[str],
-) -> tuple[Rounds, bool]:
-    """Measure all candidates in turns, in one fresh process a round, through the store.
-
-    Args:
-        measurer: measures and stores.
-        candidates: the placement first, then the best baseline.
-        close: names of the baselines that the placement is to beat.
-        listener: is called with each step.
-        finalists: names of the placements, of which the fastest one is judged.
-
-    Returns:
-        The rounds in which the first two candidates worked; whether the time of the call cut them short.
-    """
-    config = measurer.session.config.comparison
-    spec = _spec(measurer.session, config, len(candidates))
-    rounds, number, planned = Rounds(), 0, planned_rounds(measurer, candidates[0])
-    most = planned
-    clock = measurer.time.clock
-    measurer.enter(Phase.COMPARISON)
-    while number < most:
-        start = clock()
-        listener(Progress(PHASE, number, most, f"{candidates[0].name} against {candidates[1].name}"))
-        try:
-            measured = measured_afresh(measurer, candidates, spec, f"round {number}")
-        except TimeIsUpError:
-            return rounds, True
-        number += 1
-        if all(m.ok for m in measured[:2]):
-            round_ = {c.name: m for c, m in zip(candidates, measured, strict=True)}
-            rounds = Rounds((*rounds.measured, round_), rounds.planned + (number <= planned))
-        if number == 1:
-            planned = plan_rounds(measurer, candidates[0], clock() - start)
-        most = rounds_wanted(rounds, leading(rounds, finalists), close, number, planned, config.rounds // 2)
-        # The second round may end late: without it there is no verdict. A further one has to fit.
-        measurer.deadline = measurer.deadline.with_grace(clock() - start)
-        if len(rounds) >= MIN_ROUNDS and number < most and measurer.deadline.left_s < clock() - start:
-            return rounds, True
-    listener(Progress(PHASE, most, most, "done"))
-    return rounds, False
-
-
-def _spec(session: Session, comparison: ComparisonConfig, candidates: int) -> MeasureSpec:
-    return replace(
-        session.config.measure,
-        blocks=comparison.blocks,
-        repeats=comparison.repeats,
-        min_time_ms=comparison.min_time_ms,
-        deadline_s=session.config.measure.deadline_s * candidates,
-    )
-
-
-def _null_candidate(session: Session, best: Candidate, against: Baseline) -> Candidate | None:
-    """Return the best placement's cut between two identical aliases of the baseline's device, if there can be one."""
-    placement = best.placement
-    base = against.placement.used[0] if against.placement and against.placement.is_uniform else ""
-    if (
-        not session.config.comparison.null_control
-        or placement is None
-        or placement.is_uniform
-        or base not in session.nulls
-    ):
-        return None
-    home = placement.devices.index(base) if base in placement.used else int(placement.device_of[0])
-    moved = (placement.device_of != home).astype(np.int64)
-    return Candidate("null control", Placement(moved, (base, session.nulls[base].name)))
-
-
-def _with_null_note(verdict: Verdict) -> Verdict:
-    null = verdict.null_control
-    if verdict.status != Status.FASTER or null is None or null.high >= 1:
-        return verdict
-    note = (
-        "cutting the model at the same places without changing the device also changes the latency, "
-        f"to {null.value:.3f}; that part of the gain does not come from the second device"
-    )
-    return replace(verdict, notes=(*verdict.notes, note))

@@ -20,9 +20,6 @@ from ovplace.session.fitting import measuring_s
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
-PHASE = "finalists"
-"""Name of this phase in the progress of a run."""
-
 LIMIT = 200
 """Placements that are raced, those with the lowest ratios: what is believed takes time cubic in their number."""
 
@@ -62,7 +59,7 @@ def choose(
     with suppress(TimeIsUpError):  # what is believed by then has to do
         for now in race(field, heat, config.finalists, config.race):
             first = candidates[now.order[0]].name if len(now.order) else "none works"
-            listener(Progress(PHASE, spent, config.race, f"{first}, sure to {now.sure:.0%}"))
+            listener(Progress(Phase.FINALISTS, spent, config.race, f"{first}, sure to {now.sure:.0%}"))
     return candidates[now.order[0]] if len(now.order) else None
 
 

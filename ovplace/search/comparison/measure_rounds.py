@@ -1,0 +1,81 @@
+"""Measuring the rounds of the final comparison, until they suffice or the time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
+from ovplace.search.comparison.judgement import leading, rounds_wanted
+from ovplace.search.comparison.planned_rounds import plan_rounds, planned_rounds
+from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds, measured_afresh
+from ovplace.session.deadline import Phase, TimeIsUpError
+from ovplace.session.events import Listener, Progress
+from ovplace.session.measurer import Measurer
+from ovplace.session.session import Session
+
+
+def measure_rounds(
+    measurer: Measurer,
+    candidates: Sequence[Candidate],
+    close: Sequence[str],
+    finalists: Sequence[str],
+    listener: Listener,
+) -> tuple[Rounds, bool]:
+    """Measure all candidates in turns, in one fresh process a round, through the store.
+
+    Args:
+        measurer: measures and stores.
+        candidates: the placement first, then the best baseline.
+        close: names of the baselines that the placement is to beat.
+        finalists: names of the placements, of which the fastest one is judged.
+        listener: is called with each step.
+
+    Returns:
+        The rounds in which the first two candidates worked; whether the time of the call cut them short.
+    """
+    config = measurer.session.config.comparison
+    spec = _spec(measurer.session, len(candidates))
+    rounds, number, planned = Rounds(), 0, planned_rounds(measurer, candidates[0])
+    most = planned
+    clock = measurer.time.clock
+    measurer.enter(Phase.COMPARISON)
+    while number < most:
+        start = clock()
+        listener(Progress(Phase.COMPARISON, number, most, f"{candidates[0].name} against {candidates[1].name}"))
+        try:
+            measured = measured_afresh(measurer, candidates, spec, f"round {number}")
+        except TimeIsUpError:
+            return rounds, True
+        number += 1
+        rounds = _with_round(rounds, candidates, measured, is_planned=number <= planned)
+        if number == 1:
+            planned = plan_rounds(measurer, candidates[0], clock() - start)
+        most = rounds_wanted(rounds, leading(rounds, finalists), close, number, planned, config.rounds // 2)
+        # The second round may end late: without it there is no verdict. A further one has to fit.
+        measurer.deadline = measurer.deadline.with_grace(clock() - start)
+        if len(rounds) >= MIN_ROUNDS and number < most and measurer.deadline.left_s < clock() - start:
+            return rounds, True
+    listener(Progress(Phase.COMPARISON, most, most, "done"))
+    return rounds, False
+
+
+def _spec(session: Session, candidates: int) -> MeasureSpec:
+    measure, comparison = session.config.measure, session.config.comparison
+    return replace(
+        measure,
+        blocks=comparison.blocks,
+        repeats=comparison.repeats,
+        min_time_ms=comparison.min_time_ms,
+        deadline_s=measure.deadline_s * candidates,
+    )
+
+
+def _with_round(
+    rounds: Rounds, candidates: Sequence[Candidate], measured: Sequence[Measurement], *, is_planned: bool
+) -> Rounds:
+    """Return the rounds with one more, unless the placement or the best baseline failed in it."""
+    if not all(m.ok for m in measured[:2]):
+        return rounds
+    by_name = {candidate.name: m for candidate, m in zip(candidates, measured, strict=True)}
+    return Rounds((*rounds.measured, by_name), rounds.planned + is_planned)
