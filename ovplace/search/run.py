@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ EMULATED = "emulated"
 """Key in the run's store of the names of its emulated devices."""
 
 HARDWARE = "hardware"
-"""Key there of what the machines of its fleet have."""
+"""Key in the run's store of what the machines of its fleet have; empty where this machine measures."""
 
 _PROVENANCE = ("verdict", "best", "environment")
 """Parts of the result that the placed model carries, too."""
@@ -66,15 +67,20 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
             began_on = str(store.get(HARDWARE) or "")
             with closing(open_session(config, folder, listener, began_on)) as session:
                 # Only now, as model and devices have proved good: a mistyped call must not occupy the folder.
-                folder.write_config(config)
-                emulated = [device.name for device in session.devices if device.emulated]
-                for key, value in {**fingerprints, EMULATED: emulated, HARDWARE: session.site.hardware}.items():
-                    store.put(key, value)
+                _occupy(session, store, fingerprints)
                 return _search(Call(session, store, listener, start, command, earlier))
     except KeyboardInterrupt as error:
         raise InterruptedRunError(
             f"stopped; everything measured is saved, the same command continues in '{folder}'"
         ) from error
+
+
+def _occupy(session: Session, store: RunStore, fingerprints: Mapping[str, str]) -> None:
+    """Note in the folder and its store what run this is, and where it is made."""
+    session.folder.write_config(session.config)
+    emulated = [device.name for device in session.devices if device.emulated]
+    for key, value in {**fingerprints, EMULATED: emulated, HARDWARE: session.site.hardware}.items():
+        store.put(key, value)
 
 
 def _finished(folder: RunFolder, limits: Limits) -> str:
