@@ -83,12 +83,13 @@ class Session:
 
 
 def check_settings(config: RunConfig) -> None:
-    """Check the names and the settings of all plug-ins, before anything is done.
+    """Check the names and the settings of all plug-ins, and the inputs' file, before anything is done.
 
     Raises:
-        UsageError: a plug-in is unknown, or a setting of it is not understood.
+        UsageError: a plug-in is unknown, a setting of it is not understood, or the inputs are not there.
     """
-    inputs = config.plugins and config.search.input
+    _ = config.plugins
+    inputs = config.search.input
     if inputs and not Path(inputs).is_file():
         raise UsageError(f"the inputs '{inputs}' do not exist; check the path")
     if inputs and Path(inputs).suffix == ".npy":
