@@ -1,7 +1,7 @@
-"""Measuring as tasks of any `concurrent.futures` executor.
+"""The measuring processes of this process, and a pool that measures with one of them.
 
-Each task owns a child process with a deadline, so isolation does not depend on the executor: local threads by
-default, `distributed.Client.get_executor(pure=False, resources=...)` for machines of one device class.
+Each request has a deadline, after which its process is killed. A pool sends its requests from a thread of its own, so
+that `close` can end one that runs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import pickle
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -55,20 +55,20 @@ class WorkerSpec:
 
 
 @dataclass
-class _Worker:
+class _Seat:
     child: Child
     served: int = 0
 
 
-# The children of this process, one for each backend and job: tasks find theirs here, wherever the executor runs them.
-_workers: dict[bytes, _Worker] = {}
+# The children of this process, one for each backend and job: pools of equal ones share a child.
+_seats: dict[bytes, _Seat] = {}
 # Children that have imported what their backends need, to be built where the next ones are wanted.
 _spares: dict[bytes, Child] = {}
 _lock = threading.RLock()
 
 
 def run_request(worker: WorkerSpec, method: Method, arguments: tuple[Any, ...], deadline_s: float) -> Any:
-    """Run a method of a backend in its child process. This is the task that executors run.
+    """Run a method of a backend in its child process, which is started if there is none.
 
     Args:
         worker: the backend, the job and when the process is replaced.
@@ -84,7 +84,7 @@ def run_request(worker: WorkerSpec, method: Method, arguments: tuple[Any, ...], 
         ChildTimeoutError, ChildDiedError: the child hung or died, and is gone.
     """
     with _lock:
-        seat = _workers.get(worker.key) or _started(worker)
+        seat = _seats.get(worker.key) or _started(worker)
         try:
             value = seat.child.call(method, *arguments, deadline_s=deadline_s)
         except (ChildTimeoutError, ChildDiedError):
@@ -96,9 +96,9 @@ def run_request(worker: WorkerSpec, method: Method, arguments: tuple[Any, ...], 
         return value
 
 
-def _started(worker: WorkerSpec, child: Child | None = None, attempts: int = START_ATTEMPTS) -> _Worker:
+def _started(worker: WorkerSpec, child: Child | None = None, attempts: int = START_ATTEMPTS) -> _Seat:
     child = child or _spares.pop(worker.key, None) or Child(worker.backend, worker.job)
-    seat = _workers[worker.key] = _Worker(child)
+    seat = _seats[worker.key] = _Seat(child)
     try:
         seat.child.build()
     except (ChildTimeoutError, ChildDiedError) as error:
@@ -150,34 +150,34 @@ def start(worker: WorkerSpec) -> None:
         OvplaceError: the backend cannot work at all, or its process does not come up.
     """
     with _lock:
-        if worker.key not in _workers:
+        if worker.key not in _seats:
             _started(worker)
 
 
 def recycle(worker: WorkerSpec) -> None:
     """End the child, if there is one; the next request starts another."""
     with _lock:
-        seat = _workers.pop(worker.key, None)
+        seat = _seats.pop(worker.key, None)
         if seat:
             seat.child.close()
 
 
 def interrupt(worker: WorkerSpec) -> None:
     """Kill the child in the middle of a request of another thread, which then fails."""
-    seat = _workers.get(worker.key)  # without the lock: that thread holds it
+    seat = _seats.get(worker.key)  # without the lock: that thread holds it
     if seat:
         seat.child.kill()
 
 
 def kill_all() -> None:
     """Kill every child, from a signal handler: nothing is waited for, and requests fail."""
-    for seat in list(_workers.values()):
+    for seat in list(_seats.values()):
         seat.child.kill()
 
 
 def running_pids() -> list[int]:
     """Return the ids of the measuring processes that this process has started and not ended."""
-    return [child.pid for child in [*(seat.child for seat in list(_workers.values())), *list(_spares.values())]]
+    return [child.pid for child in [*(seat.child for seat in list(_seats.values())), *list(_spares.values())]]
 
 
 def _memory_mib() -> float:
@@ -190,21 +190,15 @@ def _memory_mib() -> float:
 class ProcessPool:
     """Measures candidates with one backend; every failure comes back as a measurement."""
 
-    def __init__(self, worker: WorkerSpec, executor: Executor | None = None) -> None:
-        """Start no process yet: the first request does.
-
-        Args:
-            worker: the backend and what it is built from.
-            executor: runs the requests; one local thread by default, as two measurements at once disturb each other.
-        """
+    def __init__(self, worker: WorkerSpec) -> None:
+        """Start no process yet: the first request does."""
         self._worker = worker
-        self._own = ThreadPoolExecutor(max_workers=1) if executor is None else None
-        self._executor = executor or self._own
+        self._thread = ThreadPoolExecutor(max_workers=1)  # two measurements at once would disturb each other
 
     @property
     def pid(self) -> int | None:
         """Id of the measuring process; None while there is none."""
-        seat = _workers.get(self._worker.key)
+        seat = _seats.get(self._worker.key)
         return seat.child.pid if seat else None
 
     def ask(self, method: Method, *arguments: Any) -> Any:
@@ -255,13 +249,11 @@ class ProcessPool:
         Raises:
             OvplaceError: the backend cannot work at all, or its process does not come up.
         """
-        assert self._executor is not None
-        self._executor.submit(start, self._worker).result()
+        self._thread.submit(start, self._worker).result()
 
     def preload(self) -> None:
         """Start a child that imports what it needs while the caller does something else; `start` takes it."""
-        assert self._executor is not None
-        self._executor.submit(preload, self._worker)
+        self._thread.submit(preload, self._worker)
 
     def renew(self) -> None:
         """Replace the child now by a fresh one.
@@ -269,26 +261,21 @@ class ProcessPool:
         Raises:
             OvplaceError: the backend cannot work at all, or its process does not come up.
         """
-        assert self._executor is not None
-        self._executor.submit(renew, self._worker).result()
+        self._thread.submit(renew, self._worker).result()
 
     def recycle(self) -> None:
         """Replace the child, so that the next request compiles anew in a fresh process."""
-        assert self._executor is not None
-        self._executor.submit(recycle, self._worker).result()
+        self._thread.submit(recycle, self._worker).result()
 
     def close(self) -> None:
-        """End the child, in the middle of a request if need be, and the executor if it is the pool's own."""
-        assert self._executor is not None
-        ended = self._executor.submit(discard, self._worker)
+        """End the child, in the middle of a request if need be, and the thread."""
+        ended = self._thread.submit(discard, self._worker)
         while not wait([ended], CLOSE_PATIENCE_S).done:
             interrupt(self._worker)
-        if self._own:
-            self._own.shutdown()
+        self._thread.shutdown()
 
     def _run(self, method: Method, arguments: tuple[Any, ...], deadline_s: float) -> Any:
-        assert self._executor is not None
-        return self._executor.submit(run_request, self._worker, method, arguments, deadline_s).result()
+        return self._thread.submit(run_request, self._worker, method, arguments, deadline_s).result()
 
 
 def _fits(answer: object, count: int) -> bool:

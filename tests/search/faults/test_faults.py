@@ -74,7 +74,7 @@ def test_a_child_that_is_killed_at_random(run):
         rng = random.Random(3)
         starting = True
         while not over.wait(rng.uniform(0.05, 0.7)) and len(kills) < 10:
-            for worker in list(pool_module._workers.values()):
+            for worker in list(pool_module._seats.values()):
                 # Three that die in a row while they start end the run, as they should.
                 if worker.child.pid not in kills and not (starting and worker.served == 0):
                     starting = worker.served == 0
