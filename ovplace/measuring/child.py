@@ -11,12 +11,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any, Literal
 
 from ovplace.core.measurement import Job
-from ovplace.errors import BackendError, OvplaceError
 from ovplace.measuring.messages import read_message
 
 START_DEADLINE_S = 600.0
@@ -206,15 +204,3 @@ def ending(code: int, said: bytes) -> str:
     words = " ".join(said[-400:].decode(errors="replace").split())
     how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     return f"{how}: {words}" if words else how
-
-
-def guarded(act: Callable[[], Any]) -> Reply:
-    """Run `act` in the child and return its value or its error as an answer."""
-    try:
-        return Reply(act())
-    except OvplaceError as error:
-        own = type(error).__module__.startswith("ovplace.")
-        return Reply(error=error if own else BackendError(str(error)))
-    except Exception as error:
-        words = " ".join(str(error).split())
-        return Reply(error=ChildDiedError(f"{type(error).__name__} in the measuring process: {words}"))

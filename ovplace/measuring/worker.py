@@ -10,10 +10,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import IO, Any
 
 from ovplace.core.measurement import Job
-from ovplace.measuring.child import Call, Method, Reply, guarded
+from ovplace.errors import BackendError, OvplaceError
+from ovplace.measuring.child import Call, ChildDiedError, Method, Reply
 from ovplace.measuring.messages import data_of
 from ovplace.plugins import registry
 from ovplace.plugins.protocols import Backend
@@ -52,6 +54,36 @@ def _read(stream: IO[bytes], messages: queue.SimpleQueue[Any]) -> None:
         os._exit(0)
 
 
+def guarded(act: Callable[[], Any]) -> Reply:
+    """Run `act` and return its value or its error as an answer."""
+    try:
+        return Reply(act())
+    except OvplaceError as error:
+        own = type(error).__module__.startswith("ovplace.")
+        return Reply(error=error if own else BackendError(str(error)))
+    except Exception as error:
+        words = " ".join(str(error).split())
+        return Reply(error=ChildDiedError(f"{type(error).__name__} in the measuring process: {words}"))
+
+
+class _Served:
+    """The one backend of this process, which comes to be in two steps."""
+
+    _factory: type[Backend]
+    _job: Job
+    _backend: Backend
+
+    def preload(self, name: str, job: Job) -> None:
+        self._factory, self._job = registry.load("backends", name).factory, job
+        self._factory.preload(job)
+
+    def build(self) -> None:
+        self._backend = self._factory(self._job)
+
+    def answer(self, call: Call) -> object:
+        return METHODS[call.method](self._backend, *call.arguments)
+
+
 def main() -> None:
     """Serve the parent. Plugins that print must not disturb the answers: standard output goes to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
@@ -60,33 +92,21 @@ def main() -> None:
     # Not `sys.stdin`: a thread that waits in it makes the interpreter abort when it ends.
     requests = open(0, "rb", closefd=False)  # noqa: SIM115 - a descriptor, open to the end
     threading.Thread(target=_read, args=(requests, messages), daemon=True).start()
-    factory: type[Backend]
-    job: Job
-    backend: Backend
-
-    def preload() -> None:
-        nonlocal factory, job
-        name, job = messages.get()
-        factory = registry.load("backends", name).factory
-        factory.preload(job)
-
-    def build() -> None:
-        nonlocal backend
-        backend = factory(job)
 
     def reply(answer: Reply) -> None:
         answers.write(data_of(Reply(answer.value, answer.error, _peak_mib())))
         answers.flush()
 
-    reply(guarded(preload))
+    served = _Served()
+    reply(guarded(partial(served.preload, *messages.get())))
     messages.get()
-    answer = guarded(build)
+    answer = guarded(served.build)
     while True:
         reply(answer)
         call: Call = messages.get()
         # A hang in native code may keep `_read` from running: without a parent, nobody else would ever end it.
         faulthandler.dump_traceback_later(call.deadline_s + GRACE_S, exit=True)
-        answer = guarded(lambda call=call: METHODS[call.method](backend, *call.arguments))  # type: ignore[misc]
+        answer = guarded(partial(served.answer, call))
         faulthandler.cancel_dump_traceback_later()
 
 

@@ -13,8 +13,9 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError, ModelError
-from ovplace.measuring.child import Reply, guarded
+from ovplace.measuring.child import Reply
 from ovplace.measuring.messages import data_of, message_of, sendable
+from ovplace.measuring.worker import guarded
 
 
 class Acts:
