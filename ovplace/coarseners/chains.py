@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.core.partition import Partition, Quotient
-from ovplace.graphs.dag import topological_order
+from ovplace.graphs.dag import topological_rank
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.plugins import protocols
 
@@ -63,10 +63,11 @@ class Coarsener(protocols.Coarsener):
 
 def _rank(graph: OpGraph, legal: Partition, quotient: Quotient) -> IntArray:
     """Return the position of each legal group in a topological order, else in that of first operations, `[G]`."""
+    if quotient.is_acyclic:
+        return topological_rank(quotient.n_groups, quotient.edges)
     first = np.full(quotient.n_groups, len(graph))
     np.minimum.at(first, legal.group_of, graph.rank)
-    order = topological_order(quotient.n_groups, quotient.edges) if quotient.is_acyclic else first.argsort()
-    return order.argsort()
+    return first.argsort().argsort()
 
 
 class _Contraction:

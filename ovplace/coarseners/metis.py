@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.core.partition import Partition
-from ovplace.graphs.dag import topological_order
+from ovplace.graphs.dag import topological_rank
 from ovplace.graphs.metis import WeightedGraph
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.plugins import protocols
@@ -86,9 +86,7 @@ def _phases(n: int, edges: IntArray, part: IntArray) -> IntArray:
         part: part of each node, `[n]`.
     """
     phase = np.zeros(n, dtype=np.int64)
-    order = topological_order(n, edges)
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
-    for source, target in edges[:, np.argsort(place[edges[0]], kind="stable")].T.tolist():
+    rank = topological_rank(n, edges)
+    for source, target in edges[:, np.argsort(rank[edges[0]], kind="stable")].T.tolist():
         phase[target] = max(phase[target], phase[source] + (part[source] != part[target]))
     return phase

@@ -102,6 +102,12 @@ class CostTable:
         cost = self.latency_ms + self.traffic.n_bytes[:, None, None] * self.ms_per_byte
         return np.asarray(cost * (1 - np.eye(self.n_devices)))
 
+    def edge_of_readers(self) -> IntArray:
+        """Return the edge that leads to each reader of a tensor from the group that writes it, `[R]`."""
+        keys, wanted = (pairs[0] * self.n_groups + pairs[1] for pairs in (self.edges, self.traffic.pairs))
+        order = np.argsort(keys)
+        return np.asarray(order[np.searchsorted(keys[order], wanted)], dtype=np.int64)
+
     def fits(self, device_of: IntArray) -> BoolArray:
         """Return which placements `[B, G]` stay within the memory of every device, `[B]`."""
         used = [(self.group_bytes * (device_of == device)).sum(axis=1) for device in range(self.n_devices)]

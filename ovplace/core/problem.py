@@ -13,7 +13,7 @@ from ovplace.core.device import Device
 from ovplace.core.partition import Partition, Quotient
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
-from ovplace.graphs.dag import strong_labels, topological_order
+from ovplace.graphs.dag import component_rank
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
 
 
@@ -90,12 +90,8 @@ class Problem:
     @cached_property
     def group_order(self) -> IntArray:
         """Groups in a topological order, `[G]`; groups on a common cycle stand side by side."""
-        n, edges = self.n_groups, self.quotient.edges
-        component = strong_labels(n, edges)
-        across = component[edges][:, component[edges[0]] != component[edges[1]]]
-        rank = np.empty(component.max(initial=-1) + 1, dtype=np.int64)
-        rank[topological_order(len(rank), across)] = np.arange(len(rank))
-        return np.lexsort((np.arange(n), rank[component])).astype(np.int64)
+        rank = component_rank(self.n_groups, self.quotient.edges)
+        return np.argsort(rank, kind="stable").astype(np.int64)
 
     def lift(self, device_of_group: Sequence[int] | IntArray) -> Placement:
         """Return the placement of the operations; a group sent where it can't run goes to its first device."""

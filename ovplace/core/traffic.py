@@ -57,6 +57,11 @@ class Traffic:
         starts = np.flatnonzero(np.diff(op, prepend=-1) | np.diff(port, prepend=-1))
         return cls(group[op[starts]], graph.out_bytes[crossing[first[starts]]], starts, reader)
 
+    @property
+    def pairs(self) -> IntArray:
+        """The group that writes and the group that reads, for each entry of `readers`, `[2, R]`."""
+        return np.stack([self.source[self.tensor_of], self.readers])
+
     @cached_property
     def tensor_of(self) -> IntArray:
         """The tensor that each entry of `readers` reads, `[R]`."""

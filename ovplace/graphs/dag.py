@@ -38,6 +38,40 @@ def topological_order(n: int, edges: _Int) -> _Int:
     return np.array(order, dtype=np.int64)
 
 
+def topological_rank(n: int, edges: _Int) -> _Int:
+    """Return the position of each node in the order that `topological_order` returns, `[n]`.
+
+    Args:
+        n: number of nodes.
+        edges: `[2, E]`, parallel edges allowed.
+
+    Raises:
+        ValueError: the graph has a cycle.
+
+    Cost: as `topological_order`.
+    """
+    rank = np.empty(n, dtype=np.int64)
+    rank[topological_order(n, edges)] = np.arange(n)
+    return rank
+
+
+def component_rank(n: int, edges: _Int) -> _Int:
+    """Return the position of each node's strongly connected component in a topological order of these, `[n]`.
+
+    Nodes on a common cycle share a position, 0 to C-1 for C components; no edge leads to a lower one.
+
+    Args:
+        n: number of nodes.
+        edges: directed edges, `[2, E]`.
+
+    Cost: as `topological_order`.
+    """
+    component = strong_labels(n, edges)
+    ends = component[edges]
+    rank = topological_rank(int(component.max(initial=-1)) + 1, ends[:, ends[0] != ends[1]])
+    return np.asarray(rank[component])
+
+
 def _adjacency(n: int, edges: _Int) -> tuple[list[int], list[int]]:
     by_source = np.argsort(edges[0], kind="stable")
     start = np.searchsorted(edges[0][by_source], np.arange(n + 1))

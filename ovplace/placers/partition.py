@@ -91,7 +91,7 @@ def _edges(table: CostTable) -> tuple[IntArray, FloatArray]:
     """Return the undirected edges `[2, E]` and the cost of cutting them in ms, `[E]`."""
     n, d, traffic = table.n_groups, table.n_devices, table.traffic
     moved = table.transfer_ms().sum(axis=(1, 2)) / max(1, d * (d - 1))
-    ends = np.concatenate([np.stack([traffic.source[traffic.tensor_of], traffic.readers]), table.edges], axis=1)
+    ends = np.concatenate([traffic.pairs, table.edges], axis=1)
     cost = np.concatenate([moved[traffic.tensor_of], table.saving_ms.mean(axis=1)])
     low, high = ends.min(axis=0), ends.max(axis=0)
     pairs, inverse = np.unique(low * n + high, return_inverse=True)

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ovplace.graphs.dag import strong_labels, topological_order
+from ovplace.graphs.dag import strong_labels, topological_rank
 from ovplace.graphs.op_graph import BoolArray, IntArray
 
 
@@ -14,6 +14,7 @@ class GroupOrder:
     """The edges that order groups, and those on a cycle of groups, which order nothing.
 
     Attributes:
+        n_groups: number of groups G.
         edges: edges that order groups, target by target in topological order, `[2, F]`.
         loose: the others, `[2, L]`.
         steps: `edges` as pairs, `[F]`.
@@ -30,8 +31,7 @@ class GroupOrder:
         """
         component = strong_labels(n_groups, edges)
         orders = component[edges[0]] != component[edges[1]]
-        rank = np.empty(n_groups, dtype=np.int64)
-        rank[topological_order(n_groups, edges[:, orders])] = np.arange(n_groups)
+        rank = topological_rank(n_groups, edges[:, orders])
         self.n_groups, self.loose = n_groups, edges[:, ~orders]
         self.edges = edges[:, orders][:, np.argsort(rank[edges[1, orders]], kind="stable")]
         self.steps: list[tuple[int, int]] = [(a, b) for a, b in self.edges.T.tolist()]

@@ -19,7 +19,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut
 from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
-from ovplace.graphs.dag import connected_labels, strong_labels, topological_order
+from ovplace.graphs.dag import component_rank, connected_labels
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 _LEAVES_OUT = "memory limits"
@@ -70,22 +70,14 @@ def units(table: CostTable) -> IntArray:
     In topological order, a cut stands after each group behind which nothing written before it is read: no edge passes
     two cuts. Groups on a cycle are in one unit.
     """
-    edges = _edges(table)
-    component = strong_labels(table.n_groups, edges)
-    n = int(component.max(initial=-1)) + 1
-    across = component[edges][:, component[edges[0]] != component[edges[1]]]
-    rank = np.empty(n, dtype=np.int64)
-    rank[topological_order(n, across)] = np.arange(n)
+    edges = np.hstack([table.edges, table.traffic.pairs])
+    rank = component_rank(table.n_groups, edges)
+    n = int(rank.max(initial=-1)) + 1
     reach = np.arange(n)
-    np.maximum.at(reach, rank[across[0]], rank[across[1]])
+    np.maximum.at(reach, *rank[edges])
     before = np.concatenate([[-1], np.maximum.accumulate(reach)])[:n]  # the last reader of what stands before each
     cut = (before <= np.arange(n)).astype(np.int64)
-    return np.asarray((np.cumsum(cut) - cut)[rank[component]], dtype=np.int64)
-
-
-def _edges(table: CostTable) -> IntArray:
-    traffic = table.traffic
-    return np.hstack([table.edges, np.stack([traffic.source[traffic.tensor_of], traffic.readers])])
+    return np.asarray((np.cumsum(cut) - cut)[rank], dtype=np.int64)
 
 
 def _steps(table: CostTable, unit_of: IntArray) -> _Steps:

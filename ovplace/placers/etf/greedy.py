@@ -133,12 +133,9 @@ class GreedyPass:
 
     def _edge_ms(self) -> FloatArray:
         """Return the cost of each edge with its ends on each pair of devices, `[Q, D, D]`."""
-        table, traffic = self._table, self._table.traffic
-        keys = table.edges[0] * table.n_groups + table.edges[1]
-        order = np.argsort(keys)
-        wanted = traffic.source[traffic.tensor_of] * table.n_groups + traffic.readers
+        table = self._table
         cost = -table.saving_ms[:, :, None] * np.eye(table.n_devices)
-        np.add.at(cost, order[np.searchsorted(keys[order], wanted)], self._transfer[traffic.tensor_of])
+        np.add.at(cost, table.edge_of_readers(), self._transfer[table.traffic.tensor_of])
         return np.asarray(cost)
 
     def _new_submodel(self) -> FloatArray:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
-from ovplace.graphs.dag import strong_labels, topological_order
+from ovplace.graphs.dag import component_rank
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 N_LABEL_FREE = 5
@@ -280,15 +280,11 @@ def _ancestors(n: int, edges: IntArray) -> tuple[BoolArray, BoolArray]:
 
     Groups on a common cycle are ancestors and descendants of each other.
     """
-    component = strong_labels(n, edges)
-    count = int(component.max(initial=-1)) + 1
-    across = component[edges]
-    across = np.unique(across[:, across[0] != across[1]], axis=1)
-    rank = np.empty(count, dtype=np.int64)
-    rank[topological_order(count, across)] = np.arange(count)
-    behind = np.eye(count, dtype=bool)
-    for source, target in across[:, np.argsort(rank[across[1]], kind="stable")].T.tolist():
+    rank = component_rank(n, edges)
+    behind = np.eye(int(rank.max(initial=-1)) + 1, dtype=bool)
+    across = np.unique(rank[edges], axis=1)
+    for source, target in across[:, np.argsort(across[1], kind="stable")].T.tolist():
         behind[target] |= behind[source]
-    ancestors = behind[component][:, component]
+    ancestors = behind[rank][:, rank]
     np.fill_diagonal(ancestors, False)
     return ancestors, np.ascontiguousarray(ancestors.T)

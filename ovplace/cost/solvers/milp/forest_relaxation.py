@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.submodel_counts import submodel_counts
 from ovplace.cost.solvers.milp.program import Program
-from ovplace.graphs.dag import connected_labels, strong_labels, topological_order
+from ovplace.graphs.dag import connected_labels, strong_labels, topological_rank
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 VIOLATED = 1e-4
@@ -151,8 +151,7 @@ def _steps(previous: NDArray[np.int32], end: int) -> Iterator[tuple[int, int]]:
 def _reachable(n: int, edges: IntArray) -> BoolArray:
     """Return which node leads to which other one through the edges, `[n, n]`."""
     reach = np.zeros((n, n), dtype=bool)
-    rank = np.empty(n, dtype=np.int64)
-    rank[topological_order(n, edges)] = np.arange(n)
+    rank = topological_rank(n, edges)
     for source, target in edges[:, np.argsort(-rank[edges[0]], kind="stable")].T:
         reach[source] |= reach[target]
         reach[source, target] = True

@@ -182,14 +182,11 @@ def _edge_transfers(costs: CostTable) -> FloatArray:
 
     The cost of a tensor with several readers is divided among their edges, since it is transferred once per device.
     """
-    traffic, g, d = costs.traffic, costs.n_groups, costs.n_devices
+    traffic, d = costs.traffic, costs.n_devices
     readers = np.bincount(traffic.tensor_of, minlength=len(traffic.source))
     each = costs.transfer_ms() / np.maximum(readers, 1)[:, None, None]
-    keys = costs.edges[0] * g + costs.edges[1]
-    order = np.argsort(keys)
-    wanted = traffic.source[traffic.tensor_of] * g + traffic.readers
-    edge = order[np.searchsorted(keys[order], wanted)]
-    return _sums(edge, each[traffic.tensor_of].reshape(-1, d * d), len(keys)).reshape(-1, d, d)
+    along = each[traffic.tensor_of].reshape(-1, d * d)
+    return _sums(costs.edge_of_readers(), along, costs.edges.shape[1]).reshape(-1, d, d)
 
 
 def _sums(label: IntArray, rows: FloatArray, count: int) -> FloatArray:
