@@ -65,10 +65,7 @@ class Partition:
     @classmethod
     def from_labels(cls, labels: Sequence[int] | IntArray) -> Partition:
         """Return a partition from arbitrary integer labels, groups numbered by first appearance."""
-        _, first, inverse = np.unique(np.asarray(labels), return_index=True, return_inverse=True)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-        return cls(rank[inverse.reshape(-1)])
+        return cls(renumbered(np.asarray(labels)))
 
     @property
     def n_groups(self) -> int:
@@ -145,6 +142,14 @@ class Partition:
     def _first(self) -> IntArray:
         """The first operation of each group, `[G]`."""
         return np.unique(self.group_of, return_index=True)[1].astype(np.int64)
+
+
+def renumbered(labels: IntArray) -> IntArray:
+    """Return labels `[N]` numbered from 0 in the order of first appearance, `[N]`."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(rank[inverse.reshape(-1)])
 
 
 def _quotient(partition: Partition, graph: OpGraph) -> Quotient:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ovplace.core.partition import renumbered
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.placers.hsdag.network.parsing import NONE, dominant, merge_best_pairs, renumbered, sample_pairs
+from ovplace.placers.hsdag.network.parsing import NONE, dominant, merge_best_pairs, sample_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ def drawn_level(n_nodes: int, pairs: IntArray, scores: FloatArray, rng: np.rando
     """
     chosen = sample_pairs(n_nodes, pairs, scores, rng)
     held = np.unique(chosen[chosen != NONE])
-    labels = renumbered(connected_labels(n_nodes, pairs[:, held]))
+    labels = connected_labels(n_nodes, pairs[:, held])
     return Level(labels, held, int(labels.max(initial=-1)) + 1, pairs.shape[1], chosen)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ovplace.core.partition import renumbered
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 NONE = -1
@@ -79,11 +80,3 @@ def sample_pairs(n_nodes: int, pairs: IntArray, scores: FloatArray, rng: np.rand
     worst_first = np.argsort(logit + rng.gumbel(size=len(logit)))
     chosen[nodes[worst_first]] = number[worst_first]
     return chosen
-
-
-def renumbered(labels: IntArray) -> IntArray:
-    """Renumber labels `[N]` from 0 in the order of first appearance."""
-    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[number]
