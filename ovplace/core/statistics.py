@@ -86,8 +86,8 @@ def ratio_interval(
     return _typical(logs, spread_of, level)
 
 
-def latency_interval(block_medians: Sequence[Samples], spread_of: int | None = None, level: float = 0.95) -> Interval:
-    """Return the typical latency of a candidate, with Student's interval over compilations.
+def latency_interval(block_medians: Sequence[Samples], spread_of: int | None = None) -> Interval:
+    """Return the typical latency of a candidate, with Student's 95 % interval over compilations.
 
     It is the geometric mean over compilations of that over blocks: the latencies of two candidates that took turns thus
     have exactly the ratio that `ratio_interval` gives, which medians over all samples miss by up to 10 %.
@@ -95,7 +95,6 @@ def latency_interval(block_medians: Sequence[Samples], spread_of: int | None = N
     Args:
         block_medians: block medians in ms of each compilation, `[R][B]`, R at least 2.
         spread_of: as for `ratio_interval`.
-        level: probability that the interval holds the truth.
 
     Raises:
         ValueError: fewer than two compilations that the spread is of.
@@ -105,10 +104,10 @@ def latency_interval(block_medians: Sequence[Samples], spread_of: int | None = N
         >>> round(fast.value / slow.value, 3)
         0.839
     """
-    return _typical(np.array([np.log(np.asarray(medians)).mean() for medians in block_medians]), spread_of, level)
+    return _typical(np.array([np.log(np.asarray(medians)).mean() for medians in block_medians]), spread_of)
 
 
-def _typical(logs: Samples, spread_of: int | None, level: float) -> Interval:
+def _typical(logs: Samples, spread_of: int | None, level: float = 0.95) -> Interval:
     """Return the exponential of the mean of logarithms `[R]`, with Student's interval."""
     from scipy.special import stdtrit  # Student's quantiles; 0.2 s that most commands do not need
 

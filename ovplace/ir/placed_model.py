@@ -47,7 +47,6 @@ def write_placed(
     table: Mapping[str, str],
     devices: Sequence[Device],
     provenance: Mapping[str, object],
-    core: ov.Core | None = None,
 ) -> None:
     """Write `placed.xml/.bin`, in which each operation carries its device, and `placement.json` into `folder`.
 
@@ -57,12 +56,11 @@ def write_placed(
         table: device name of every operation.
         devices: the devices the table names.
         provenance: what else the model shall remember of the run.
-        core: reads the model; a new one by default.
 
     Raises:
         PlacementError: the files cannot be written.
     """
-    model = (core or ov.Core()).read_model(prepared)
+    model = ov.Core().read_model(prepared)
     used = [device.to_dict() for device in devices if device.name in set(table.values())]
     about = {
         "schema": str(SCHEMA),

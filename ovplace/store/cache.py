@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,10 +54,10 @@ def cache_content() -> list[CacheContent]:
     ]
 
 
-def empty_cache(kinds: Sequence[str] = KINDS) -> list[CacheContent]:
-    """Delete all files of some kinds, and return what was there."""
-    content = [entry for entry in cache_content() if entry.kind in kinds]
-    for path in (path for kind in kinds for path in _files(kind)):
+def empty_cache() -> list[CacheContent]:
+    """Delete all files, and return what was there."""
+    content = cache_content()
+    for path in (path for kind in KINDS for path in _files(kind)):
         with suppress(OSError):
             path.unlink()
     return content

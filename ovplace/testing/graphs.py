@@ -22,14 +22,15 @@ from ovplace.seeds import generator
 
 KINDS = ("Convolution", "Add", "Multiply", "Relu", "Sin", "MatMul")
 
+TENSOR_BYTES = 1000
 
-def graph(types: Sequence[str], edges: Iterable[tuple[int, int]], tensor_bytes: int = 1000) -> OpGraph:
+
+def graph(types: Sequence[str], edges: Iterable[tuple[int, int]]) -> OpGraph:
     """Return a graph of single-output operations of the given types, `[N]`, joined by `edges`.
 
     Args:
         types: operation type of each node.
         edges: (source, target) pairs; the n-th edge into a node enters its input port n.
-        tensor_bytes: size of every tensor.
     """
     pairs, seen = list(edges), [0] * len(types)
     ports = []
@@ -43,9 +44,9 @@ def graph(types: Sequence[str], edges: Iterable[tuple[int, int]], tensor_bytes: 
         attributes=({},) * n,
         edges=np.array(pairs, dtype=np.int64).reshape(-1, 2).T,
         ports=np.array(ports, dtype=np.int64).reshape(-1, 2).T,
-        shapes=(((1, tensor_bytes // 4),),) * n,
+        shapes=(((1, TENSOR_BYTES // 4),),) * n,
         element_types=(("f32",),) * n,
-        out_bytes=np.full(len(pairs), tensor_bytes),
+        out_bytes=np.full(len(pairs), TENSOR_BYTES),
         content_hash=f"synthetic-{n}-{len(pairs)}",
     )
 

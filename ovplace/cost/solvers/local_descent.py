@@ -10,19 +10,19 @@ from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 _LEAST_GAIN = 1e-9
+_MOST_MOVES = 100
 
 
-def local_descent(table: CostTable, device_of: IntArray, steps: int = 100) -> IntArray:
+def local_descent(table: CostTable, device_of: IntArray) -> IntArray:
     """Return the placement `[G]` after moving single groups or whole submodels for as long as the full model falls.
 
     Args:
         table: the costs.
         device_of: the first placement, `[G]`; if it does not fit into memory, any move to one that does is taken.
-        steps: largest number of moves.
     """
     best = device_of
     value = float(latency_ms(table, best[None])[0]) if table.fits(best[None])[0] else np.inf
-    for _ in range(steps):
+    for _ in range(_MOST_MOVES):
         options = moves(table, best)
         options = options[table.fits(options) & (_bound_ms(table, options) < value - _LEAST_GAIN)]
         values = latency_ms(table, options)

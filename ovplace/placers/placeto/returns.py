@@ -71,7 +71,7 @@ class LearningSettings:
         return np.asarray(advantage / (advantage.std() + 1e-4) if self.normalise else advantage)
 
 
-def episode_rewards(objective: FloatArray, marks: IntArray, final: bool = False) -> FloatArray:
+def episode_rewards(objective: FloatArray, marks: IntArray, final: bool) -> FloatArray:
     """Return the reward of each step: the decrease of the objective, `[T, B]`.
 
     Source: Placeto, section 3.1, intermediate rewards and the terminal one.

@@ -18,6 +18,9 @@ from ovplace.testing.faults.process import CLOCK_JUMP, StruckRun
 BRIEF_S, LONG_S = 1.0, 7.0
 """SQLite waits for five seconds for a database that another process has locked."""
 
+_PAUSE_S = 0.1
+"""Between two signals."""
+
 Strike = Callable[[StruckRun, Path], bool]
 """Strikes a run, whose backend is armed by the given file; returns whether there was something to strike."""
 
@@ -62,13 +65,13 @@ def _to_child(number: int) -> Kind:
     return Kind(strike)
 
 
-def _to_run(*numbers: int, pause_s: float = 0.1) -> Kind:
+def _to_run(*numbers: int) -> Kind:
     def strike(run: StruckRun, _: Path) -> bool:
         if not run.is_alive:
             return False
         for number in numbers:
             run.send(number)
-            time.sleep(pause_s if number != numbers[-1] else 0)
+            time.sleep(_PAUSE_S if number != numbers[-1] else 0)
         return True
 
     return Kind(strike, ends=True)

@@ -17,6 +17,9 @@ from ovplace.zoo.layers.builder import BIAS_STD, Builder
 SCALE_NOISE = 0.02
 """How far the scales of a normalisation stray from 1; exact ones would be optimised away."""
 
+_EPSILON = 1e-12
+"""What layer normalisation adds to the variance."""
+
 _SWAP_HEADS_AND_TOKENS = (0, 2, 1, 3)
 
 
@@ -110,18 +113,17 @@ def linear(net: Builder, name: str, x: ov.Node, units: int, std: float | None = 
     return net.add(f"{name}/add", product, net.normal(f"{name}/bias", _last_axis(x, units), BIAS_STD))
 
 
-def layer_norm(net: Builder, name: str, x: ov.Node, eps: float = 1e-12) -> ov.Node:
+def layer_norm(net: Builder, name: str, x: ov.Node) -> ov.Node:
     """Layer normalisation over the last axis (Ba et al., 2016), as OpenVINO writes it: MVN, Multiply, Add.
 
     Args:
         net: the builder.
         name: name of the layer.
         x: input `[..., channels]`.
-        eps: added to the variance.
     """
     shape = _last_axis(x, x.shape[-1])
     axes = net.ints(f"{name}/axes", (-1,))
-    normal = opset.mvn(x, axes, True, eps, "INSIDE_SQRT", name=net.path(name))
+    normal = opset.mvn(x, axes, True, _EPSILON, "INSIDE_SQRT", name=net.path(name))
     scaled = multiply(net, f"{name}/multiply", normal, scales(net, f"{name}/scale", shape))
     return net.add(f"{name}/add", scaled, net.normal(f"{name}/bias", shape, BIAS_STD))
 
