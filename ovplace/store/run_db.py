@@ -235,7 +235,7 @@ class RunStore:
             return [
                 Trial(
                     number,
-                    self.placement(placement),
+                    self._placement(placement),
                     Measurement.from_dict(parse_json(data)),
                     _ratio(ratio),
                     origin,
@@ -253,7 +253,7 @@ class RunStore:
                 for data, ratio, name, key in self._db.execute(query).fetchall()
             ]
 
-    def placement(self, digest: str) -> Placement:
+    def _placement(self, digest: str) -> Placement:
         """Return the placement with the hash `digest`, which must be stored."""
         devices, blob = self._db.execute(
             "SELECT devices, device_of FROM placements WHERE hash = ?", (digest,)
@@ -299,7 +299,7 @@ class RunStore:
                 state[name] = self._db.execute("SELECT text FROM texts WHERE hash = ?", (digest,)).fetchone()[0]
             first = pending.get("first", 0)  # of earlier versions, whose numbers follow each other
             numbers = pending.get("numbers", range(first, first + len(pending["hashes"])))
-            placements = map(self.placement, pending["hashes"])
+            placements = map(self._placement, pending["hashes"])
             return Checkpoint(state, dict(zip(numbers, placements, strict=True)))
 
 
