@@ -20,13 +20,11 @@ class Quotient:
     Attributes:
         n_groups: number of groups G.
         edges: distinct directed pairs of different groups, `[2, Q]`.
-        edge_bytes: bytes that cross each pair, a tensor with several readers in a group counted once, `[Q]`.
         sizes: operations in each group, `[G]`.
     """
 
     n_groups: int
     edges: IntArray
-    edge_bytes: IntArray
     sizes: IntArray
 
     @cached_property
@@ -157,15 +155,9 @@ def _quotient(partition: Partition, graph: OpGraph) -> Quotient:
     if len(partition.group_of) != len(graph):
         raise ValueError(f"partition of {len(partition.group_of)} operations, graph of {len(graph)}")
     source, target = partition.group_of[graph.edges]
-    crossing = np.flatnonzero(source != target)
-    # One tensor is (source op, output port); it crosses once into each group that reads it.
-    tensor = np.stack([graph.edges[0], graph.ports[0], target])[:, crossing]
-    _, once = np.unique(tensor, axis=1, return_index=True)
-    kept = crossing[once]
-    pairs, inverse = np.unique(source[kept] * n + target[kept], return_inverse=True)
+    pairs = np.unique((source * n + target)[source != target])
     return Quotient(
         n_groups=n,
         edges=np.stack([pairs // n, pairs % n]) if len(pairs) else np.empty((2, 0), dtype=np.int64),
-        edge_bytes=np.bincount(inverse, weights=graph.out_bytes[kept], minlength=len(pairs)).astype(np.int64),
         sizes=np.bincount(partition.group_of, minlength=n).astype(np.int64),
     )

@@ -23,13 +23,11 @@ class Selection:
 
     Attributes:
         devices: in the order of HETERO's priorities.
-        emulate: the measuring process has to call `emulated_gpu.enable`.
         note: what the user has to know about this choice, "" where it is just what was asked for.
         simulated: name of the simulated machine that the devices are of, "" for real ones.
     """
 
     devices: tuple[Device, ...]
-    emulate: bool = False
     note: str = ""
     simulated: str = ""
 
@@ -139,15 +137,14 @@ def _requests(text: str, tables: Mapping[str, DeviceRequest]) -> list[DeviceRequ
 
 def _asked(requests: Sequence[DeviceRequest], machine: _Machine) -> Selection:
     devices = tuple(_resolve(request, machine) for request in requests)
-    emulate = any(device.emulated for device in devices)
     notes = []
-    if emulate:
+    if any(device.emulated for device in devices):
         notes.append(f"GPU is {_EMULATED}{_hidden(machine)}{_precision_notes(devices)}")
     elif machine.emulate_gpu:
         notes.append("the emulated GPU is not used: no GPU is among the devices asked for")
     if any(device.plugin == "NPU" for device in devices):
         notes.append("OpenVINO's documentation does not list NPU as usable under HETERO")
-    return Selection(devices, emulate, "; ".join(notes))
+    return Selection(devices, "; ".join(notes))
 
 
 def _resolve(request: DeviceRequest, machine: _Machine) -> Device:
@@ -192,7 +189,7 @@ def _default(machine: _Machine) -> Selection:
     if not left_out:
         return chosen
     note = f"{', '.join(left_out)} left out: not usable under HETERO as documented; name it with -d to try"
-    return Selection(chosen.devices, chosen.emulate, "; ".join(filter(None, (chosen.note, note))))
+    return Selection(chosen.devices, "; ".join(filter(None, (chosen.note, note))))
 
 
 def _priority(device: Device) -> tuple[bool, bool]:
@@ -205,7 +202,7 @@ def _pick(usable: Sequence[Device], machine: _Machine) -> Selection:
     if machine.emulates and only.plugin == "CPU":
         why = "as asked for" if machine.real_gpus else "no GPU found"
         note = f"{why}: using {_EMULATED} beside the CPU, both in f32{_hidden(machine)}"
-        return Selection((emulated_gpu.emulated_device(), _at(only, only.name, "f32")), True, note)
+        return Selection((emulated_gpu.emulated_device(), _at(only, only.name, "f32")), note)
     if len(usable) > 1:
         return Selection(tuple(usable))
     return _precisions(only, machine)
