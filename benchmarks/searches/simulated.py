@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -201,9 +201,6 @@ def simulated(place: Place, config: RunConfig, backend_of: Callable[[Job], Backe
         pool: Any = InProcessPool(backend)
         facts = dict(backend.facts())
         session = Session(config, folder, place.graph, selection, (), {}, problem, pool, facts)
-        store = folder.open_store()
-        try:
+        with closing(folder.open_store()) as store:
             measurer = ReferenceFirst(session, store)
             yield Simulated(place, measurer, measure_baselines(measurer, config.measure, silent))
-        finally:
-            store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -69,11 +70,8 @@ class Run(RunResult):
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
         """The placements that the search asked for, in order, each with its measurement."""
-        store = self._files.open_store()
-        try:
+        with closing(self._files.open_store()) as store:
             return tuple(store.trials())
-        finally:
-            store.close()
 
     def trials_frame(self) -> pd.DataFrame:
         """Return the trials as a pandas data frame, one row each, indexed by number.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,11 +75,8 @@ def link_bench(session: Session) -> Iterator[tuple[LinkBench, Pool]]:
         staged = search.stages and session.config.plugins.backend.factory.runs_stages
         bench = LinkBench(*save_link_model(path, PIECES), devices=session.problem.device_names, staged=staged)
         job = Job(str(path), session.devices, seed=search.seed, options=session.config.plugins.backend.options)
-        pool = session.site.open_pool(WorkerSpec(search.backend, job))
-        try:
+        with closing(session.site.open_pool(WorkerSpec(search.backend, job))) as pool:
             yield bench, pool
-        finally:
-            pool.close()
 
 
 def profile_costs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -109,12 +110,9 @@ def read_evidence(folder: Path) -> Evidence:
         StoreError: its files are damaged, or of a version that groups otherwise.
     """
     run = open_completed_run(folder)
-    store = run.open_store()
-    try:
+    with closing(run.open_store()) as store:
         named = store.measurements()
         return Evidence(run, tuple(store.trials()), _baselines(run.result, named), _finals(named), stored_costs(store))
-    finally:
-        store.close()
 
 
 def _baselines(result: RunResult, named: Iterable[NamedMeasurement]) -> dict[str, Measurement]:

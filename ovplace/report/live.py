@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -62,12 +63,9 @@ class Follower:
         if not (folder.has_begun and folder.database.exists()):
             return Snapshot(begun=False, running=False, finished=False, caution="", history=history_of((), "", ""))
         with self._lock:
-            store = folder.open_store()
-            try:
+            with closing(folder.open_store()) as store:
                 self._trials += store.trials(first=len(self._trials))
                 emulated = store.get(EMULATED)
-            finally:
-                store.close()
             self._placer = self._placer or folder.read_config().search.placer
             return self._seen(emulated if isinstance(emulated, list) else [])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from ovplace.cli.arguments.placement_file import read_placement
@@ -41,14 +42,11 @@ def _file(name: str, parse: Callable[[Path], object]) -> Parser:
 
 
 def _database(path: Path) -> None:
-    store = RunStore(path)
-    try:
+    with closing(RunStore(path)) as store:
         store.trials()
         store.checkpoint()
         store.get("source")
         store.find("key")
-    finally:
-        store.close()
 
 
 def _profile(path: Path) -> object:

@@ -176,12 +176,9 @@ def _fails_alone(session: Session, oracle: Oracle, cut: Cut, ops: list[int], tar
     graph = read_graph(written[0])
     options = config.plugins.backend.options
     job = Job(str(written[0].resolve()), session.devices, str(written[1].resolve()), config.search.seed, options)
-    pool = ProcessPool(WorkerSpec(config.search.backend, job))
-    try:
+    with closing(ProcessPool(WorkerSpec(config.search.backend, job))) as pool:
         alone, placement = Oracle(pool, oracle.deadline_s, oracle.limit), Placement.from_names(graph, table)
         return _Model(graph, table, alone.said(placement)) if alone.fails(placement, cut.kind) else None
-    finally:
-        pool.close()
 
 
 def _show(session: Session, oracle: Oracle, cut: Cut, left: _Model, target: Path) -> bool:

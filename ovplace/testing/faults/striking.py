@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -158,16 +159,10 @@ def trials_of(setting: Setting) -> list[str]:
     """Return the hashes of the trials that the run folder holds, in order."""
     if not RunFolder(setting.run).database.exists():
         return []
-    store = RunFolder(setting.run).open_store()
-    try:
+    with closing(RunFolder(setting.run).open_store()) as store:
         return [trial.placement.hash for trial in store.trials()]
-    finally:
-        store.close()
 
 
 def _failed(setting: Setting) -> int:
-    store = RunFolder(setting.run).open_store()
-    try:
+    with closing(RunFolder(setting.run).open_store()) as store:
         return sum(not trial.measurement.ok for trial in store.trials())
-    finally:
-        store.close()
