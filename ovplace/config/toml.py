@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -50,6 +50,22 @@ def read(path: Path) -> Tables:
         if not isinstance(table, dict):
             raise ConfigError(f"'{name}' in '{path}' must stand in a section, such as [search]")
     return tables
+
+
+def check_sections(tables: Iterable[str], known: Collection[str], file: Path) -> None:
+    """Check that a file has known sections only.
+
+    Args:
+        tables: its sections.
+        known: those that it may have.
+        file: the file, for the error text.
+
+    Raises:
+        ConfigError: it has another one.
+    """
+    for section in tables:
+        if section not in known:
+            raise ConfigError(f"unknown section '{section}' in '{file}'; known: {', '.join(known)}")
 
 
 def assignments(texts: Iterable[str]) -> Tables:

@@ -127,9 +127,7 @@ def make_grid(tables: Mapping[str, Any], file: Path, out: Path, changes: Iterabl
     Raises:
         OvplaceError: something is not understood or not there; the text names its place.
     """
-    for section in tables:
-        if section not in _SECTIONS:
-            raise ConfigError(f"unknown section '{section}' in '{file}'; known: {', '.join(_SECTIONS)}")
+    toml.check_sections(tables, _SECTIONS, file)
     axes = _axes(tables.get("ablation", {}), file)
     models = tuple(parse_model(value) for value in axes.models)
     machines = {_label(machine): machine for machine in axes.machines}

@@ -62,9 +62,7 @@ def load_machine(machine: str) -> Machine:
     """
     path = _path(machine)
     tables = toml.read(path)
-    for section in tables:
-        if section not in _SECTIONS:
-            raise ConfigError(f"unknown section '{section}' in '{path}'; known: {', '.join(_SECTIONS)}")
+    toml.check_sections(tables, _SECTIONS, path)
     devices = _devices(tables.get("devices", {}), path)
     known = tuple(device.name for device in devices)
     links = _links(tables.get("links", {}), known, path)

@@ -73,9 +73,7 @@ def read_plan(file: Path, changes: Iterable[str] = ()) -> TrainingPlan:
         OvplaceError: a key or value is not valid, or a named model, machine or feature does not exist.
     """
     tables = toml.merge(toml.read(file), toml.assignments(changes))
-    for section in tables:
-        if section not in _SECTIONS:
-            raise ConfigError(f"unknown section '{section}' in '{file}'; known: {', '.join(_SECTIONS)}")
+    toml.check_sections(tables, _SECTIONS, file)
     config: TrainConfig = build_dataclass(TrainConfig, tables.get("train", {}), "train")
     placer = trainable(config.placer)
     models, held_out = _families(config)
