@@ -12,6 +12,7 @@ import numpy as np
 
 from ovplace.errors import ConfigError
 from ovplace.learning.policy_file import PolicyFile
+from ovplace.plugins.protocols import Trainer
 from ovplace.session.events import Listener, Progress
 from ovplace.store.lock import locked
 from ovplace.train.evaluation import evaluate, summary_rows
@@ -52,7 +53,7 @@ def _trained(plan: TrainingPlan, output: Path, listener: Listener) -> dict[str, 
         raise ConfigError("no machine of the training can run any of its models; give others")
     n_features = first.problem.features.shape[1]
     assert plan.placer.trainer is not None, "checked by the plan"
-    trainer = plan.placer.trainer(plan.settings, n_features, plan.config.seed)
+    trainer = plan.placer.trainer(plan.settings, n_features, plan.config.seed)  # refuses before all are solved
     training = [first, *found]
     problems = TrainingSet(
         mixed=[each.problem for each in training if each.mixed],
@@ -60,10 +61,7 @@ def _trained(plan: TrainingPlan, output: Path, listener: Listener) -> dict[str, 
     )
     state_file = output.with_name(f"{output.name}.state")
     run_training_loop(trainer, problems, plan, state_file, listener)
-    policy = PolicyFile.from_network(
-        trainer.network, plan.config.placer, trainer.settings, plan.config.features, n_features, _provenance(plan)
-    )
-    policy.write(output)
+    _policy(plan, trainer, n_features).write(output)
     named = {machine.name for machine in plan.machines}
     sets = {TRAINED: [each for each in training if each.machine in named], **_held_out(plan, listener)}
     scores = evaluate(trainer, sets, plan.config, listener)
@@ -78,6 +76,12 @@ def _trained(plan: TrainingPlan, output: Path, listener: Listener) -> dict[str, 
         "updates": plan.config.updates,
         "sets": summary_rows(scores),
     }
+
+
+def _policy(plan: TrainingPlan, trainer: Trainer, n_features: int) -> PolicyFile:
+    return PolicyFile.from_network(
+        trainer.network, plan.config.placer, trainer.settings, plan.config.features, n_features, _provenance(plan)
+    )
 
 
 def _training_problems(plan: TrainingPlan, listener: Listener) -> Iterator[TrainingProblem]:
