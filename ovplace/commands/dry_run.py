@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ovplace.config.schema import RunConfig
-from ovplace.devices.select import references
+from ovplace.devices.select import Selection, references
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.profiling.parts import PART_S
 from ovplace.session.devices import choose_devices
@@ -61,8 +61,6 @@ def estimate(config: RunConfig) -> Estimate:
     Raises:
         OvplaceError: what `run` would raise about the configuration, the model or the devices.
     """
-    from ovplace.ir.timing.once import time_once
-
     check_settings(config)
     with tempfile.TemporaryDirectory() as temporary:
         folder = RunFolder(Path(temporary))
@@ -70,35 +68,49 @@ def estimate(config: RunConfig) -> Estimate:
         graph = prepare_model(config, folder)
         preparing_s = time.monotonic() - start
         selection = choose_devices(config)
-        partition = form_groups(config, graph)
-        prepared, seen = folder.prepared_model, None
-        if not selection.simulated:
-            start = time.monotonic()
-            seen = isolated_call("running the model on the CPU", time_once, prepared, config.search.seed)
-            starting_s = max(0.0, time.monotonic() - start - seen.compiling_s - 2 * seen.inferring_s)
-    n, alone = len(selection.devices), len(references(selection.devices))
-    several = n > 1
-    counts = {
-        "baselines": n + alone + (n + 1 if several else 0),
-        "placements": config.search.budget if several else 0,
-        "finalists": config.comparison.finalists if several else 0,
-        "race": config.comparison.race if several else 0,
-        "rounds": config.comparison.rounds if several else 0,
-        "compared": 2 + alone + int(config.comparison.null_control and seen is not None) if several else 0,
-    }
+        groups = form_groups(config, graph).n_groups
+        timed = None if selection.simulated else _timed(folder.prepared_model, config.search.seed)
+    n, counts = len(selection.devices), _counts(config, selection)
     seconds = preparing_s * (2 + counts["rounds"])
-    if seen:
-        profiling_s = _profiling_s(config, partition.n_groups * n) if several else 0.0
+    if timed:
+        seen, starting_s = timed
+        profiling_s = _profiling_s(config, groups * n) if n > 1 else 0.0
         seconds = preparing_s + starting_s * (1 + counts["rounds"]) + profiling_s + _seconds(config, counts, seen)
     return Estimate(
         operations=len(graph),
-        groups=partition.n_groups,
+        groups=groups,
         devices=tuple(device.name for device in selection.devices),
         note=selection.note,
         seconds=min(seconds, config.search.time_s or float("inf")),
-        basis=_basis(seen) if seen else _SIMULATED,
+        basis=_basis(timed[0]) if timed else _SIMULATED,
         **counts,
     )
+
+
+def _timed(prepared: Path, seed: int) -> tuple[FirstTiming, float]:
+    """Return what the CPU takes for a model, and the seconds that a process takes besides until it can measure."""
+    from ovplace.ir.timing.once import time_once
+
+    start = time.monotonic()
+    seen = isolated_call("running the model on the CPU", time_once, prepared, seed)
+    return seen, max(0.0, time.monotonic() - start - seen.compiling_s - 2 * seen.inferring_s)
+
+
+def _counts(config: RunConfig, selection: Selection) -> dict[str, int]:
+    """Return the steps of a run, by the attributes of `Estimate`; a single device leaves nothing to search."""
+    n, alone = len(selection.devices), len(references(selection.devices))
+    if n < 2:
+        steps = ("placements", "finalists", "race", "rounds", "compared")
+        return {"baselines": n + alone, **dict.fromkeys(steps, 0)}
+    comparison = config.comparison
+    return {
+        "baselines": n + alone + n + 1,
+        "placements": config.search.budget,
+        "finalists": comparison.finalists,
+        "race": comparison.race,
+        "rounds": comparison.rounds,
+        "compared": 2 + alone + int(comparison.null_control and not selection.simulated),
+    }
 
 
 _SIMULATED = (
