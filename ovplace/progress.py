@@ -11,9 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ovplace.session.events import Listener, Progress, silent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
 
 _BAR_WIDTH = 12
 """Characters."""
@@ -141,23 +144,9 @@ def _lines(console: Messages, clock: Callable[[], float]) -> Listener:
 
 @contextmanager
 def _bar(clock: Callable[[], float]) -> Iterator[Listener]:
-    from rich.console import Console as Terminal
     from rich.markup import escape
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-    from rich.table import Column
 
-    eta, overall = _Eta(clock), _Overall(clock)
-    whole = Column(no_wrap=True, min_width=_BAR_WIDTH)  # a long description is cut, the bar is not
-    columns = (BarColumn(bar_width=_BAR_WIDTH, table_column=whole), TextColumn("{task.description}"))
-    bar = Bar(
-        *columns,
-        console=Terminal(stderr=True),
-        auto_refresh=False,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
+    eta, overall, bar = _Eta(clock), _Overall(clock), _new_bar()
     task = bar.add_task("", total=1.0)
 
     def show(event: Progress) -> None:
@@ -179,6 +168,24 @@ def _bar(clock: Callable[[], float]) -> Iterator[Listener]:
     finally:
         with suppress(OSError):
             bar.stop()
+
+
+def _new_bar() -> Bar:
+    """Return a bar that is drawn when it is told to, and disappears in the end."""
+    from rich import progress as rich_progress
+    from rich.console import Console as Terminal
+    from rich.table import Column
+
+    whole = Column(no_wrap=True, min_width=_BAR_WIDTH)  # a long description is cut, the bar is not
+    return rich_progress.Progress(
+        rich_progress.BarColumn(bar_width=_BAR_WIDTH, table_column=whole),
+        rich_progress.TextColumn("{task.description}"),
+        console=Terminal(stderr=True),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
 
 
 @contextmanager
