@@ -14,14 +14,18 @@ from hypothesis import strategies as st
 from openvino import opset13 as ops
 
 from ovplace.api.searching import optimize
+from ovplace.commands.minimizing.cut import cut_of_trial
 from ovplace.commands.minimizing.minimize import minimize
+from ovplace.commands.minimizing.oracle import Oracle
 from ovplace.core.delta_debugging import smallest_failing
-from ovplace.core.measurement import ErrorKind
+from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.devices import emulated_gpu
 from ovplace.errors import UsageError
+from ovplace.ir.legal.groups import legal_groups
 from ovplace.session.events import silent
 from ovplace.testing import fake_backend, models
 from ovplace.testing.faults import trusting_openvino
+from ovplace.testing.sessions import direct, session
 
 PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
 QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
@@ -36,6 +40,17 @@ def test_nothing_can_be_left_out_of_what_is_left(culprits):
 
 def test_where_any_one_of_many_fails_one_is_left():
     assert len(smallest_failing(range(40), lambda part: len(part) > 0)) == 1
+
+
+def test_a_device_that_is_gone_and_had_no_operation_does_not_matter(tmp_path):
+    of, pool = session(tmp_path, direct()), direct(fault="fail")
+    groups = legal_groups(of.graph)
+    choice = np.arange(groups.n_groups) % 2
+    tried = groups.lift(choice, (*of.problem.device_names, "NPU"))
+    trial = Trial(0, tried, Measurement.failed(ErrorKind.COMPILE, "refused"), np.inf, "random")
+    cut = cut_of_trial(of, Oracle(pool, 20.0), trial)
+    assert cut.placement.hash == tried.hash
+    assert len(cut.moved) == groups.n_groups // 2
 
 
 def transposed():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,29 +69,38 @@ def cut_of_trial(session: Session, oracle: Oracle, trial: Trial) -> Cut:
     """
     names, kind, placement = session.problem.device_names, trial.measurement.error, trial.placement
     assert kind is not None
+    used = placement.ops_per_device()
     if strange := sorted(set(placement.used) - set(names)):
         raise PlacementError(
             f"trial {trial.number} uses device '{strange[0]}', here are {', '.join(names)}; do this where it was run"
         )
-    alone = {name: Placement.uniform(len(session.graph), name, names) for name in names}
-    oracle.limit = error_limit(session, [oracle.measured(one) for one in alone.values()])
-    used = placement.ops_per_device()
-    homes = [name for name in sorted(names, key=lambda n: -used.get(n, 0)) if not oracle.failure(alone[name])]
-    if not homes:
-        raise PlacementError(
-            "no device runs the whole model alone, so it is not the cut that fails; see 'ovplace measure'"
-        )
+    home = _home(session, oracle, used)
     if (now := oracle.failure(placement)) != kind:
         raise PlacementError(
             f"trial {trial.number} failed ({kind}) and now {f'fails otherwise ({now})' if now else 'works'}; "
             "what fails at times cannot be made smaller"
         )
-    groups, index = (
-        legal_groups(session.graph),
-        np.array([names.index(n) if n in used else 0 for n in placement.devices]),
-    )
-    choice, home = groups.lower(index[placement.device_of]), names.index(homes[0])
+    groups = legal_groups(session.graph)
+    index = np.array([names.index(name) if name in names else 0 for name in placement.devices])
+    choice = groups.lower(index[placement.device_of])
     return Cut(kind, groups, names, home, choice, tuple(np.flatnonzero(choice != home).tolist()))
+
+
+def _home(session: Session, oracle: Oracle, used: Mapping[str, int]) -> int:
+    """Return the index of the device that runs the whole model alone and has the most operations of those `used`.
+
+    Sets the oracle's limit of output errors, which single devices decide.
+
+    Raises:
+        PlacementError: no device works alone.
+    """
+    names = session.problem.device_names
+    alone = {name: Placement.uniform(len(session.graph), name, names) for name in names}
+    oracle.limit = error_limit(session, [oracle.measured(one) for one in alone.values()])
+    for name in sorted(names, key=lambda name: -used.get(name, 0)):
+        if not oracle.failure(alone[name]):
+            return names.index(name)
+    raise PlacementError("no device runs the whole model alone, so it is not the cut that fails; see 'ovplace measure'")
 
 
 def smallest_cut(cut: Cut, oracle: Oracle, listener: Listener) -> Cut:
