@@ -9,6 +9,7 @@ import openvino as ov
 import pytest
 from openvino import opset14
 
+from ovplace import zoo
 from ovplace.cli import main
 from ovplace.testing.models import TINY
 
@@ -28,6 +29,22 @@ QUICK = [
         "comparison.finalists=1",
     ),
 ]
+
+
+UNEVEN = """
+[devices.GPU]
+peak_gflops = 300
+gb_per_s = 100
+efficiency = 0.0005
+efficiencies = {Convolution = 0.5}
+[devices.CPU]
+peak_gflops = 300
+gb_per_s = 100
+efficiencies = {Convolution = 0.02}
+[links.default]
+latency_us = 1
+gb_per_s = 100
+"""
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,23 @@ def tiny(tmp_path_factory):
     """Return a small model as IR."""
     path = tmp_path_factory.mktemp("models") / "tiny.xml"
     ov.save_model(TINY["residual"](), path, compress_to_fp16=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def detector(tmp_path_factory):
+    """Return a model of convolutions and what follows them as IR."""
+    path = tmp_path_factory.mktemp("models") / "small.xml"
+    recipe = zoo.recipe("detector-head")
+    ov.save_model(recipe.build(recipe.SMALL), path, compress_to_fp16=False)
+    return path
+
+
+@pytest.fixture
+def uneven(tmp_path):
+    """Return the file of a machine whose GPU is good at convolutions only, its CPU at all else."""
+    path = tmp_path / "mine.toml"
+    path.write_text(UNEVEN)
     return path
 
 

@@ -5,29 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 
-import openvino as ov
 import pytest
 
-from ovplace import zoo
 from ovplace.devices.emulated_gpu import why_unavailable
-from ovplace.testing import models
 
 pytestmark = pytest.mark.slow
 
-MACHINE = """
-[devices.GPU]
-peak_gflops = 300
-gb_per_s = 100
-efficiency = 0.0005
-efficiencies = {Convolution = 0.5}
-[devices.CPU]
-peak_gflops = 300
-gb_per_s = 100
-efficiencies = {Convolution = 0.02}
-[links.default]
-latency_us = 1
-gb_per_s = 100
-"""
 QUIET = ("--set", "backend.noise=0", "--set", "comparison.rounds=2", "--set", "comparison.blocks=3")
 QUICK = (
     *("--set", "measure.blocks=1", "--set", "measure.repeats=1", "--set", "measure.min_time_ms=0"),
@@ -35,17 +18,9 @@ QUICK = (
 )
 
 
-def saved(model, folder):
-    path = folder / "model.xml"
-    ov.save_model(model, path, compress_to_fp16=False)
-    return path
-
-
-def test_a_simulated_answer_holds_until_its_machine_is_another(ovplace, tmp_path):
-    recipe, machine, run = zoo.recipe("detector-head"), tmp_path / "mine.toml", tmp_path / "run"
-    model = saved(recipe.build(recipe.SMALL), tmp_path)
-    machine.write_text(MACHINE)
-    done = ovplace("optimize", model, "-o", run, "--machine", machine, "--placer", "cut", *QUIET)
+def test_a_simulated_answer_holds_until_its_machine_is_another(ovplace, detector, uneven, tmp_path):
+    run = tmp_path / "run"
+    done = ovplace("optimize", detector, "-o", run, "--machine", uneven, "--placer", "cut", *QUIET)
     assert done.code == 0, done.err
     done = ovplace("check", run, "--json")
     assert done.code == 0, done.err
@@ -53,20 +28,20 @@ def test_a_simulated_answer_holds_until_its_machine_is_another(ovplace, tmp_path
     assert (report["runs"], report["holds"], report["changes"]) == (True, True, [])
     assert report["verdict"]["then"]["status"] == report["verdict"]["now"]["status"] == "faster"
     assert report["latency_ms"]["now"]["median"] == report["latency_ms"]["then"]["median"], "there is no noise"
-    machine.write_text(MACHINE.replace("Convolution = 0.5", "Convolution = 0.001"))
+    uneven.write_text(uneven.read_text().replace("Convolution = 0.5", "Convolution = 0.001"))
     done = ovplace("check", run)
     assert done.code == 3
     assert "does not hold here: it is slower than CPU" in done.err
 
 
 @pytest.mark.skipif(why_unavailable() != "", reason="needs the emulated GPU")
-def test_an_answer_on_the_emulated_gpu_is_checked_on_it(program, tmp_path):
+def test_an_answer_on_the_emulated_gpu_is_checked_on_it(program, tiny, tmp_path):
     def ran(*arguments):
         command = [*program, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
-    model, run = saved(models.residual(), tmp_path), tmp_path / "run"
-    done = ran("optimize", model, "-o", run, "-d", "GPU,CPU", "--placer", "cut", "--budget", "2", *QUICK)
+    run = tmp_path / "run"
+    done = ran("optimize", tiny, "-o", run, "-d", "GPU,CPU", "--placer", "cut", "--budget", "2", *QUICK)
     assert done.returncode == 0, done.stderr
     assert "GPU (emulated)" in done.stdout
     done = ran("check", run, "--json")

@@ -5,10 +5,7 @@ import signal
 import subprocess
 import time
 
-import openvino as ov
 import pytest
-
-from ovplace import zoo
 
 CONFIG = """
 [ablation]
@@ -24,18 +21,10 @@ fine.coarsener.target = 30
 """
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("models") / "small.xml"
-    recipe = zoo.recipe("detector-head")
-    ov.save_model(recipe.build(recipe.SMALL), path, compress_to_fp16=False)
-    return path
-
-
 @pytest.fixture
-def file(model, tmp_path):
+def file(detector, tmp_path):
     path = tmp_path / "small.toml"
-    path.write_text(CONFIG.format(model=model))
+    path.write_text(CONFIG.format(model=detector))
     return path
 
 

@@ -3,10 +3,8 @@
 import json
 from pathlib import Path
 
-import openvino as ov
 import pytest
 
-from ovplace import zoo
 from ovplace.core.result.labels import marked
 from ovplace.simulation.machine_file import machine_names
 
@@ -14,33 +12,11 @@ SHORT = [
     *("--placer", "local_search", "--budget", "6"),
     *("--set", "comparison.rounds=2", "--set", "comparison.blocks=3", "--set", "comparison.finalists=1"),
 ]
-MACHINE = """
-[devices.GPU]
-peak_gflops = 300
-gb_per_s = 100
-efficiency = 0.0005
-efficiencies = {Convolution = 0.5}
-[devices.CPU]
-peak_gflops = 300
-gb_per_s = 100
-efficiencies = {Convolution = 0.02}
-[links.default]
-latency_us = 1
-gb_per_s = 100
-"""
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("models") / "small.xml"
-    recipe = zoo.recipe("detector-head")
-    ov.save_model(recipe.build(recipe.SMALL), path, compress_to_fp16=False)
-    return path
-
-
-def test_a_search_says_that_it_is_simulated_wherever_results_appear(ovplace, model, tmp_path):
+def test_a_search_says_that_it_is_simulated_wherever_results_appear(ovplace, detector, tmp_path):
     run = tmp_path / "run"
-    command = ["optimize", model, "-o", run, "--machine", "i9-12900k+flex170", *SHORT]
+    command = ["optimize", detector, "-o", run, "--machine", "i9-12900k+flex170", *SHORT]
     done = ovplace(*command)
     assert done.code == 0, done.err
     assert done.err.startswith("simulated machine i9-12900k+flex170: GPU is Intel Data Center GPU Flex 170 (simulated)")
@@ -56,7 +32,7 @@ def test_a_search_says_that_it_is_simulated_wherever_results_appear(ovplace, mod
     assert result["accuracy"]["reference"] == ""
     assert '"simulated": "i9-12900k+flex170"' in (run / "placed.xml").read_text().replace("&quot;", '"')
     for folder in (run, tmp_path / "another"):  # continued; and anew, from the same seed
-        again = json.loads(ovplace("optimize", model, "-o", folder, *command[4:], "--json").out)
+        again = json.loads(ovplace("optimize", detector, "-o", folder, *command[4:], "--json").out)
         for part in ("verdict", "best", "baselines"):
             assert again[part] == result[part]
     for other in (
@@ -64,7 +40,7 @@ def test_a_search_says_that_it_is_simulated_wherever_results_appear(ovplace, mod
         ["--machine", "two-gpus"],
         ["--machine", "i9-12900k+flex170", "--set", "backend.noise=0"],
     ):
-        refused = ovplace("optimize", model, "-o", run, *other, *SHORT)
+        refused = ovplace("optimize", detector, "-o", run, *other, *SHORT)
         assert refused.code == 2
         assert "holds another run" in refused.err
 
@@ -76,11 +52,9 @@ def test_a_real_run_is_not_continued_as_a_simulated_one(ovplace, finished, tiny,
     assert "search.backend" in done.err
 
 
-def test_a_search_finds_what_a_machine_has_to_offer(ovplace, model, tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text(MACHINE)
-    quiet = ["--set", "backend.noise=0", "--set", "comparison.rounds=2"]
-    done = ovplace("optimize", model, "-o", tmp_path / "run", "--machine", path, "--placer", "cut", "--json", *quiet)
+def test_a_search_finds_what_a_machine_has_to_offer(ovplace, detector, uneven, tmp_path):
+    run, quiet = tmp_path / "run", ["--set", "backend.noise=0", "--set", "comparison.rounds=2"]
+    done = ovplace("optimize", detector, "-o", run, "--machine", uneven, "--placer", "cut", "--json", *quiet)
     assert done.code == 0, done.err
     result = json.loads(done.out)
     assert result["verdict"]["status"] == "faster"
@@ -88,34 +62,33 @@ def test_a_search_finds_what_a_machine_has_to_offer(ovplace, model, tmp_path):
     assert len(result["best"]["submodels"]) > 1
 
 
-def test_a_machine_that_has_changed_since_is_refused(ovplace, model, tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text(MACHINE)
-    call = ["optimize", model, "-o", tmp_path / "run", "--machine", path, "--placer", "cut", "--budget", "3"]
+def test_a_machine_that_has_changed_since_is_refused(ovplace, detector, uneven, tmp_path):
+    text = uneven.read_text()
+    call = ["optimize", detector, "-o", tmp_path / "run", "--machine", uneven, "--placer", "cut", "--budget", "3"]
     assert ovplace(*call).code == 0
-    path.write_text(MACHINE + "\n")
+    uneven.write_text(text + "\n")
     assert ovplace(*call).code == 0, "the same machine, written differently"
-    path.write_text(MACHINE.replace("latency_us = 1", "latency_us = 2"))
+    uneven.write_text(text.replace("latency_us = 1", "latency_us = 2"))
     done = ovplace(*call)
     assert done.code == 2
     assert "has changed since the run" in done.err
 
 
-def test_measure(ovplace, model):
-    done = ovplace("measure", model, "--machine", "core-ultra", "-d", "HETERO:CPU,GPU")
+def test_measure(ovplace, detector):
+    done = ovplace("measure", detector, "--machine", "core-ultra", "-d", "HETERO:CPU,GPU")
     assert done.code == 0, done.err
     assert "simulated machine core-ultra" in done.err
     rows = [line for line in done.out.splitlines()[2:] if not line.startswith("p99 of ")]
     assert len(rows) == 3
     for row in rows:
         assert "(simulated)" in row
-    data = json.loads(ovplace("measure", model, "--machine", "core-ultra", "-d", "CPU", "--json").out)
+    data = json.loads(ovplace("measure", detector, "--machine", "core-ultra", "-d", "CPU", "--json").out)
     assert [device["full_name"] for device in data["devices"]] == ["Intel Core Ultra 7 155H (simulated)"]
     assert data["environment"]["simulated"] == "core-ultra"
 
 
-def test_dry_run(ovplace, model):
-    done = ovplace("optimize", model, "--machine", "null", "--dry-run", "--json")
+def test_dry_run(ovplace, detector):
+    done = ovplace("optimize", detector, "--machine", "null", "--dry-run", "--json")
     plan = json.loads(done.out)
     assert plan["devices"] == ["GPU.0", "GPU.1"]
     assert plan["compared"] == 2
@@ -139,18 +112,17 @@ def test_dry_run(ovplace, model):
     ],
 )
 @pytest.mark.parametrize("dry", [[], pytest.param(["--dry-run"], marks=pytest.mark.slow)])
-def test_what_is_refused(ovplace, model, tmp_path, arguments, code, said, dry):
-    done = ovplace("optimize", model, "-o", tmp_path / "run", *arguments, *dry)
+def test_what_is_refused(ovplace, detector, tmp_path, arguments, code, said, dry):
+    done = ovplace("optimize", detector, "-o", tmp_path / "run", *arguments, *dry)
     assert done.code == code, done.err
     assert said in done.err
     assert done.err.count("\n") <= 2
     assert not Path(tmp_path / "run" / "config.toml").exists()
 
 
-def test_a_broken_machine_file_is_named_with_its_place(ovplace, model, tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text(MACHINE.replace("peak_gflops = 300", "peak_tflops = 3", 1))
-    done = ovplace("optimize", model, "-o", tmp_path / "run", "--machine", path)
+def test_a_broken_machine_file_is_named_with_its_place(ovplace, detector, uneven, tmp_path):
+    uneven.write_text(uneven.read_text().replace("peak_gflops = 300", "peak_tflops = 3", 1))
+    done = ovplace("optimize", detector, "-o", tmp_path / "run", "--machine", uneven)
     assert done.code == 2
     assert "mine.toml: devices.GPU.peak_tflops" in done.err
 
