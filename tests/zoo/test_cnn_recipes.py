@@ -97,39 +97,11 @@ def test_small_has_the_structure_of_the_default(recipe):
 
 
 @recipes
-def test_names_are_given_and_unique(recipe):
-    nodes = recipe.build(recipe.SMALL).get_ops()
-    names = [node.friendly_name for node in nodes]
-    assert len(set(names)) == len(names)
-    assert not [node for node in nodes if node.friendly_name == node.get_name()]
-
-
-@recipes
 def test_model_input_and_outputs_are_named(recipe):
     model = recipe.build(recipe.SMALL)
     assert model.friendly_name == recipe.__name__.rsplit(".", 1)[-1].replace("_", "-")
     assert model.input().any_name == "data"
     assert all(output.any_name in ("logits", "mask", "boxes", "scores") for output in model.outputs)
-
-
-@recipes
-def test_the_seed_alone_decides_the_weights(recipe):
-    first, again = (constants(recipe.build(recipe.SMALL)) for _ in range(2))
-    other = constants(recipe.build(replace(recipe.SMALL, seed=1)))
-    assert all(np.array_equal(first[name], again[name]) for name in first)
-    drawn = [name for name in first if name.endswith(("/weight", "/bias"))]
-    assert drawn
-    assert not any(np.array_equal(first[name], other[name]) for name in drawn)
-
-
-@recipes
-def test_constants_are_neither_denormal_nor_trivial(recipe):
-    for name, values in constants(recipe.build(recipe.SMALL)).items():
-        magnitudes = np.abs(values[values != 0])
-        assert np.isfinite(values).all(), name
-        assert magnitudes.min() >= np.finfo(np.float32).tiny, name
-        assert not (values == 0).all(), name
-        assert not (values == 1).all(), name
 
 
 @recipes
