@@ -18,6 +18,7 @@ from ovplace.ir import affinity, placed_model
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.testing import models
+from ovplace.testing.placements import later_half
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 LOW = next(
@@ -47,23 +48,13 @@ np.save(folder / "there.npy", compiled(np.load(folder / "x.npy"))[0])
 """
 
 
-def half(graph):
-    """Return {operation: 0 or 1}: Constants and Parameters stay with their readers, Results with their producers."""
-    late = graph.rank >= len(graph) // 2
-    for source, target in graph.edges[:, np.argsort(-graph.rank[graph.edges[1]])].T.tolist():
-        if graph.types[source] in ("Constant", "Parameter"):
-            late[source] = late[target]
-        if graph.types[target] == "Result":
-            late[target] = late[source]
-    return dict(zip(graph.names, late.astype(int).tolist(), strict=True))
-
-
 def write(folder, devices, model=None):
     """Place a model's halves on two devices, as the end of a run does; return the table."""
     folder.mkdir(exist_ok=True)
     ov.save_model(model or models.residual(), folder / "source.xml", compress_to_fp16=False)
     prepare(folder / "source.xml", folder / "placed.xml")
-    table = {name: devices[i].name for name, i in half(read_graph(folder / "placed.xml")).items()}
+    graph = read_graph(folder / "placed.xml")
+    table = {name: devices[d].name for name, d in zip(graph.names, later_half(graph).tolist(), strict=True)}
     placed_model.write_placed(folder / "placed.xml", folder, table, devices, {"by": "test"})
     return table
 

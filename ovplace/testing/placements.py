@@ -9,7 +9,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
 
 Evaluate = Callable[[CostTable, IntArray], FloatArray]
 
@@ -31,6 +31,20 @@ def optimum(table: CostTable, evaluate: Evaluate) -> float:
         evaluate: function of the table and placements `[B, G]` that returns values `[B]`.
     """
     return float(evaluate(table, every_choice(table)).min(initial=np.inf))
+
+
+def later_half(graph: OpGraph) -> IntArray:
+    """Return 1 for what computes in the second half of the order, else 0, `[N]`.
+
+    Constants and Parameters are with their readers, Results with their producers.
+    """
+    late = graph.rank >= len(graph) // 2
+    for source, target in graph.edges[:, np.argsort(-graph.rank[graph.edges[1]])].T.tolist():
+        if graph.types[source] in ("Constant", "Parameter"):
+            late[source] = late[target]
+        if graph.types[target] == "Result":
+            late[target] = late[source]
+    return late.astype(np.int64)
 
 
 def random_assignments(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Placement]:

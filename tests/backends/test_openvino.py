@@ -18,6 +18,7 @@ from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
 from ovplace.testing import models
+from ovplace.testing.placements import later_half
 
 SPEC = MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=0.0, hopeless_ratio=1e6)
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -54,13 +55,7 @@ def whole(graph, device="CPU_A", names=NAMES):
 
 def halves(graph, names=NAMES):
     """Return the candidate that puts what computes in the second half of the order on the second device."""
-    late = graph.rank >= len(graph) // 2
-    for source, target in graph.edges[:, np.argsort(-graph.rank[graph.edges[1]])].T.tolist():
-        if graph.types[source] in ("Constant", "Parameter"):
-            late[source] = late[target]
-        if graph.types[target] == "Result":
-            late[target] = late[source]
-    return Candidate("halves", Placement(late.astype(int), names))
+    return Candidate("halves", Placement(later_half(graph), names))
 
 
 def test_a_plugin_that_cannot_answer_for_the_whole_model_is_asked_about_parts(saved):
