@@ -75,8 +75,8 @@ class OpGraph:
                 raise ValueError(f"expected {expected} {label}, got {length}")
         if len(set(self.names)) != n:
             raise ValueError("operation names must be unique")
-        if e and not (self.edges.min() >= 0 and self.edges.max() < n):
-            raise ValueError(f"edges must refer to operations 0..{n - 1}, got {self.edges.max()}")
+        if (outside := self.edges[(self.edges < 0) | (self.edges >= n)]).size:
+            raise ValueError(f"edges must refer to operations 0..{n - 1}, got {outside[0]}")
         _ = self.order
 
     def __len__(self) -> int:
@@ -109,6 +109,14 @@ class OpGraph:
     def out_degree(self) -> IntArray:
         """Number of outgoing edges of each operation, parallel ones counted, `[N]`."""
         return np.bincount(self.edges[0], minlength=len(self)).astype(np.int64)
+
+    @cached_property
+    def incoming(self) -> tuple[tuple[int, ...], ...]:
+        """Incoming edges of each operation in index order, `[N]`."""
+        edges: list[list[int]] = [[] for _ in range(len(self))]
+        for edge, target in enumerate(self.edges[1].tolist()):
+            edges[target].append(edge)
+        return tuple(map(tuple, edges))
 
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:

@@ -56,7 +56,6 @@ class _Dependencies:
 def _dependencies(graph: OpGraph, labels: IntArray, joined: BoolArray) -> _Dependencies:
     sources, targets = graph.edges.tolist()
     submodel, boundary = labels.tolist(), (~joined).tolist()
-    incoming = _incoming(graph)
     inputs = {op: 1 << (len(sources) + op) for op in range(len(graph)) if graph.types[op] in GRAPH_INPUTS}
     into, out_of, plain = [0] * len(graph), [0] * len(graph), sum(inputs.values())
     for op, bit in inputs.items():
@@ -68,13 +67,13 @@ def _dependencies(graph: OpGraph, labels: IntArray, joined: BoolArray) -> _Depen
     before, passed = [inputs.get(op, 0) for op in range(len(graph))], [0] * len(graph)
     for op in graph.order.tolist():
         own = into[submodel[op]]
-        for edge in incoming[op]:
+        for edge in graph.incoming[op]:
             source = sources[edge]
             before[op] |= before[source] | boundary[edge] << edge
             passed[op] |= passed[source]
             if boundary[edge]:
                 passed[op] |= before[source] & into[submodel[source]]
-        if any(submodel[sources[edge]] != submodel[op] for edge in incoming[op]):
+        if any(submodel[sources[edge]] != submodel[op] for edge in graph.incoming[op]):
             passed[op] |= before[op] & own
     return _Dependencies(
         entering=[mask & into[label] for mask, label in zip(before, submodel, strict=True)],
@@ -82,10 +81,3 @@ def _dependencies(graph: OpGraph, labels: IntArray, joined: BoolArray) -> _Depen
         passed=[mask & into[label] for mask, label in zip(passed, submodel, strict=True)],
         plain=plain,
     )
-
-
-def _incoming(graph: OpGraph) -> list[list[int]]:
-    incoming: list[list[int]] = [[] for _ in range(len(graph))]
-    for edge, target in enumerate(graph.edges[1].tolist()):
-        incoming[target].append(edge)
-    return incoming

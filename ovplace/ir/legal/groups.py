@@ -81,9 +81,6 @@ def _with_readers(graph: OpGraph, ops: set[int]) -> Pairs:
 
 def _shaping(graph: OpGraph) -> Pairs:
     """Yield the short integer vectors that decide shapes at run time, and what they are computed from alike."""
-    incoming: list[list[int]] = [[] for _ in range(len(graph))]
-    for edge, reader in enumerate(graph.edges[1].tolist()):
-        incoming[reader].append(edge)
     waiting = [
         edge
         for edge, reader in enumerate(graph.edges[1].tolist())
@@ -96,8 +93,8 @@ def _shaping(graph: OpGraph) -> Pairs:
         if graph.types[source] in FREE or not _is_vector(graph, source, int(graph.ports[0, edge])):
             continue
         yield source, reader
-        waiting += [more for more in incoming[source] if more not in seen]
-        seen.update(incoming[source])
+        waiting += [more for more in graph.incoming[source] if more not in seen]
+        seen.update(graph.incoming[source])
 
 
 def _dynamic(graph: OpGraph) -> Pairs:
