@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ovplace.core.labels import renumbered
 from ovplace.core.placement import Placement
 from ovplace.graphs.dag import topological_order
 from ovplace.graphs.op_graph import IntArray, OpGraph, frozen_array
@@ -140,14 +141,6 @@ class Partition:
     def _first(self) -> IntArray:
         """The first operation of each group, `[G]`."""
         return np.unique(self.group_of, return_index=True)[1].astype(np.int64)
-
-
-def renumbered(labels: IntArray) -> IntArray:
-    """Return labels `[N]` numbered from 0 in the order of first appearance, `[N]`."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return np.asarray(rank[inverse.reshape(-1)])
 
 
 def _quotient(partition: Partition, graph: OpGraph) -> Quotient:

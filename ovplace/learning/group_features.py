@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ovplace.core.labels import sums_by_label
 from ovplace.core.problem import Problem
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph, Shape
@@ -59,9 +60,9 @@ class GroupFeatures:
         group_of, n = problem.partition.group_of, problem.n_groups
         kinds = sorted(set(problem.graph.types))
         column = {kind: i for i, kind in enumerate(kinds)}
-        counts, total = np.zeros((n, len(kinds))), np.zeros((n, problem.features.shape[1]))
+        counts = np.zeros((n, len(kinds)))
         np.add.at(counts, (group_of, np.array([column[kind] for kind in problem.graph.types])), 1.0)
-        np.add.at(total, group_of, problem.features)
+        total = sums_by_label(group_of, problem.features, n)
         edges = problem.quotient.edges
         return cls(
             counts=counts,

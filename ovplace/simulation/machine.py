@@ -10,6 +10,7 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.device import Device
+from ovplace.core.labels import sums_by_label
 from ovplace.core.partition import Partition
 from ovplace.core.traffic import Traffic
 from ovplace.errors import DeviceError, PlacementError
@@ -153,15 +154,13 @@ class Machine:
         Raises:
             PlacementError: no device can run a group.
         """
-        quotient, group, factors = partition.quotient(graph), partition.group_of, self.factors(model)
+        quotient, factors = partition.quotient(graph), self.factors(model)
+        group, n = partition.group_of, partition.n_groups
         op_ms, saved_ms, fused = self._times(graph)
         source, target = group[graph.edges[:, fused]]
         inside = source == target
-        group_ms = _sums(group, op_ms, partition.n_groups) - _sums(source[inside], saved_ms[inside], partition.n_groups)
-        pair = np.searchsorted(
-            quotient.edges[0] * partition.n_groups + quotient.edges[1],
-            (source * partition.n_groups + target)[~inside],
-        )
+        group_ms = sums_by_label(group, op_ms, n) - sums_by_label(source[inside], saved_ms[inside], n)
+        pair = np.searchsorted(quotient.edges[0] * n + quotient.edges[1], (source * n + target)[~inside])
         group_ms = np.maximum(group_ms, 0.0) * factors
         group_ms[~_allowed(self, graph, partition)] = np.inf
         latency, per_byte = self._link_costs()
@@ -169,11 +168,11 @@ class Machine:
             traffic=Traffic.between(graph, partition),
             edges=quotient.edges,
             group_ms=group_ms,
-            saving_ms=_sums(pair, saved_ms[~inside], quotient.edges.shape[1]) * factors,
+            saving_ms=sums_by_label(pair, saved_ms[~inside], quotient.edges.shape[1]) * factors,
             latency_ms=latency,
             ms_per_byte=per_byte,
             submodel_ms=np.array([device.submodel_us for device in self.devices]) / 1e3,
-            group_bytes=_sums(group, tensor_bytes(graph)[:, None], partition.n_groups)[:, 0],
+            group_bytes=sums_by_label(group, tensor_bytes(graph), n),
             memory_bytes=np.array([device.memory_gb for device in self.devices]) * 1e9,
             source=f"simulated: {self.name}",
         )
@@ -192,13 +191,6 @@ class Machine:
         links = [[self.links.get((a, b), self.default_link) for b in self.names] for a in self.names]
         latency = np.array([[link.latency_us / 1e3 for link in row] for row in links])
         return latency, np.array([[1e-6 / link.gb_per_s for link in row] for row in links])
-
-
-def _sums(label: IntArray, rows: FloatArray, count: int) -> FloatArray:
-    """Return the sum of the rows `[R, D]` of each label, `[count, D]`."""
-    total = np.zeros((count, rows.shape[1]))
-    np.add.at(total, label, rows)
-    return total
 
 
 def _allowed(machine: Machine, graph: OpGraph, partition: Partition) -> BoolArray:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.cost_table import CostTable
+from ovplace.core.labels import sums_by_label
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut
@@ -89,11 +90,9 @@ def _steps(table: CostTable, unit_of: IntArray) -> _Steps:
     np.add.at(unit, source[inside], -table.saving_ms[inside])
     parts, joined = _parts(table, unit_of, inside)
     overhead = parts[:, None] * table.submodel_ms
-    change = np.zeros((count, d, d))
     tensors, readers = _crossing(table, unit_of)
-    np.add.at(change, readers, table.transfer_ms()[tensors])
-    same = np.zeros((count, d))
-    np.add.at(same, target[~inside], table.saving_ms[~inside])
+    change = sums_by_label(readers, table.transfer_ms()[tensors], count)
+    same = sums_by_label(target[~inside], table.saving_ms[~inside], count)
     change[:, np.arange(d), np.arange(d)] -= same + joined[:, None] * table.submodel_ms
     return _Steps(unit + overhead, change)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
+from ovplace.core.labels import sums_by_label
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
@@ -98,23 +99,23 @@ class PairCosts:
             group_of: merged group of each group, `[G]`.
             allowed: which device can run which of the C merged groups, `[C, D]`.
         """
-        d, count = self.work.shape[1], len(allowed)
+        count = len(allowed)
         ends = group_of[self.edges]
         inside = ends[0] == ends[1]
-        work = _sums(group_of, self.work, count) - _sums(ends[0, inside], self.saving[inside], count)
+        work = sums_by_label(group_of, self.work, count) - sums_by_label(ends[0, inside], self.saving[inside], count)
         between, label = np.unique(ends[:, ~inside], axis=1, return_inverse=True)
 
         def joined(costs: FloatArray) -> FloatArray:
-            return _sums(label.reshape(-1), costs[~inside], between.shape[1])
+            return sums_by_label(label.reshape(-1), costs[~inside], between.shape[1])
 
-        graph_of, overhead = np.empty(count, dtype=np.int64), np.empty((count, d))
+        graph_of, overhead = np.empty(count, dtype=np.int64), np.empty((count, self.work.shape[1]))
         graph_of[group_of], overhead[group_of] = self.graph_of, self.overhead
         return PairCosts(
             work=np.where(allowed, np.maximum(work, 0.0), 0.0),
             allowed=allowed,
             overhead=overhead,
             edges=between.reshape(2, -1),
-            transfer=joined(self.transfer.reshape(-1, d * d)).reshape(-1, d, d),
+            transfer=joined(self.transfer),
             leave=joined(self.leave),
             enter=joined(self.enter),
             saving=joined(self.saving),
@@ -153,7 +154,7 @@ class PairCosts:
         shape = self.n_graphs, self.work.shape[1]
         overhead, possible = np.zeros(shape), np.ones(shape, dtype=bool)
         overhead[self.graph_of] = self.overhead
-        whole = _sums(self.graph_of, self.work, self.n_graphs) + overhead
+        whole = sums_by_label(self.graph_of, self.work, self.n_graphs) + overhead
         np.logical_and.at(possible, self.graph_of, self.allowed)
         best = np.where(possible, whole, np.inf).min(axis=1, keepdims=True)
         best = np.where(np.isfinite(best), best, whole.max(axis=1, keepdims=True))
@@ -162,7 +163,7 @@ class PairCosts:
 
     def _at_end(self, end: int, costs: FloatArray) -> FloatArray:
         """Return the sum of `costs` `[Q, D]` over the edges whose source (0) or target (1) is the group, `[G, D]`."""
-        return _sums(self.edges[end], costs, len(self.work))
+        return sums_by_label(self.edges[end], costs, len(self.work))
 
 
 def _refused(group_ms: FloatArray) -> FloatArray:
@@ -182,15 +183,7 @@ def _edge_transfers(costs: CostTable) -> FloatArray:
 
     The cost of a tensor with several readers is divided among their edges, since it is transferred once per device.
     """
-    traffic, d = costs.traffic, costs.n_devices
+    traffic = costs.traffic
     readers = np.bincount(traffic.tensor_of, minlength=len(traffic.source))
     each = costs.transfer_ms() / np.maximum(readers, 1)[:, None, None]
-    along = each[traffic.tensor_of].reshape(-1, d * d)
-    return _sums(costs.edge_of_readers(), along, costs.edges.shape[1]).reshape(-1, d, d)
-
-
-def _sums(label: IntArray, rows: FloatArray, count: int) -> FloatArray:
-    """Return the sum of the rows `[R, K]` of each label, `[count, K]`."""
-    total = np.zeros((count, rows.shape[1]))
-    np.add.at(total, label, rows)
-    return total
+    return sums_by_label(costs.edge_of_readers(), each[traffic.tensor_of], costs.edges.shape[1])

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ovplace.core.labels import sums_by_label
 from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.errors import UsageError
@@ -91,8 +92,7 @@ def policy_graph(
     members = NODES[nodes](problem)
     group_of_node = _group_of_nodes(problem, members)
     edges = members.quotient(problem.graph).edges
-    total = np.zeros((members.n_groups, problem.features.shape[1]))
-    np.add.at(total, members.group_of, problem.features)
+    total = sums_by_label(members.group_of, problem.features, members.n_groups)
     features = total / np.bincount(members.group_of)[:, None]
     pair_costs = PairCosts.of(problem) if device_aware else None
     parts = [features] if described else []
