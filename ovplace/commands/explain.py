@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from pathlib import Path
 
 import numpy as np
 
 from ovplace.commands.support import DeviceSupport, device_support
+from ovplace.commands.temporary_session import placement_on_devices, temporary_session
 from ovplace.config.schema import RunConfig
 from ovplace.core.placement import Placement
-from ovplace.errors import DeviceError
 from ovplace.session.events import Listener
-from ovplace.session.session import Session, check_settings, open_session
-from ovplace.store.run_folder import RunFolder
+from ovplace.session.session import Session
 
 
 class Rule(StrEnum):
@@ -78,11 +74,7 @@ def explain(config: RunConfig, table: Mapping[str, str] | None, listener: Listen
     Raises:
         OvplaceError: the model, a device or the placement is not usable.
     """
-    check_settings(config)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        closing(open_session(config, RunFolder(Path(folder)), listener)) as session,
-    ):
+    with temporary_session(config, listener) as session:
         return _explained(session, table)
 
 
@@ -91,7 +83,7 @@ def _explained(session: Session, table: Mapping[str, str] | None) -> Explanation
     names = problem.device_names
     target = names[0] if len(names) == 1 else f"HETERO:{','.join(names)}"
     rule = Rule.AFFINITIES if table is not None else Rule.ONE_DEVICE if len(names) == 1 else Rule.AUTOMATIC
-    placement = _given(session, table) if table is not None else _automatic(session, target)
+    placement = placement_on_devices(session, table) if table is not None else _automatic(session, target)
     position = np.array([names.index(name) for name in placement.devices])
     able = problem.supported[np.arange(len(graph)), position[placement.device_of]]
     computes = [kind not in ("Parameter", "Constant", "Result") for kind in graph.types]
@@ -110,16 +102,6 @@ def _explained(session: Session, table: Mapping[str, str] | None) -> Explanation
         placement=placement.to_names(graph),
         simulated=session.selection.simulated,
     )
-
-
-def _given(session: Session, table: Mapping[str, str]) -> Placement:
-    placement = Placement.from_names(session.graph, table)
-    known = session.problem.device_names
-    if unknown := [name for name in placement.devices if name not in known]:
-        raise DeviceError(
-            f"the placement uses device '{unknown[0]}', named are {', '.join(known)}; name all its devices with -d"
-        )
-    return placement
 
 
 def _automatic(session: Session, target: str) -> Placement:

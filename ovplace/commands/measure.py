@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 
+from ovplace.commands.temporary_session import placement_on_devices, temporary_session
 from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, OutputError
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, percentile_interval, samples_needed
-from ovplace.errors import DeviceError
 from ovplace.session.events import Listener, Progress
-from ovplace.session.session import Session, check_settings, open_session
-from ovplace.store.run_folder import RunFolder
+from ovplace.session.session import Session
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 """The percentiles of a latency."""
@@ -144,11 +140,7 @@ def measure(
     Raises:
         OvplaceError: the model, a device or the placement is not usable.
     """
-    check_settings(config)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        closing(open_session(config, RunFolder(Path(folder)), listener)) as session,
-    ):
+    with temporary_session(config, listener) as session:
         candidates = _candidates(session, table)
         spec, rounds = _spec(config, len(candidates), processes), []
         for number in range(processes):
@@ -167,19 +159,8 @@ def _candidates(session: Session, table: Mapping[str, str] | None) -> list[Candi
         target = f"HETERO:{','.join(names)}"
         candidates.append(Candidate(f"{target} (automatic)", target=target))
     if table is not None:
-        candidates.append(Candidate("the placement", _placement(session, table)))
+        candidates.append(Candidate("the placement", placement_on_devices(session, table)))
     return candidates
-
-
-def _placement(session: Session, table: Mapping[str, str]) -> Placement:
-    placement = Placement.from_names(session.graph, table)
-    known = session.problem.device_names
-    unknown = [name for name in placement.devices if name not in known]
-    if unknown:
-        raise DeviceError(
-            f"the placement uses device '{unknown[0]}', measured are {', '.join(known)}; name all its devices with -d"
-        )
-    return placement
 
 
 def _together(measured: Sequence[Measurement]) -> Measurement:
