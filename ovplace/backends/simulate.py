@@ -103,11 +103,6 @@ class Backend(protocols.Backend):
         self._answers: dict[str, _Answer] = {}
 
     @classmethod
-    def available(cls) -> str:
-        """Return an empty text: it needs nothing."""
-        return ""
-
-    @classmethod
     def own_devices(cls, config: Config) -> tuple[str, tuple[Device, ...]]:
         """Return the name of the machine and its devices: a run cannot have others.
 

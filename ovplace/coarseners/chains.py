@@ -39,10 +39,6 @@ class Config:
 class Coarsener(protocols.Coarsener):
     """Merges neighbouring legal groups, the smallest first, until the target number is left."""
 
-    def __init__(self, config: Config) -> None:
-        """Keep the target."""
-        self._target = config.target
-
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
         """Return at most `target` groups if the graph is connected.
 
@@ -56,8 +52,8 @@ class Coarsener(protocols.Coarsener):
         """
         quotient = legal.quotient(graph)
         work = _Contraction(quotient, _rank(graph, legal, quotient))
-        work.contract(self._target, work.is_chain)
-        work.contract(self._target, work.is_safe)
+        work.contract(self.config.target, work.is_chain)
+        work.contract(self.config.target, work.is_safe)
         return legal.then(Partition.from_labels(work.labels()))
 
 

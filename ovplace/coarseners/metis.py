@@ -44,10 +44,6 @@ class Coarsener(protocols.Coarsener):
     Scotch.
     """
 
-    def __init__(self, config: Config) -> None:
-        """Take the settings."""
-        self._config = config
-
     def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
         """Return the parts as groups of operations.
 
@@ -59,7 +55,7 @@ class Coarsener(protocols.Coarsener):
             OvplaceError: pymetis is not installed.
         """
         quotient, n = legal.quotient(graph), legal.n_groups
-        if n <= self._config.groups:
+        if n <= self.config.groups:
             return legal
         source, target = legal.group_of[graph.edges]
         low, high = np.minimum(source, target), np.maximum(source, target)
@@ -67,10 +63,10 @@ class Coarsener(protocols.Coarsener):
         pairs, which = np.unique(low[between] * n + high[between], return_inverse=True)
         n_bytes = np.bincount(which, weights=graph.out_bytes[between], minlength=len(pairs)).astype(np.float64)
         size = np.bincount(legal.group_of, minlength=n).astype(np.float64)
-        cut = WeightedGraph(size, np.stack([pairs // n, pairs % n]), n_bytes, self._config.seed)
-        part = cut.parts(np.ones(self._config.groups))
+        cut = WeightedGraph(size, np.stack([pairs // n, pairs % n]), n_bytes, self.config.seed)
+        part = cut.parts(np.ones(self.config.groups))
         if quotient.is_acyclic:
-            part += self._config.groups * _phases(n, quotient.edges, part)
+            part += self.config.groups * _phases(n, quotient.edges, part)
         return legal.then(Partition.from_labels(part))
 
 

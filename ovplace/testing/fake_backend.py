@@ -72,11 +72,6 @@ class Backend(protocols.Backend):
         if self._config.on == "build":
             FAULTS[self._config.fault](None)
 
-    @classmethod
-    def available(cls) -> str:
-        """Return an empty text: it is always available."""
-        return ""
-
     def facts(self) -> Mapping[str, str]:
         """Return the version in the settings."""
         return {"openvino": f"fake {self._config.version}"}

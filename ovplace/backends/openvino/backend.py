@@ -82,11 +82,6 @@ class Backend(protocols.Backend):
         self.reference = self._whole_model_outputs()
 
     @classmethod
-    def available(cls) -> str:
-        """Return an empty text: OpenVINO always has a CPU."""
-        return ""
-
-    @classmethod
     def preload(cls, job: Job) -> None:
         """Import OpenVINO, with the emulated GPU where the job has it.
 
