@@ -148,7 +148,16 @@ class Backend(protocols.Backend):
         with self._spending("compiling_ms"):
             self._candidates.cut_out(candidates)
         ready = [self._ready(candidate) for candidate in candidates]
-        samples: list[list[list[float]]] = [[] for _ in ready]
+        blocks = self._in_turns(ready, candidates, spec)
+        self._forget()
+        measured = [self._measurement(r, of_one) for r, of_one in zip(ready, blocks, strict=True)]
+        return [self._with_spending(measured[0]), *measured[1:]] if measured else []
+
+    def _in_turns(
+        self, ready: Sequence[_Ready], candidates: Sequence[Candidate], spec: MeasureSpec
+    ) -> list[list[list[float]]]:
+        """Return the latencies in ms of each block of each candidate; a hopeless one has one, of one inference."""
+        blocks: list[list[list[float]]] = [[] for _ in ready]
         pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
         running = {i: r for i, r in enumerate(ready) if r.failure is None}
         hopeless = _hopeless({i: pace[i] for i in running}, candidates, spec.hopeless_ratio)
@@ -157,13 +166,11 @@ class Backend(protocols.Backend):
                 if i in hopeless and block:
                     continue
                 try:
-                    samples[i].append(self._block(r, 1 if i in hopeless else spec.repeats, spec.min_time_ms))
+                    blocks[i].append(self._block(r, 1 if i in hopeless else spec.repeats, spec.min_time_ms))
                 except Exception as error:
                     r.failure = _failure(ErrorKind.INFER, error)
                     del running[i]
-        self._forget()
-        measured = [self._measurement(r, parts) for r, parts in zip(ready, samples, strict=True)]
-        return [self._with_spending(measured[0]), *measured[1:]] if measured else []
+        return blocks
 
     def _with_spending(self, measurement: Measurement) -> Measurement:
         """Return the first measurement of an answer with all the time the runtime took for it, failures' included."""
