@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 _PHYSICAL = re.compile(r"[A-Z]+(\.\d+)?")
 """Names OpenVINO gives itself; aliases registered in the Core, such as `CPU_BF16`, are listed among them."""
 
-_INTEL = "0x8086"
 NPU_RELEASES = "https://github.com/intel/linux-npu-driver/releases"
-
 
 NPU_TREATMENT = (
     "an NPU takes part only where -d names it, as in -d NPU,CPU: OpenVINO's documentation does not list it as usable "
@@ -132,7 +130,7 @@ def _hint_gpu(root: Path, platform: str) -> Hint:
     nodes = intel_nodes(root, "dri/renderD*", "drm")
     if platform != "linux" or not nodes:
         return Hint("GPU", "")
-    if problem := no_access(nodes):
+    if problem := _no_access(nodes):
         return Hint("GPU", problem)
     packages = "intel-opencl-icd on Debian and Ubuntu, intel-compute-runtime elsewhere"
     return Hint("GPU", f"{nodes[0]} is there but its OpenCL driver does not answer: install it ({packages})")
@@ -144,7 +142,7 @@ def _hint_npu(root: Path, platform: str) -> Hint:
     nodes = intel_nodes(root, "accel/accel*", "accel")
     if platform != "linux" or not nodes:
         return Hint("NPU", "")
-    if problem := no_access(nodes):
+    if problem := _no_access(nodes):
         return Hint("NPU", problem)
     return Hint("NPU", f"{nodes[0]} is there but its driver does not answer: install it from {NPU_RELEASES}")
 
@@ -161,18 +159,23 @@ def intel_nodes(root: Path, pattern: str, kind: str) -> list[Path]:
         pattern: of the nodes, below `/dev`.
         kind: their folder in `/sys/class`.
     """
-    vendor = root / "sys/class" / kind
-    return [node for node in sorted((root / "dev").glob(pattern)) if _vendor(vendor / node.name) == _INTEL]
+    known = root / "sys/class" / kind
+    return [node for node in sorted((root / "dev").glob(pattern)) if is_intel(known / node.name / "device")]
 
 
-def _vendor(node: Path) -> str:
+def is_intel(device: Path) -> bool:
+    """Return whether the vendor of a device is Intel.
+
+    Args:
+        device: its folder in `/sys`.
+    """
     try:
-        return (node / "device/vendor").read_text(encoding="ascii").strip()
+        return (device / "vendor").read_bytes().strip() == b"0x8086"
     except OSError:
-        return ""
+        return False
 
 
-def no_access(nodes: Sequence[Path]) -> str:
+def _no_access(nodes: Sequence[Path]) -> str:
     """Return that none of the device nodes can be opened, and what mends it; empty where one can."""
     if any(os.access(node, os.R_OK | os.W_OK) for node in nodes):
         return ""

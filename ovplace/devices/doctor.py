@@ -10,9 +10,8 @@ from pathlib import Path
 
 from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
-from ovplace.devices.discover import NPU_RELEASES, intel_nodes
+from ovplace.devices.discover import NPU_RELEASES, intel_nodes, is_intel
 
-_INTEL = "0x8086"
 _DISPLAY, _ACCELERATOR = "0x03", "0x12"
 """First digits of PCI classes: display controllers and processing accelerators."""
 
@@ -72,7 +71,7 @@ class Machine:
     def on_pci(self, kind: str) -> bool:
         """Return whether an Intel device of a PCI class is there, seen by a driver or not."""
         return any(
-            _text(device / "vendor") == _INTEL and _text(device / "class").startswith(kind)
+            is_intel(device) and _text(device / "class").startswith(kind)
             for device in (self.root / "sys/bus/pci/devices").glob("*")
         )
 
@@ -152,10 +151,8 @@ def _opencl(machine: Machine, node: str) -> Finding:
     """Return what is wrong with OpenCL, by which OpenVINO reaches a GPU."""
     driver, command = _opencl_driver(machine), machine.install(_OPENCL)
     if not machine.library("libOpenCL.so.1"):
-        text, command = (
-            f"/{node} is there, but OpenCL's loader libOpenCL.so.1 is not installed",
-            machine.install(_LOADER),
-        )
+        text = f"/{node} is there, but OpenCL's loader libOpenCL.so.1 is not installed"
+        command = machine.install(_LOADER)
     elif driver is None:
         text = f"/{node} is there, but Intel's OpenCL driver is not installed: /etc/OpenCL/vendors names none"
     elif not _is_there(machine, driver):
