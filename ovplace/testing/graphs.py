@@ -56,6 +56,16 @@ def chain(types: Sequence[str]) -> OpGraph:
     return graph(types, zip(range(len(types)), range(1, len(types)), strict=False))
 
 
+def random_chain(n: int, seed: int) -> OpGraph:
+    """Return a chain of operations of random types.
+
+    Args:
+        n: their number.
+        seed: seed of the types.
+    """
+    return chain([KINDS[k] for k in generator(seed, "testing", "kinds").integers(len(KINDS), size=n)])
+
+
 def diamond() -> OpGraph:
     """Return one operation that feeds two branches of two operations, and one that joins them."""
     types = ("Convolution", "Sin", "Multiply", "MatMul", "Relu", "Add")
@@ -168,6 +178,22 @@ class SequentialCost:
             **rest: other attributes.
         """
         return cls(np.array([table[kind] for kind in of.types], dtype=np.float64), **rest)
+
+    @classmethod
+    def random(
+        cls, of: OpGraph, seed: int, n_devices: int = 2, submodel_ms: float = 0.15, **rest: float
+    ) -> SequentialCost:
+        """Return the cost with a random time for each operation on each device, of about 1 ms.
+
+        Args:
+            of: the graph.
+            seed: seed of the draw.
+            n_devices: number of devices.
+            submodel_ms: overhead of each connected region of one device.
+            **rest: other attributes.
+        """
+        times = generator(seed, "testing", "cost").lognormal(0.0, 0.8, size=(len(of), n_devices))
+        return cls(times, submodel_ms=submodel_ms, **rest)
 
     @classmethod
     def alternating(cls, n: int, ms_per_byte: float = 0.0) -> SequentialCost:

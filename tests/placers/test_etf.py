@@ -10,7 +10,7 @@ from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.placers.etf.greedy import GreedyPass, PartialPlacement
 from ovplace.plugins import registry
 from ovplace.seeds import generator
-from ovplace.testing.graphs import KINDS, chain, layered, problem
+from ovplace.testing.graphs import chain, layered, problem, random_chain
 from ovplace.testing.placements import optimum
 
 ETF = registry.load("placers", "etf")
@@ -21,14 +21,10 @@ def asked(of, **settings):
     return np.array([of.lower(placement) for placement in placements]).reshape(-1, of.n_groups)
 
 
-def random_chain(seed, n=7):
-    return chain([KINDS[k] for k in generator(seed, "testing", "kinds").integers(len(KINDS), size=n)])
-
-
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("n_devices", [2, 3])
 def test_the_look_ahead_is_exact_on_chains(seed, n_devices):
-    of = problem(random_chain(seed), n_devices, seed=seed)
+    of = problem(random_chain(7, seed), n_devices, seed=seed)
     best = asked(of, weights=(1.0,), draws=0)[:1]
     assert latency_ms(of.costs, best)[0] == pytest.approx(optimum(of.costs, latency_ms))
 

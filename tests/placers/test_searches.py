@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from ovplace.plugins import registry
-from ovplace.seeds import generator
 from ovplace.session.configure import effective
 from ovplace.testing.graphs import (
-    KINDS,
     SequentialCost,
     chain,
     diamond,
@@ -20,6 +18,7 @@ from ovplace.testing.graphs import (
     layered,
     optimum_ms,
     problem,
+    random_chain,
     run_search,
     trial_of,
 )
@@ -30,18 +29,13 @@ SEEDS = range(5)
 
 
 def eight():
-    return chain([KINDS[k] for k in generator(0, "testing", "kinds").integers(len(KINDS), size=8)])
-
-
-def random_cost(of, n_devices):
-    times = generator(n_devices, "testing", "cost").lognormal(0.0, 0.8, size=(len(of), n_devices))
-    return SequentialCost(times, submodel_ms=0.15)
+    return random_chain(8, 0)
 
 
 @cache
 def toy(graph, n_devices):
     """Return a graph, a cost and the lowest latency of all placements in ms."""
-    of, cost = graph(), random_cost(graph(), n_devices)
+    of, cost = graph(), SequentialCost.random(graph(), n_devices, n_devices)
     return of, cost, optimum_ms(problem(of, n_devices), cost)
 
 
@@ -90,7 +84,7 @@ def test_a_single_device_is_found_where_borders_are_dear(name, uniform):
 def test_each_placement_is_measured_once_and_that_is_the_end(name, batch):
     of = problem(chain(("Add", "Sin", "Relu", "Add", "Sin")))
     placer = built(name, of)
-    trials = run_search(placer, of, random_cost(of.graph, 2), 1000, batch)
+    trials = run_search(placer, of, SequentialCost.random(of.graph, 2), 1000, batch)
     assert len(trials) == 32
     assert {trial.placement.hash for trial in trials} == {placement.hash for placement in every_placement(of)}
     assert not placer.ask(1)
@@ -100,7 +94,7 @@ def test_each_placement_is_measured_once_and_that_is_the_end(name, batch):
 def test_failures_are_avoided(name):
     """Whatever has the first operation on the second device fails: few of the later placements do."""
     of = problem(layered(12, seed=3))
-    cost, placer, late = random_cost(of.graph, 2), built(name, of), []
+    cost, placer, late = SequentialCost.random(of.graph, 2), built(name, of), []
     for count in range(120):
         (placement,) = placer.ask(1)
         failed = bool(placement.device_of[0])

@@ -7,9 +7,7 @@ import pytest
 
 from ovplace.core.partition import Partition
 from ovplace.plugins import registry
-from ovplace.seeds import generator
 from ovplace.testing.graphs import (
-    KINDS,
     SequentialCost,
     chain,
     diamond,
@@ -18,6 +16,7 @@ from ovplace.testing.graphs import (
     layered,
     optimum_ms,
     problem,
+    random_chain,
     run_search,
 )
 
@@ -36,11 +35,6 @@ def best_ms(trials):
     return min(trial.measurement.median_ms for trial in trials)
 
 
-def random_cost(of, seed, n_devices=2):
-    times = generator(seed, "testing", "cost").lognormal(0.0, 0.8, size=(len(of), n_devices))
-    return SequentialCost(times, submodel_ms=0.15)
-
-
 def sine_network(seed):
     """Convolution, add, multiply and sine, five times over; only the sines are faster on the other device."""
     of = chain(("Convolution", "Add", "Multiply", "Sin") * 5)
@@ -51,8 +45,8 @@ def sine_network(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("instance", range(3))
 def test_local_search_finds_the_best_of_a_chain(instance, seed):
-    of = chain([KINDS[k] for k in generator(instance, "testing", "kinds").integers(len(KINDS), size=8)])
-    cost = random_cost(of, instance)
+    of = random_chain(8, instance)
+    cost = SequentialCost.random(of, instance)
     assert best_ms(search("local_search", problem(of, seed=seed), cost, 60)) == pytest.approx(
         optimum_ms(problem(of), cost)
     )
@@ -61,7 +55,7 @@ def test_local_search_finds_the_best_of_a_chain(instance, seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("instance", range(3))
 def test_local_search_finds_the_best_of_a_diamond(instance, seed):
-    cost = random_cost(diamond(), instance)
+    cost = SequentialCost.random(diamond(), instance)
     trials = search("local_search", problem(diamond(), seed=seed), cost, 40)
     assert best_ms(trials) == pytest.approx(optimum_ms(problem(diamond()), cost))
 
@@ -122,7 +116,7 @@ def weights_with_consumers(of):
 def test_nothing_is_asked_twice():
     of = problem(layered(20, seed=5), n_devices=3)
     for name in sorted({*registry.names("placers")} - POLICIES):
-        trials = search(name, of, random_cost(of.graph, 1, 3), 80, batch=3)
+        trials = search(name, of, SequentialCost.random(of.graph, 1, 3), 80, batch=3)
         assert len({trial.placement.hash for trial in trials}) == len(trials), name
 
 
@@ -131,7 +125,7 @@ def test_random_and_local_search_end_when_every_placement_was_measured():
     every = {placement.hash for placement in every_placement(of)}
     assert len(every) == 32
     for name in ("random", "local_search"):
-        trials = search(name, of, random_cost(of.graph, 2), 1000)
+        trials = search(name, of, SequentialCost.random(of.graph, 2), 1000)
         assert {trial.placement.hash for trial in trials} == every, name
 
 
@@ -151,19 +145,19 @@ def test_cut_asks_no_equal_cuts_where_a_device_can_run_little():
     of = layered(40, seed=6)
     supported = np.ones((40, 2), dtype=bool)
     supported[2:, 1] = False
-    trials = search("cut", problem(of, supported=supported), random_cost(of, 3), 1000)
+    trials = search("cut", problem(of, supported=supported), SequentialCost.random(of, 3), 1000)
     assert len({trial.placement.hash for trial in trials}) == len(trials) <= 4
 
 
 def test_single_device_asks_each_device_once():
     of = problem(diamond(), n_devices=3)
-    trials = search("single_device", of, random_cost(diamond(), 4, 3), 10)
+    trials = search("single_device", of, SequentialCost.random(diamond(), 4, 3), 10)
     assert [trial.placement.used for trial in trials] == [(name,) for name in of.device_names]
 
 
 def test_random_draws_many_granularities():
     of = problem(chain(("Add", "Sin") * 50))
-    trials = search("random", of, random_cost(of.graph, 5), 100)
+    trials = search("random", of, SequentialCost.random(of.graph, 5), 100)
     regions = [int((np.diff(trial.placement.device_of) != 0).sum()) + 1 for trial in trials]
     assert min(regions) <= 3
     assert max(regions) >= 40

@@ -54,11 +54,6 @@ def known(of, cost, seed=0, n_devices=2):
     return replace(bare, costs=table)
 
 
-def random_cost(of, seed, n_devices=2, **rest):
-    times = generator(seed, "testing", "cost").lognormal(0.0, 0.8, size=(len(of), n_devices))
-    return SequentialCost(times, **({"submodel_ms": 0.15} | rest))
-
-
 def best_ms(trials):
     return min(trial.measurement.median_ms for trial in trials)
 
@@ -80,13 +75,13 @@ def found_within(budget, placer, toy, cost):
     ids=["chain", "chain on three devices", "diamond", "one device"],
 )
 def test_it_finds_the_optimum_of_toys(of, n_devices, rest, seed):
-    cost = random_cost(of, seed, n_devices, **rest)
+    cost = SequentialCost.random(of, seed, n_devices, **rest)
     toy = known(of, cost, seed, n_devices)
     assert found_within(100, PLACETO.factory(toy, PLACETO.Config()), toy, cost)
 
 
 def test_it_finds_the_optimum_though_the_costs_it_was_told_are_wrong():
-    of, cost = chain(("Add", "Sin") * 3), random_cost(chain(("Add", "Sin") * 3), 7)
+    of, cost = chain(("Add", "Sin") * 3), SequentialCost.random(chain(("Add", "Sin") * 3), 7)
     toy = problem(of, seed=1)
     for extra in ({}, {"measured": True}):
         assert found_within(70, built(toy, **extra), toy, cost)

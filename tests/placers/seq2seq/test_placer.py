@@ -13,13 +13,13 @@ from ovplace.placers.seq2seq.policy import Seq2SeqPolicy, adjacency, stay_bias
 from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.graphs import (
-    KINDS,
     SequentialCost,
     chain,
     diamond,
     layered,
     optimum_ms,
     problem,
+    random_chain,
     run_search,
     trial_of,
 )
@@ -44,20 +44,16 @@ def found(of, cost, budget):
     return False
 
 
-def random_cost(of, seed):
-    return SequentialCost(generator(seed, "testing", "cost").lognormal(0.0, 0.8, size=(len(of), 2)), submodel_ms=0.15)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_of_a_chain_is_found(seed):
-    of = problem(chain([KINDS[k] for k in generator(0, "testing", "kinds").integers(len(KINDS), size=8)]), seed=seed)
-    cost = random_cost(of.graph, 0)
+    of = problem(random_chain(8, 0), seed=seed)
+    cost = SequentialCost.random(of.graph, 0)
     assert found(of, cost, 200)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_of_a_diamond_is_found(seed):
-    of, cost = problem(diamond(), seed=seed), random_cost(diamond(), 1)
+    of, cost = problem(diamond(), seed=seed), SequentialCost.random(diamond(), 1)
     assert found(of, cost, 60)
 
 
