@@ -42,13 +42,16 @@ class Messages(Protocol):
 
 
 @contextmanager
-def showing(progress: bool) -> Iterator[Listener]:
+def showing(progress: bool, given: Listener | None = None) -> Iterator[Listener]:
     """Yield a listener for calls from Python: a bar on a terminal, a line in a notebook, nothing elsewhere.
 
     Args:
         progress: False for nothing anywhere.
+        given: the caller's own listener, which is yielded in place of these.
     """
-    if progress and _in_notebook():
+    if given is not None:
+        yield given
+    elif progress and _in_notebook():
         with _notebook_line(time.monotonic) as listener:
             yield listener
     elif progress and sys.stderr is not None and sys.stderr.isatty():

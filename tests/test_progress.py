@@ -127,6 +127,14 @@ def test_python_calls_draw_a_bar_on_a_terminal_unless_told_not_to(monkeypatch, s
     assert bool(stream.getvalue()) == drawn
 
 
+def test_a_listener_of_the_caller_takes_the_place_of_the_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    seen = []
+    with progress.showing(True, seen.append) as listener:
+        listener(EVENTS[0])
+    assert seen == EVENTS[:1] and not stream.getvalue()
+
+
 def test_notebooks_show_one_line_that_is_rewritten(monkeypatch):
     shown = []
     handle = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))

@@ -32,5 +32,5 @@ def check_run(
     Raises:
         OvplaceError: there is no finished run, or its files are damaged.
     """
-    with showing(progress and listener is None) as bar:
-        return check(Path(folder), listener or bar, seconds(time) if time else 0.0, RIGOROUS_ROUNDS if rigorous else 0)
+    with showing(progress, listener) as shown:
+        return check(Path(folder), shown, seconds(time) if time else 0.0, RIGOROUS_ROUNDS if rigorous else 0)

@@ -52,6 +52,5 @@ def explain(
         >>> found.devices[0].unsupported
         {'Softmax': 1, 'Sin': 1}
     """
-    bar = showing(progress and listener is None)
-    with without_search(model, options, settings, config_file) as config, bar as shown:
-        return explain_all(config, placement, listener or shown)
+    with without_search(model, options, settings, config_file) as config, showing(progress, listener) as shown:
+        return explain_all(config, placement, shown)

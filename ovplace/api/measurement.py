@@ -58,9 +58,8 @@ def measure(
         >>> [(row.name, row.error) for row in report.measured]
         [('GPU', None), ('CPU', None)]
     """
-    bar = showing(progress and listener is None)
-    with without_search(model, options, settings, config_file) as config, bar as shown:
-        return measure_all(config, placement, listener or shown, RIGOROUS_ROUNDS if rigorous else 1)
+    with without_search(model, options, settings, config_file) as config, showing(progress, listener) as shown:
+        return measure_all(config, placement, shown, RIGOROUS_ROUNDS if rigorous else 1)
 
 
 @contextmanager
@@ -108,8 +107,8 @@ def measure_run(
         device=f"HETERO:{device}" if device and not device.startswith("HETERO:") else device,
     )
     rounds = RIGOROUS_ROUNDS if rigorous else 1
-    with showing(progress and listener is None) as bar:
-        return measure_all(replace(config, search=search), run.placement, listener or bar, rounds)
+    with showing(progress, listener) as shown:
+        return measure_all(replace(config, search=search), run.placement, shown, rounds)
 
 
 def _source(model: str | Path | ov.Model, folder: Path) -> str:

@@ -74,8 +74,8 @@ def optimize(
         settings = (*settings, f"comparison.rounds={RIGOROUS_ROUNDS}")
     config = effective(config_file, settings, {"model": source, **given}, target)
     _emulate_if_asked(config)
-    with showing(progress and listener is None) as bar:
-        return search(config, target, listener or bar)
+    with showing(progress, listener) as shown:
+        return search(config, target, shown)
 
 
 def search(config: RunConfig, folder: Path, listener: Listener = silent, command: str = "") -> Run:
@@ -158,5 +158,5 @@ def bound(
     """
     from ovplace.commands.optimality_gap import optimality_gap
 
-    with showing(progress and listener is None) as bar:
-        return optimality_gap(Path(folder), time_limit_s, listener or bar)
+    with showing(progress, listener) as shown:
+        return optimality_gap(Path(folder), time_limit_s, shown)
