@@ -102,7 +102,8 @@ class Dispatcher:
         self._idle.pop(name, None)
         self._homes = {client: home for client, home in self._homes.items() if home != name}
         self._tell_all({"op": "left", "name": name})
-        if (request := seat.request) is not None:
+        request = seat.request
+        if request is not None and request.client in self._excluded:  # the search is there
             request.attempts += 1
             if request.attempts >= ATTEMPTS:
                 text = f"{request.attempts} machines were lost while they ran it, the last one was '{name}'"

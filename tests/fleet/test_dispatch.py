@@ -140,6 +140,14 @@ def test_machines_end_what_a_search_that_left_had_with_them():
     assert fleet.answers == []
 
 
+def test_what_a_lost_machine_had_of_a_search_that_left_is_not_run_again():
+    fleet = Fleet("a", "b")
+    fleet.ask(0)
+    fleet.dispatcher.drop("search")
+    fleet.dispatcher.leave("a")
+    assert fleet.given == [("a", 0)]
+
+
 @pytest.mark.parametrize("after_s", [9.0, 11.0])
 def test_silent_machines_are_given_up(after_s):
     fleet = Fleet("a", "b")
