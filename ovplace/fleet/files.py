@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +93,7 @@ class FileStore:
             StoreError: it cannot be written, is longer than there is room, or what has arrived has another hash.
         """
         path = self.path(digest)
-        growing = path.with_name(f"{path.name}{sender}.{os.getpid()}.tmp")
+        growing = path.with_name(path.name + _growing_suffix(sender))
         if offset + len(data) > self.room_bytes:
             growing.unlink(missing_ok=True)
             raise StoreError(
@@ -112,7 +113,19 @@ class FileStore:
             self._make_way(growing.stat().st_size)
             growing.replace(path)
         except OSError as error:
+            with suppress(OSError):  # on a full disk, it takes room that others need
+                growing.unlink()
             raise StoreError(f"cannot keep a file in '{self.folder}': {error.strerror}") from error
+
+    def drop_unfinished(self, sender: str = "") -> None:
+        """Delete what has arrived of files that a sender will not send to the end.
+
+        Args:
+            sender: as in `add_chunk`.
+        """
+        for path in self.folder.glob("?" * _HASH_LENGTH + _growing_suffix(sender)):
+            with suppress(OSError):
+                path.unlink()
 
     def copy(self, digest: str, target: Path) -> None:
         """Copy a file, whose content is checked again.
@@ -148,6 +161,11 @@ class FileStore:
                 return
             taken -= path.stat().st_size
             path.unlink(missing_ok=True)
+
+
+def _growing_suffix(sender: str) -> str:
+    """Return the end of the names of files that this process receives from a sender; `delete_abandoned` reads it."""
+    return f"{sender}.{os.getpid()}.tmp"
 
 
 def read_chunk(path: Path, offset: int) -> tuple[bytes, bool]:

@@ -132,6 +132,7 @@ class Scheduler:
                 await self._read(channel, handlers, client)
             finally:
                 self._dispatcher.drop(client)
+                self._files.drop_unfinished(client)
 
     def _writing(self, name: str, channel: Channel) -> _Writing:
         return _Writing(self._peers, name, _Peer(channel))

@@ -102,6 +102,7 @@ class Worker:
             channel.abort()
             for task in tasks:
                 task.cancel()
+            self._files.drop_unfinished()
             for number in jobs:
                 await self._bench.forget(number)
 

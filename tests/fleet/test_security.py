@@ -194,6 +194,24 @@ def test_a_model_for_which_there_is_no_room_is_refused_in_a_line(certificates, t
     asyncio.run(send())
 
 
+def test_a_search_that_leaves_in_the_middle_of_a_file_leaves_nothing_of_it(certificates, tmp_path):
+    part = {"op": "file", "hash": "0" * 64, "offset": 0, "data": b"part", "is_last": False}
+
+    async def send():
+        async with scheduler(certificates, tmp_path) as (address, _):
+            channel = await open_channel(address, certificates, Role.CLIENT)
+            await channel.send(part)
+            while (await channel.receive())["op"] != "kept":
+                pass
+            assert len(list((tmp_path / "files").iterdir())) == 1
+            await channel.close()
+            async with asyncio.timeout(10):
+                while list((tmp_path / "files").iterdir()):
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(send())
+
+
 def test_certificates_are_secret_and_not_replaced(certificates):
     assert {path.stat().st_mode & 0o777 for path in certificates.folder.iterdir()} == {0o600}
     with pytest.raises(UsageError, match="holds certificates"):

@@ -1,6 +1,7 @@
 """What is sent comes back equal, and what is no request is refused."""
 
 import asyncio
+import errno
 import hashlib
 import json
 import os
@@ -113,6 +114,23 @@ def test_files_arrive_whole_or_not_at_all(tmp_path):
     with pytest.raises(StoreError, match="damaged"):
         store.copy(digest, tmp_path / "copy")
     assert not store.has(digest)
+
+
+@pytest.mark.parametrize("sender", ["", "search 1"])
+def test_files_that_do_not_arrive_whole_leave_nothing(tmp_path, sender, monkeypatch):
+    store, digest = FileStore(tmp_path), hashlib.sha256(b"whole").hexdigest()
+    store.add_chunk(digest, 0, b"who", is_last=False, sender=sender)
+    store.add_chunk(digest, 0, b"who", is_last=False, sender="search 11")
+    store.drop_unfinished(sender)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{digest}search 11.{os.getpid()}.tmp"]
+    monkeypatch.setattr(FileStore, "_make_way", full_disk)
+    with pytest.raises(StoreError, match="No space left"):
+        store.add_chunk(digest, 3, b"le", is_last=True, sender="search 11")
+    assert not list(tmp_path.iterdir())
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_files_take_no_more_than_their_room(tmp_path):
