@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ovplace.core.labels import renumbered
+from ovplace.core.integer_labels import renumbered
 from ovplace.core.placement import Placement
 from ovplace.graphs.dag import topological_order
 from ovplace.graphs.op_graph import IntArray, OpGraph, frozen_array

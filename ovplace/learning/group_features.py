@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ovplace.core.labels import sums_by_label
+from ovplace.core.integer_labels import sums_by_label
 from ovplace.core.problem import Problem
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph, Shape

@@ -10,7 +10,7 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.device import Device
-from ovplace.core.labels import sums_by_label
+from ovplace.core.integer_labels import sums_by_label
 from ovplace.core.partition import Partition
 from ovplace.core.traffic import Traffic
 from ovplace.errors import DeviceError, PlacementError

@@ -14,7 +14,7 @@ import numpy as np
 
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.cost_table import CostTable
-from ovplace.core.labels import sums_by_label
+from ovplace.core.integer_labels import sums_by_label
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ovplace.core.labels import renumbered
+from ovplace.core.integer_labels import renumbered
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.placers.hsdag.network.parsing import NONE, dominant, merge_best_pairs, sample_pairs

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
-from ovplace.core.labels import sums_by_label
+from ovplace.core.integer_labels import sums_by_label
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ovplace.core.labels import renumbered
+from ovplace.core.integer_labels import renumbered
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 NONE = -1

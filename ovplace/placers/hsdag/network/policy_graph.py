@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ovplace.core.labels import sums_by_label
+from ovplace.core.integer_labels import sums_by_label
 from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.errors import UsageError
