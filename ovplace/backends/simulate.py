@@ -226,8 +226,7 @@ class Backend(protocols.Backend):
         if unknown:
             text = f"there is no device '{unknown[0]}' on the simulated machine; there are {', '.join(self._names)}"
             raise _RefusedError(ErrorKind.COMPILE, text)
-        position = [self._names.index(name) if name in self._names else 0 for name in placement.devices]
-        return Placement(np.array(position)[placement.device_of], self._names)
+        return Placement(placement.indices(self._names), self._names)
 
     def _targeted(self, target: str) -> Placement:
         """Return what OpenVINO itself would choose.

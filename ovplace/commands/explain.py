@@ -84,8 +84,7 @@ def _explained(session: Session, table: Mapping[str, str] | None) -> Explanation
     target = names[0] if len(names) == 1 else f"HETERO:{','.join(names)}"
     rule = Rule.AFFINITIES if table is not None else Rule.ONE_DEVICE if len(names) == 1 else Rule.AUTOMATIC
     placement = placement_on_devices(session, table) if table is not None else _automatic(session, target)
-    position = np.array([names.index(name) for name in placement.devices])
-    able = problem.supported[np.arange(len(graph)), position[placement.device_of]]
+    able = problem.supported[np.arange(len(graph)), placement.indices(names)]
     computes = [kind not in ("Parameter", "Constant", "Result") for kind in graph.types]
     return Explanation(
         path=session.config.search.model,

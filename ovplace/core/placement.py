@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,8 +31,8 @@ class Placement:
         device_of = frozen_array(self.device_of)
         object.__setattr__(self, "device_of", device_of)
         object.__setattr__(self, "devices", tuple(self.devices))
-        if len(device_of) and not (device_of.min() >= 0 and device_of.max() < len(self.devices)):
-            raise ValueError(f"device indices must be 0..{len(self.devices) - 1}, got {device_of.max()}")
+        if (unknown := device_of[(device_of < 0) | (device_of >= len(self.devices))]).size:
+            raise ValueError(f"device indices must be 0..{len(self.devices) - 1}, got {unknown[0]}")
 
     @classmethod
     def uniform(cls, n: int, device: str, devices: tuple[str, ...] = ()) -> Placement:
@@ -98,6 +98,19 @@ class Placement:
     def is_uniform(self) -> bool:
         """True if one device has every operation."""
         return len(self.used) == 1
+
+    def indices(self, devices: Sequence[str]) -> IntArray:
+        """Return the device of each operation as an index into other names, `[N]`.
+
+        Args:
+            devices: names; of this placement's, those that no operation uses may be missing.
+
+        Raises:
+            ValueError: a device that is used is not among them.
+        """
+        used = set(self.used)
+        position = [devices.index(name) if name in used else 0 for name in self.devices]
+        return np.array(position, dtype=np.int64)[self.device_of]
 
     def ops_per_device(self) -> dict[str, int]:
         """Return the number of operations on each device, unused ones as 0."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from math import isfinite
@@ -15,7 +15,6 @@ import numpy as np
 from ovplace.config.schema import RunConfig
 from ovplace.core.json_text import parse_json
 from ovplace.core.measurement import Job
-from ovplace.core.placement import Placement
 from ovplace.core.result.run_result import RunResult
 from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms
@@ -121,7 +120,7 @@ def _without_noise(run: CompletedRun, score: RunScore) -> RunScore:
     )
     simulation, n = backend.factory(job), len(run.graph)
     alone = [np.full(n, d) for d in range(len(run.devices)) if _works(run.result, run.devices[d])]
-    best_ms = _latency_ms(run, simulation, _device_of(run.answer, run.devices))
+    best_ms = _latency_ms(run, simulation, run.answer.indices(run.devices))
     single_ms = min(_latency_ms(run, simulation, device_of) for device_of in alone)
     found_ms = _found_ms(run, simulation)
     found = None if found_ms is None else found_ms / single_ms
@@ -132,20 +131,13 @@ def _works(result: RunResult, device: str) -> bool:
     return any(baseline.name == device and baseline.latency_ms for baseline in result.baselines)
 
 
-def _device_of(placement: Placement, devices: Sequence[str]) -> IntArray:
-    """Return the device of each operation, `[N]`, by the order of the run's devices."""
-    position = [devices.index(name) if name in placement.used else 0 for name in placement.devices]
-    device_of: IntArray = np.array(position)[placement.device_of]
-    return device_of
-
-
 def _found_ms(run: CompletedRun, backend: Any) -> float | None:
     """Return the least latency of the placements on several devices that were measured and ran."""
     from ovplace.ir.legal.groups import legal_groups
 
     with closing(run.open_store()) as store:
         ran = [trial.placement for trial in store.trials() if isfinite(trial.ratio)]
-    mixed = [_device_of(placement, run.devices) for placement in ran if not placement.is_uniform]
+    mixed = [placement.indices(run.devices) for placement in ran if not placement.is_uniform]
     if not mixed:
         return None
     legal = legal_groups(run.graph)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
@@ -80,17 +81,18 @@ def _write_study(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         study = optuna.create_study(storage=storage, study_name=name, direction="minimize")
-        labels = {device.name: label(result, device.name) for device in result.devices}
         study.set_user_attr("model", Path(result.model.path).name)
-        study.set_user_attr("devices", list(labels.values()))
-        choices = _distinct_choices(trials, names, labels)
+        study.set_user_attr("devices", [label(result, name) for name in result.device_names])
+        choices = _distinct_choices(trials, names, partial(label, result))
         study.add_trials([_converted(optuna, trial, choices, t) for t, trial in enumerate(trials)])
     finally:
         optuna.logging.set_verbosity(verbosity)
         storage.engine.dispose()
 
 
-def _distinct_choices(trials: Sequence[Trial], names: Sequence[str], labels: Mapping[str, str]) -> dict[str, list[str]]:
+def _distinct_choices(
+    trials: Sequence[Trial], names: Sequence[str], shown: Callable[[str], str]
+) -> dict[str, list[str]]:
     """Return the device of each trial for the first of each set of operations that always went together.
 
     Operations that were on one device in all trials are left out.
@@ -98,16 +100,16 @@ def _distinct_choices(trials: Sequence[Trial], names: Sequence[str], labels: Map
     Args:
         trials: the trials `[T]`.
         names: of the operations `[N]`.
-        labels: text for each device.
+        shown: returns the name of a device as it is shown; the run may have ended without some.
     """
     if not trials:
         return {}
     devices = sorted({device for trial in trials for device in trial.placement.devices})
-    position = {device: i for i, device in enumerate(devices)}
-    rows = [np.array([position[d] for d in t.placement.devices])[t.placement.device_of] for t in trials]
-    columns, first = np.unique(np.stack(rows), axis=1, return_index=True)
+    labels = list(map(shown, devices))
+    rows = np.stack([trial.placement.indices(devices) for trial in trials])
+    columns, first = np.unique(rows, axis=1, return_index=True)
     return {
-        names[op]: [labels[devices[d]] for d in column.tolist()]
+        names[op]: [labels[d] for d in column.tolist()]
         for op, column in sorted(zip(first.tolist(), columns.T, strict=True), key=lambda pair: pair[0])
         if len(set(column.tolist())) > 1
     }

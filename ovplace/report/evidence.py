@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
@@ -48,8 +46,7 @@ class Placed:
             run: the run.
             placement: one of its model on its devices.
         """
-        position = np.array([run.devices.index(name) for name in placement.devices])
-        device_of = np.asarray(position[placement.device_of])
+        device_of = placement.indices(run.devices)
         submodels = running_submodels(run.graph, device_of)
         devices = submodel_devices(run.graph, device_of, submodels)
         return cls(placement.hash, device_of, submodels, devices, run.device_of_groups(placement))

@@ -51,12 +51,8 @@ class CompletedRun:
 
     def device_of_groups(self, placement: Placement) -> IntArray | None:
         """Return the device of each group `[G]`; None if the placement divides a group or uses other devices."""
-        if not set(placement.used) <= set(self.devices):
-            return None
-        _, place = np.unique(placement.device_of, return_inverse=True)  # among those that are used
-        position = np.array([self.devices.index(name) for name in placement.used])
         try:
-            return self.partition.lower(position[place])
+            return self.partition.lower(placement.indices(self.devices))
         except ValueError:
             return None
 

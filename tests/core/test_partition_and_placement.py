@@ -111,6 +111,13 @@ def test_how_the_devices_are_listed_does_not_matter(choice):
     assert sum(of.ops_per_device().values()) == N
 
 
+def test_indices_by_other_names_need_those_that_are_used():
+    of = Placement(np.array([2, 0, 2]), ("CPU", "NPU", "GPU"))
+    assert of.indices(("GPU", "CPU")).tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match="not in"):
+        of.indices(("CPU", "NPU"))
+
+
 @given(CHOICES)
 def test_submodels_of_one_device_each_in_an_order_that_can_run(choice):
     chain_ = Placement(np.array(choice), DEVICES).submodels(GRAPH)
@@ -144,9 +151,9 @@ def test_uniform_placements():
     assert Placement.uniform(3, "CPU_1").hash != of.hash
 
 
-@pytest.mark.parametrize("wrong", [[0, 3], [-1, 0]])
-def test_unknown_devices_are_refused(wrong):
-    with pytest.raises(ValueError, match="device indices"):
+@pytest.mark.parametrize(("wrong", "named"), [([0, 3], 3), ([-1, 0], -1)])
+def test_unknown_devices_are_refused(wrong, named):
+    with pytest.raises(ValueError, match=f"device indices must be .*, got {named}$"):
         Placement(np.array(wrong), DEVICES)
 
 

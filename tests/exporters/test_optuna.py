@@ -5,6 +5,7 @@ import math
 import shutil
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import openvino as ov
@@ -12,6 +13,7 @@ import pytest
 
 import ovplace
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
+from ovplace.core.placement import Placement
 from ovplace.errors import OvplaceError, PlacementError
 from ovplace.exporters.optuna import Config, Exporter
 from ovplace.store.run_folder import RunFolder
@@ -96,6 +98,18 @@ def test_a_failed_trial_keeps_its_error(run, tmp_path):
     last = optuna.load_study(study_name=None, storage=f"sqlite:///{tmp_path / 'study.db'}").trials[-1]
     assert (last.state, last.value) == (optuna.trial.TrialState.FAIL, None)
     assert last.user_attrs == {"origin": "cut", "submodels": [], "error": f"{failed.error}: gone"}
+
+
+def test_trials_may_be_on_a_device_that_a_later_call_did_not_have(run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    with closing(RunFolder(folder).open_store()) as store:
+        trial = store.trials()[2]
+        moved = Placement(trial.placement.device_of, ("NPU", "GPU"))
+        store.add_trial("moved", replace(trial, number=12, placement=moved))
+    Exporter(Config()).write(folder, tmp_path / "study.db")
+    study = optuna.load_study(study_name=None, storage=f"sqlite:///{tmp_path / 'study.db'}")
+    assert "NPU" in study.trials[-1].params.values()
 
 
 def test_without_optuna_the_error_says_what_to_install(run, tmp_path, monkeypatch):

@@ -128,6 +128,13 @@ def test_where_a_device_is_best_the_best_other_placement_is_explained(of):
     assert found.latency_ms[1] <= found.latency_ms[0] <= found.latency_ms[2]
 
 
+def test_unused_devices_of_a_trial_need_not_be_those_of_the_end_of_the_run(of):
+    """A run may be continued with fewer devices."""
+    same = evidence(verdict=Verdict(Status.SAME, "CPU", Interval(1.0, 0.9, 1.1)))
+    more = [replace(t, placement=Placement(t.placement.device_of, (*t.placement.devices, "NPU"))) for t in same.trials]
+    assert report_of(replace(same, trials=tuple(more))).why == report_of(same).why
+
+
 def test_without_costs_there_are_neither_reasons_nor_predictions(of):
     report = report_of(replace(of, costs=None))
     assert (report.why, report.prediction, report.graph.group_ms) == (None, None, ())

@@ -81,8 +81,7 @@ def cut_of_trial(session: Session, oracle: Oracle, trial: Trial) -> Cut:
             "what fails at times cannot be made smaller"
         )
     groups = legal_groups(session.graph)
-    index = np.array([names.index(name) if name in names else 0 for name in placement.devices])
-    choice = groups.lower(index[placement.device_of])
+    choice = groups.lower(placement.indices(names))
     return Cut(kind, groups, names, home, choice, tuple(np.flatnonzero(choice != home).tolist()))
 
 
