@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+"""Returns what may stand where a text begins so."""
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
@@ -55,7 +58,7 @@ class Setting(click.Option):
         return extra
 
 
-def completes(role: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def completes(role: str) -> Completion:
     """Return what completes the names of the plug-ins of a role."""
 
     def complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
@@ -66,11 +69,26 @@ def completes(role: str) -> Callable[[click.Context, click.Parameter, str], list
     return complete
 
 
+def completes_file(folder: str) -> Completion:
+    """Return what completes a TOML file: the name of one that comes with ovplace, in this folder, or any file."""
+
+    def complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+        from ovplace.shipped import shipped_in
+
+        return _or_file(shipped_in(folder, ".toml"), start)
+
+    return complete
+
+
+def _or_file(names: Iterable[str], start: str) -> list[CompletionItem]:
+    own = [CompletionItem(name) for name in names if name.startswith(start)]
+    return [*own, CompletionItem(start, type="file")]
+
+
 def _configs(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
     from ovplace.config.files import run_configs
 
-    own = [CompletionItem(name) for name in run_configs() if name.startswith(start)]
-    return [*own, CompletionItem(start, type="file")]
+    return _or_file(run_configs(), start)
 
 
 def _machines(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:

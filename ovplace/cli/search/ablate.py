@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
@@ -14,15 +13,8 @@ from ovplace.cli.output.console import Console
 Data = dict[str, Any]
 
 
-def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
-    from ovplace.shipped import shipped_in
-
-    own = [CompletionItem(name) for name in shipped_in("configs/ablations", ".toml") if name.startswith(start)]
-    return [*own, CompletionItem(start, type="file")]
-
-
 @click.command(short_help="Compare variants of a search over seeds.")
-@click.argument("config", shell_complete=_complete)
+@click.argument("config", shell_complete=options.completes_file("configs/ablations"))
 @click.option("-o", "--output", metavar="DIR", help="Folder of the runs; runs/ablations/<name> by default.")
 @options.jobs
 @click.option(

@@ -6,21 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
 
 
-def _complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
-    from ovplace.shipped import shipped_in
-
-    own = [CompletionItem(name) for name in shipped_in("configs/train", ".toml") if name.startswith(start)]
-    return [*own, CompletionItem(start, type="file")]
-
-
 @click.command(short_help="Train a policy for models it has never seen.")
-@click.argument("config", shell_complete=_complete)
+@click.argument("config", shell_complete=options.completes_file("configs/train"))
 @click.option("-o", "--output", metavar="FILE.npz", help="The policy file; by default the one that CONFIG names.")
 @click.option(
     "--set",
