@@ -22,6 +22,7 @@ import jinja2
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from ovplace.core.result.labels import number
 from ovplace.report.ablation import Ablation
 from ovplace.report.collect import Report
 from ovplace.report.compare import Comparison
@@ -131,15 +132,8 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"figures": _figures, "exponent": _exponent, "lower_first": _lower_first}
+    environment.filters |= {"figures": number, "exponent": _exponent, "lower_first": _lower_first}
     return environment
-
-
-def _figures(value: float | None) -> str:
-    """Return a number with as many digits as it deserves."""
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
 
 
 def _exponent(value: float | None) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import click
 
 from ovplace.cli.output.tables import show_json, show_table
 from ovplace.cli.output.terminal import say
-from ovplace.core.result.labels import ends, is_uncertain, label, number, ratio_text, size
+from ovplace.core.result.labels import ends, is_uncertain, label, number, operations, ratio_text, size
 from ovplace.core.result.rows import ResultRow, remarks, rows_of
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
@@ -83,9 +84,8 @@ def _why_not_another(status: Status, ratio: Interval) -> str:
 
 def _description(result: RunResult) -> str:
     best = result.best
-    counts = {name: n for name, n in best.ops_per_device.items() if n}
-    used = ", ".join(f"{n} operations on {label(result, name)}" for name, n in counts.items())
-    if len(counts) == 1:
+    used = operations(best.ops_per_device, partial(label, result))
+    if sum(count > 0 for count in best.ops_per_device.values()) == 1:
         return f"The placement ({used})"
     cut = f"{len(best.submodels)} submodels, {size(best.cut_bytes)} copied between devices"
     return f"The HETERO placement ({used}; {cut})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -53,29 +54,26 @@ def _show(found: OptimalityGap) -> None:
     from ovplace.cli.output.tables import show_pairs, show_table
     from ovplace.cli.output.terminal import say
 
-    best, optimum, machine = found.best, found.optimum, _machine(found)
-    show_pairs(
-        [
-            ("run", found.run),
-            ("simulated machine", machine),
-            ("answer", f"{_ops(found, best.ops_per_device)}, found by {best.origin}"),
-            (
-                "simulated latency" if machine else "measured latency",
-                _ms(best.latency_ms.value if best.latency_ms else None),
-            ),
-            ("under the model", _ms(best.model_ms)),
-            ("model's optimum", f"{_ms(optimum.model_ms)}, {_proof(optimum)}"),
-            ("attained by", f"{_ops(found, optimum.ops_per_device)} in {len(optimum.submodels)} submodels"),
-            ("costs", found.costs_source + (", measured now" if found.costs_measured_now else "")),
-            *_fit_pairs(found),
-        ]
-    )
+    show_pairs([*_pairs(found), *_fit_pairs(found)])
     click.echo()
     header = ("solver", "model", "value ms", "lower bound ms", "gap", "seconds", "leaves out")
     show_table(header, [_row(certificate) for certificate in found.certificates], right=range(2, 6))
     click.echo()
     for line in sentences(found):
         say(line)
+
+
+def _pairs(found: OptimalityGap) -> Iterator[tuple[str, str]]:
+    best, optimum, machine = found.best, found.optimum, _machine(found)
+    yield "run", found.run
+    yield "simulated machine", machine
+    yield "answer", f"{_ops(found, best.ops_per_device)}, found by {best.origin}"
+    latency_ms = best.latency_ms.value if best.latency_ms else None
+    yield "simulated latency" if machine else "measured latency", _ms(latency_ms)
+    yield "under the model", _ms(best.model_ms)
+    yield "model's optimum", f"{_ms(optimum.model_ms)}, {_proof(optimum)}"
+    yield "attained by", f"{_ops(found, optimum.ops_per_device)} in {len(optimum.submodels)} submodels"
+    yield "costs", found.costs_source + (", measured now" if found.costs_measured_now else "")
 
 
 def sentences(found: OptimalityGap) -> Iterator[str]:
@@ -114,10 +112,9 @@ def _machine(found: OptimalityGap) -> str:
 
 
 def _ops(found: OptimalityGap, ops_per_device: Mapping[str, int]) -> str:
-    from ovplace.core.result.labels import label
+    from ovplace.core.result.labels import label, operations
 
-    counts = {name: n for name, n in ops_per_device.items() if n}
-    return ", ".join(f"{n} operations on {label(found.result, name)}" for name, n in counts.items())
+    return operations(ops_per_device, partial(label, found.result))
 
 
 def _proof(optimum: ModelOptimum) -> str:

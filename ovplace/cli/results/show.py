@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,10 +59,10 @@ def _show_state(state: RunState, as_json: bool) -> None:
 
 
 def _best(state: RunState) -> str:
-    from ovplace.core.result.labels import marked
+    from ovplace.core.result.labels import marked, operations
 
     if state.best is None:
         return ""
-    counts = {name: n for name, n in state.best.ops_per_device.items() if n}
-    used = ", ".join(f"{n} operations on {marked(name, state.emulated, state.simulated)}" for name, n in counts.items())
+    shown = partial(marked, emulated=state.emulated, simulated=state.simulated)
+    used = operations(state.best.ops_per_device, shown)
     return f"{100 * state.best.ratio:.0f} % of the best single device, measured once: {used} (trial {state.best.trial})"

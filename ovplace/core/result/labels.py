@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
@@ -38,6 +38,16 @@ def marked(name: str, emulated: Mapping[str, bool], simulated: bool) -> str:
     return name
 
 
+def operations(ops_per_device: Mapping[str, int], shown: Callable[[str], str]) -> str:
+    """Return where the operations of a placement run as text, such as `3 operations on GPU, 7 operations on CPU`.
+
+    Args:
+        ops_per_device: number of operations on each device; those without any are left out.
+        shown: returns the name of a device as it is shown.
+    """
+    return ", ".join(f"{count} operations on {shown(name)}" for name, count in ops_per_device.items() if count)
+
+
 def size(n_bytes: float) -> str:
     """Return a number of bytes as text in B, KiB, MiB or GiB."""
     for unit in ("B", "KiB", "MiB"):
@@ -48,10 +58,10 @@ def size(n_bytes: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return milliseconds or a ratio as text."""
+    """Return milliseconds or a ratio as text, with as many digits as it deserves."""
     if value is None:
         return "-"
-    return f"{value:.3f}" if value < 100 else f"{value:.1f}"
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
 
 
 def ends(found: Interval) -> str:
