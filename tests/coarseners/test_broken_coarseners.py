@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
-
 import numpy as np
 import pytest
 
 from ovplace.core.partition import Partition
-from ovplace.plugins.registry import Plugin
 from ovplace.testing.contracts.coarsener import CoarsenerContract, coarsener_cases
-
-
-@dataclass(frozen=True)
-class Config:
-    pass
+from tests.broken_plugins import as_plugin, written_plugin
 
 
 class Broken:
@@ -46,12 +36,6 @@ class ReadsNames(Broken):
         return legal.then(Partition(np.zeros(legal.n_groups))) if other else legal
 
 
-def as_plugin(coarsener):
-    module = ModuleType("broken")
-    vars(module).update(Config=Config, Coarsener=coarsener)
-    return Plugin("coarseners", "broken", module)
-
-
 @pytest.mark.parametrize(
     ("check", "coarsener", "case"),
     [
@@ -63,7 +47,7 @@ def as_plugin(coarsener):
 )
 def test_a_defect_is_seen(check, coarsener, case):
     with pytest.raises((AssertionError, ValueError)):
-        getattr(CoarsenerContract(), check)(as_plugin(coarsener), coarsener_cases()[case])
+        getattr(CoarsenerContract(), check)(as_plugin("coarseners", Coarsener=coarsener), coarsener_cases()[case])
 
 
 HASH_ORDER = """
@@ -83,12 +67,5 @@ class Coarsener:
 
 
 def test_a_dependence_on_string_hashes_is_seen(tmp_path, monkeypatch):
-    (tmp_path / "hash_order_coarsener.py").write_text(HASH_ORDER)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    module = import_module("hash_order_coarsener")
-
-    try:
-        with pytest.raises(AssertionError):
-            CoarsenerContract().test_same_groups_in_another_process(Plugin("coarseners", "broken", module))
-    finally:
-        del sys.modules["hash_order_coarsener"]
+    with written_plugin("coarseners", HASH_ORDER, tmp_path, monkeypatch) as plugin, pytest.raises(AssertionError):
+        CoarsenerContract().test_same_groups_in_another_process(plugin)

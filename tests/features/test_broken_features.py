@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
-
 import numpy as np
 import pytest
 
-from ovplace.plugins.registry import Plugin
 from ovplace.testing.contracts.feature import FeatureContract, feature_cases
-
-
-@dataclass(frozen=True)
-class Config:
-    pass
+from tests.broken_plugins import as_plugin, written_plugin
 
 
 class Broken:
@@ -49,12 +39,6 @@ class ReadsNames(Broken):
         return np.array([[float(len(name))] for name in graph.names])
 
 
-def as_plugin(feature):
-    module = ModuleType("broken")
-    vars(module).update(Config=Config, Feature=feature)
-    return Plugin("features", "broken", module)
-
-
 @pytest.mark.parametrize(
     ("check", "feature", "rest"),
     [
@@ -67,7 +51,7 @@ def as_plugin(feature):
 )
 def test_a_defect_is_seen(check, feature, rest):
     with pytest.raises(AssertionError):
-        getattr(FeatureContract(), check)(as_plugin(feature), feature_cases()["random"], *rest)
+        getattr(FeatureContract(), check)(as_plugin("features", Feature=feature), feature_cases()["random"], *rest)
 
 
 HASH_ORDER = """
@@ -85,12 +69,5 @@ class Feature:
 
 
 def test_a_dependence_on_string_hashes_is_seen(tmp_path, monkeypatch):
-    (tmp_path / "hash_order_feature.py").write_text(HASH_ORDER)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    module = import_module("hash_order_feature")
-
-    try:
-        with pytest.raises(AssertionError):
-            FeatureContract().test_same_rows_in_another_process(Plugin("features", "broken", module))
-    finally:
-        del sys.modules["hash_order_feature"]
+    with written_plugin("features", HASH_ORDER, tmp_path, monkeypatch) as plugin, pytest.raises(AssertionError):
+        FeatureContract().test_same_rows_in_another_process(plugin)

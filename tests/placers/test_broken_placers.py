@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ovplace.core.placement import Placement
-from ovplace.plugins.registry import Plugin
 from ovplace.seeds import generator
 from ovplace.testing.contracts import placer as placer_contract
 from ovplace.testing.contracts.placer import PlacerContract, all_fail
-
-
-@dataclass(frozen=True)
-class Config:
-    pass
+from tests.broken_plugins import as_plugin, written_plugin
 
 
 class Sound:
@@ -146,12 +137,6 @@ class SharesWhatItRestored(Sound):
         self.memory["ratios"] = state["ratios"]
 
 
-def as_plugin(placer):
-    module = ModuleType("broken")
-    vars(module).update(Config=Config, Placer=placer)
-    return Plugin("placers", "broken", module)
-
-
 CHECKS = {
     "valid": lambda plugin: [
         PlacerContract().test_placements_are_valid(plugin, name, 2) for name in placer_contract.problems()
@@ -168,7 +153,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_sound_placer_passes(check):
-    CHECKS[check](as_plugin(Sound))
+    CHECKS[check](as_plugin("placers", Placer=Sound))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +178,7 @@ def test_a_sound_placer_passes(check):
 )
 def test_a_defect_is_seen(check, placer):
     with pytest.raises(AssertionError):
-        CHECKS[check](as_plugin(placer))
+        CHECKS[check](as_plugin("placers", Placer=placer))
 
 
 HASH_ORDER = """
@@ -215,12 +200,7 @@ class Placer:
 
 
 def test_a_dependence_on_string_hashes_is_seen(tmp_path, monkeypatch):
-    (tmp_path / "hash_order_placer.py").write_text(HASH_ORDER)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    plugin = Plugin("placers", "broken", import_module("hash_order_placer"))
-    try:
+    with written_plugin("placers", HASH_ORDER, tmp_path, monkeypatch) as plugin:
         PlacerContract().test_same_seed_same_placements(plugin)
         with pytest.raises(AssertionError):
             PlacerContract().test_same_placements_in_another_process(plugin)
-    finally:
-        del sys.modules["hash_order_placer"]
