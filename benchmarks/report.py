@@ -60,7 +60,7 @@ def from_rows(name: str, title: str, rows: Iterable[Row], note: str = "") -> Res
     Args:
         name: name of the file.
         title: one line.
-        rows: values by column; a column appears where the first row has it that does.
+        rows: values by column; the columns are in the order in which rows first name them.
         note: what the reader must know.
     """
     found = list(rows)

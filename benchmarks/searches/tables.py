@@ -66,11 +66,9 @@ class SearchOutcome:
     def excess(self, budget: int) -> float:
         """Return the excess of the best of the first `budget` placements; infinite where none ran."""
         found = [ms for number, ms in self.data["asked"] if number <= budget]
-        return (
-            min([*found, *([self.data["reference_ms"]] if self.from_reference else [])], default=inf)
-            / (self.optimum_ms)
-            - 1
-        )
+        if self.from_reference:
+            found.append(self.data["reference_ms"])
+        return min(found, default=inf) / self.optimum_ms - 1
 
     def measurements(self, near: float) -> float:
         """Return the measurements until the optimum was that near; infinite for never."""
