@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ovplace.core.markdown_table import pipe_table
+
 Row = Mapping[str, object]
 
 
@@ -50,8 +52,8 @@ class ResultTable:
 
     def text(self) -> str:
         """Return it as Markdown."""
-        lines = [_line(self.columns), _line(["---"] * len(self.columns)), *map(_line, self.rows)]
-        return "\n".join([f"## {self.title}", "", *lines, *(["", self.note] if self.note else [])])
+        table = pipe_table(self.columns, self.rows)
+        return "\n".join([f"## {self.title}", "", table, *(["", self.note] if self.note else [])])
 
 
 def from_rows(name: str, title: str, rows: Iterable[Row], note: str = "") -> ResultTable:
@@ -109,10 +111,6 @@ def this_machine() -> str:
 def _git(*arguments: str) -> str:
     call = ["git", "-C", str(Path(__file__).parent), *arguments]
     return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _text(value: object) -> str:

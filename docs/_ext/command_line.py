@@ -9,9 +9,9 @@ import click
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tables import pipe_table
 
 from ovplace.cli import group
+from ovplace.core.markdown_table import pipe_table
 
 
 class CommandLine(SphinxDirective):

@@ -10,7 +10,8 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tables import pipe_table
+
+from ovplace.core.markdown_table import pipe_table
 
 FOLDER = Path(__file__).parents[2] / "benchmarks/results"
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tables import pipe_table
 
 from ovplace.cli.output.settings_doc import documented_settings
 from ovplace.config.schema import RunConfig
+from ovplace.core.markdown_table import pipe_table
 from ovplace.plugins import registry
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from ovplace.core.markdown_table import pipe_table
+from ovplace.core.result.labels import number
+
 Data = Mapping[str, Any]
 
 HEADER = ("variant", "runs", "latency ms", "to full", "to best device", "best found", "faster", "measured", "groups")
@@ -47,16 +50,12 @@ def markdown(data: Data) -> str:
     """Return the whole page."""
     lines = [f"# Ablation {data['name']}", ""]
     for title, rows in tables(data["cells"]):
-        lines += [f"## {title}", "", _line(HEADER), _line(["---"] * len(HEADER)), *map(_line, rows), ""]
+        lines += [f"## {title}", "", pipe_table(HEADER, rows), ""]
     lines += [*notes(data), ""]
     failed = list(failures(data))
     if failed:
         lines += ["## Failed", "", *(f"- {text}" for text in failed), ""]
     return "\n".join(lines)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _row(cell: Data) -> tuple[str, ...]:
@@ -77,9 +76,5 @@ def _row(cell: Data) -> tuple[str, ...]:
 def _estimate(found: Data | None) -> str:
     if found is None:
         return "-"
-    interval = f" [{_number(found['ci95'][0])}, {_number(found['ci95'][1])}]" if found["ci95"] else ""
-    return f"{_number(found['value'])}{interval}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
+    interval = f" [{number(found['ci95'][0])}, {number(found['ci95'][1])}]" if found["ci95"] else ""
+    return f"{number(found['value'])}{interval}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ovplace.core.device import Device
+from ovplace.core.markdown_table import pipe_table
 from ovplace.core.measurement import ErrorKind
 from ovplace.core.result.labels import marked
 from ovplace.errors import StoreError
@@ -124,12 +125,11 @@ class Reproduction:
         yield ""
         yield from (f"- {name}: {value}" for name, value in facts.items())
         yield from (f"- {device.name}: {device.facts.get('full_name', device.base)}" for device in self.devices)
-        yield from ("", "| operation | type | output | device |", "| --- | --- | --- | --- |")
-        for op, name in enumerate(graph.names):
-            if graph.types[op] not in FREE:
-                shapes = " ".join(str(list(shape)) for shape in graph.shapes[op])
-                cells = (name, graph.types[op], shapes, table[name])
-                yield "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+        yield ""
+        shapes = [" ".join(str(list(shape)) for shape in of_one) for of_one in graph.shapes]
+        rows = [(name, kind, of, table[name]) for name, kind, of in zip(graph.names, graph.types, shapes, strict=True)]
+        header = ("operation", "type", "output", "device")
+        yield from pipe_table(header, [row for row in rows if row[1] not in FREE]).splitlines()
 
 
 def write_reproduction(

@@ -13,7 +13,7 @@ def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         rows: one sequence of cells for each line, as long as the header.
     """
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
 
 
 def _cell(text: str) -> str:
