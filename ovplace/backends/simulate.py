@@ -99,7 +99,7 @@ class Backend(protocols.Backend):
         self._graph = read_graph(self._path)
         self._legal = legal_groups(self._graph)
         self._log = self._path.with_suffix(".requests")
-        self._asked = _read(self._log)
+        self._asked = _logged(self._log)
         self._answers: dict[str, _Answer] = {}
 
     @classmethod
@@ -296,7 +296,7 @@ class Backend(protocols.Backend):
         return generator(self._seed, "simulate", self._config.seed, key, count)
 
 
-def _read(log: Path) -> Counter[str]:
+def _logged(log: Path) -> Counter[str]:
     """Return how often each request was asked before."""
     try:
         return Counter(log.read_text(encoding="ascii").split())

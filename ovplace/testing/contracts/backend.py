@@ -33,11 +33,6 @@ class BackendContract(PluginContract):
     """Checks a backend on a small model and two devices that each run all of it."""
 
     @pytest.fixture
-    def plugin(self) -> Plugin:
-        """Return the backend to check."""
-        raise NotImplementedError("give BackendContract a 'plugin' fixture")
-
-    @pytest.fixture
     def job(self) -> Job:
         """Return a small model on two devices."""
         raise NotImplementedError("give BackendContract a 'job' fixture")

@@ -47,11 +47,6 @@ def _coarsen(plugin: Plugin, of: OpGraph, legal: Partition) -> Partition:
 class CoarsenerContract(PluginContract):
     """Checks a coarsener on small graphs; a subclass defines the fixture `plugin`."""
 
-    @pytest.fixture
-    def plugin(self) -> Plugin:
-        """Return the coarsener to check."""
-        raise NotImplementedError("give CoarsenerContract a 'plugin' fixture")
-
     @pytest.fixture(params=coarsener_cases())
     def case(self, request: pytest.FixtureRequest) -> Case:
         """Return a graph and its legal groups."""

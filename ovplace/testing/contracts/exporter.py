@@ -25,11 +25,6 @@ class ExporterContract(PluginContract):
     """Checks an exporter on a finished run; a subclass defines the fixtures `plugin` and `run`."""
 
     @pytest.fixture
-    def plugin(self) -> Plugin:
-        """Return the exporter to check."""
-        raise NotImplementedError("give ExporterContract a 'plugin' fixture")
-
-    @pytest.fixture
     def run(self) -> Path:
         """Return the folder of a finished run."""
         raise NotImplementedError("give ExporterContract a 'run' fixture")

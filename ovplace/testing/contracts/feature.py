@@ -39,11 +39,6 @@ def _compute(plugin: Plugin, of: OpGraph) -> FloatArray:
 class FeatureContract(PluginContract):
     """Checks a node feature on small graphs; a subclass defines the fixture `plugin`."""
 
-    @pytest.fixture
-    def plugin(self) -> Plugin:
-        """Return the feature to check."""
-        raise NotImplementedError("give FeatureContract a 'plugin' fixture")
-
     @pytest.fixture(params=feature_cases())
     def case(self, request: pytest.FixtureRequest) -> OpGraph:
         """Return a graph."""

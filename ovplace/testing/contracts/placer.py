@@ -129,11 +129,6 @@ def _check(placement: Placement, of: Problem) -> None:
 class PlacerContract(PluginContract):
     """Checks a placer on small problems; a subclass defines the fixture `plugin`."""
 
-    @pytest.fixture
-    def plugin(self) -> Plugin:
-        """Return the placer to check."""
-        raise NotImplementedError("give PlacerContract a 'plugin' fixture")
-
     @pytest.mark.parametrize(("name", "batch"), [*zip(problems(), (1, 4) * 4, strict=True), ("many devices", 1)])
     def test_placements_are_valid(self, plugin: Plugin, name: str, batch: int) -> None:
         """Placements have the right size, keep groups whole and use only devices that can run each group."""

@@ -14,6 +14,11 @@ from ovplace.plugins.registry import ROLES, Plugin
 class PluginContract:
     """Checks the module of a plug-in; a subclass defines the fixture `plugin`."""
 
+    @pytest.fixture
+    def plugin(self) -> Plugin:
+        """Return the plug-in to check."""
+        raise NotImplementedError(f"give {type(self).__name__} a 'plugin' fixture")
+
     def test_settings_are_frozen_data(self, plugin: Plugin) -> None:
         """`Config` has defaults, is plain data and cannot be changed."""
         config = plugin.Config()
