@@ -20,7 +20,7 @@ from ovplace.commands.minimizing.oracle import Oracle
 from ovplace.core.delta_debugging import smallest_failing
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.devices import emulated_gpu
-from ovplace.errors import UsageError
+from ovplace.errors import StoreError, UsageError
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.session.events import silent
 from ovplace.testing import fake_backend, models
@@ -96,3 +96,6 @@ def test_a_crash_is_left_with_the_least_that_crashes(tmp_path):
     }  # fmt: skip
     with pytest.raises(UsageError, match=r"trial 7 is not in .*; those that failed are"):
         minimize(run.folder, 7, tmp_path / "left", silent)
+    (tmp_path / "taken").touch()
+    with pytest.raises(StoreError, match=r"cannot write into .*taken': File exists; choose another place with -o"):
+        minimize(run.folder, 1, tmp_path / "taken", silent)

@@ -16,7 +16,7 @@ from ovplace.commands.minimizing.oracle import Oracle
 from ovplace.commands.minimizing.reproduction import INPUTS, MODEL, PROGRAM, Reproduction, write_reproduction
 from ovplace.core.measurement import ErrorKind, Job, Trial
 from ovplace.core.placement import Placement
-from ovplace.errors import OvplaceError, PlacementError, UsageError
+from ovplace.errors import OvplaceError, PlacementError, StoreError, UsageError
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
@@ -77,6 +77,7 @@ def minimize(folder: Path, number: int, target: Path, listener: Listener, budget
     Raises:
         UsageError: there is no such trial, it worked, or the run is simulated.
         PlacementError: the trial works now, or no device works alone.
+        StoreError: `target` cannot be written.
         OvplaceError: the run cannot be read, or its devices are not on this machine.
     """
     files = RunFolder(folder)
@@ -85,11 +86,11 @@ def minimize(folder: Path, number: int, target: Path, listener: Listener, budget
     backend = config.plugins.backend
     if backend.factory.own_devices(backend.settings) is not None:
         raise UsageError(f"'{folder}' is a run on a simulated machine, which runs no inferences that could fail")
+    _make(target)
     with closing(open_session(config, files, listener)) as session:
         oracle = Oracle(session.pool, config.measure.deadline_s, budget=budget)
         whole = cut_of_trial(session, oracle, trial)
         cut = smallest_cut(whole, oracle, listener)
-        target.mkdir(parents=True, exist_ok=True)
         left = _smallest_model(session, oracle, cut, target, listener)
         shown = _show(session, oracle, cut, left, target)
         table = cut.placement.to_names(session.graph)
@@ -107,6 +108,14 @@ def minimize(folder: Path, number: int, target: Path, listener: Listener, budget
             shown=shown,
             folder=target,
         )
+
+
+def _make(target: Path) -> None:
+    """Make the folder to write into, before the time of finding something to write is spent."""
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot write into '{target}': {error.strerror}; choose another place with -o") from error
 
 
 def _failed_trial(files: RunFolder, number: int) -> Trial:
