@@ -27,11 +27,11 @@ def explain(
     listener: Listener | None = None,
     **options: Unpack[MeasureOptions],
 ) -> Explanation:
-    """Return what of a model would run where, and why; nothing is timed.
+    """Return which operations of a model would run on which device, and why; nothing is timed.
 
     Args:
         model: a file of any format OpenVINO reads, or one in memory; `demo` comes with ovplace.
-        placement: device of each operation of the prepared model; None to ask what HETERO does by itself.
+        placement: device of each operation of the prepared model; None for HETERO's automatic mode.
         settings: `section.key=value` texts, as `--set` takes them.
         config_file: a TOML file, or the name of one that comes with ovplace.
         progress: show a progress bar, where there is a terminal or a notebook.

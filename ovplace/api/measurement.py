@@ -37,12 +37,12 @@ def measure(
     listener: Listener | None = None,
     **options: Unpack[MeasureOptions],
 ) -> MeasureReport:
-    """Time a model on each device, in turns with HETERO's own choice (`device="HETERO:..."`) and with a placement.
+    """Time a model on each device, in turns with HETERO's automatic mode (`device="HETERO:..."`) and with a placement.
 
     Args:
         model: a file of any format OpenVINO reads, or one in memory; `demo` comes with ovplace.
         placement: device of each operation of the prepared model, as `run.placement` is; none by default.
-        rigorous: twenty fresh processes, enough samples for each percentile.
+        rigorous: use twenty fresh processes, and enough samples for each percentile.
         settings: `section.key=value` texts, as `--set` takes them.
         config_file: a TOML file, or the name of one that comes with ovplace.
         progress: show a progress bar, where there is a terminal or a notebook.

@@ -21,12 +21,12 @@ class MeasureOptions(TypedDict, total=False):
         device: devices: a list, or the text that `-d` takes.
         shape: static input shapes: a list for a single input, a mapping from input names to lists, or the text that
             `--shape` takes.
-        input: an `.npz` file with one array an input; or arrays or torch tensors, which give the shapes, too: one, a
-            list in the order of the inputs, or a mapping from their names.
-        seed: seed of everything random.
-        backend: what measures.
-        machine: a simulated machine: a name or a TOML file.
-        emulate_gpu: use the emulated GPU, or never; by default where no GPU is.
+        input: an `.npz` file with one array for each input; or a single array, a list of arrays in the order of the
+            inputs, or a mapping from their names to arrays. Arrays may be torch tensors; they also give the shapes.
+        seed: seed of all random numbers.
+        backend: the backend that measures.
+        machine: a simulated machine, by name or TOML file.
+        emulate_gpu: use the emulated GPU, or never use it; by default it is used if there is no GPU.
     """
 
     device: str | Sequence[str]
@@ -44,16 +44,16 @@ class SearchOptions(MeasureOptions, total=False):
     Attributes:
         placer: the search algorithm.
         policy: a policy file to start from, or `shipped`.
-        coarsener: how operations are grouped.
+        coarsener: the coarsener, which groups the operations.
         features: names of the node features that a learned placer sees.
-        budget: placements to measure, at most.
-        time: time of the whole call, at most: seconds, or a text such as `90s`, `10m`, `1h30m`.
-        batch: placements asked for at a time.
+        budget: largest number of placements to measure.
+        time: time limit of the whole call: seconds, or a text such as `90s`, `10m`, `1h30m`.
+        batch: number of placements that the placer is asked for at a time.
         max_error: reject placements whose relative output error is larger.
         require_gain: raise `NotReachedError` unless a placement is faster than every baseline.
         stages: run the placements of the search submodel by submodel, where the backend can.
         cluster: scheduler of a fleet whose machines measure, as `tls://HOST:PORT`.
-        early_exit: False searches even where the profile proves that no split can help.
+        early_exit: whether to skip the search where the profile proves that no split can help; True by default.
     """
 
     placer: str

@@ -29,8 +29,8 @@ Api = Literal["sync", "async"]
 class Run(RunResult):
     """A finished run, as `ovplace.optimize` returns it and `ovplace.open_run` opens it.
 
-    It has all attributes of its `RunResult`, such as `best`, `verdict` and `baselines`; the rest is read from the run
-    folder when it is asked for.
+    It has all attributes of `RunResult`, such as `best`, `verdict` and `baselines`. Its other attributes are read from
+    the run folder when they are first used.
 
     Example:
         >>> import ovplace
@@ -84,10 +84,10 @@ class Run(RunResult):
         return trials_frame(self.trials)
 
     def plot_history(self, axes: Axes | None = None) -> Axes:
-        """Draw the ratio of each trial to the best single device, by origin, with the best so far and the baselines.
+        """Draw the ratio of each trial to the best single device, by origin, and the best ratio so far.
 
         Args:
-            axes: matplotlib's, to draw into; new ones by default.
+            axes: matplotlib axes to draw into; new ones by default.
 
         Raises:
             UsageError: matplotlib is not installed.
@@ -114,7 +114,7 @@ class Run(RunResult):
 
         Args:
             form: name of the exporter: `python`, `cpp`, `json`, `blob`, `netron`, `dot`, ...
-            path: the file, or the folder where the form is several files; by default the exporter's, in the run folder.
+            path: the file to write, or the folder if the form has several files; by default one in the run folder.
             **settings: settings of the exporter.
 
         Returns:
@@ -134,7 +134,7 @@ class Run(RunResult):
         """Time the answer again, in turns with each device alone and with HETERO's automatic mode.
 
         Args:
-            rigorous: twenty processes, enough samples for each percentile.
+            rigorous: use twenty processes, and enough samples for each percentile.
             progress: show a progress bar, where there is a terminal or a notebook.
             listener: is called with each step, and shows it in place of the bar.
 
@@ -156,8 +156,8 @@ class Run(RunResult):
         """Return whether the answer holds on this machine as it is now: it compiles, computes the same and wins again.
 
         Args:
-            time: time of the call, at most: seconds, or a text such as `2m`; 0 for no limit.
-            rigorous: twenty fresh processes in the comparison.
+            time: time limit of the call: seconds, or a text such as `2m`; 0 for no limit.
+            rigorous: use twenty fresh processes in the comparison.
             progress: show a progress bar, where there is a terminal or a notebook.
             listener: is called with each step, and shows it in place of the bar.
 
@@ -171,9 +171,9 @@ class Run(RunResult):
     def benchmark(
         self, *, time: str | float = "10s", api: Api = "sync", requests: int = 0, progress: bool = True
     ) -> list[Benchmarked]:
-        """Run each baseline, and the answer, for a while as `ovplace benchmark` and benchmark_app do.
+        """Run each baseline and the answer for some time each, as `ovplace benchmark` does.
 
-        They do not take turns, so that small differences say little; `measure` lets them.
+        They do not take turns, so small differences say little; `measure` times them in turns.
 
         Args:
             time: time of each candidate: seconds, or a text such as `10s`.

@@ -39,12 +39,12 @@ def optimize(
     """Find on which device each operation of `model` should run, and leave the answer in `folder`.
 
     Args:
-        model: a file of any format OpenVINO reads, or one in memory, which is saved into `folder` first; `demo` comes
-            with ovplace. A process that has imported openvino searches with the emulated GPU all the same, but cannot
-            load what is found on it unless `ovplace.enable_emulated_gpu()` was called first.
-        folder: the run folder; `runs/<model name>` by default, but a model in memory needs one. A folder that holds
-            this run is continued.
-        rigorous: twenty fresh processes in the final comparison, for a smaller interval.
+        model: a file of any format OpenVINO reads, or a model in memory, which is saved into `folder` first; `demo`
+            comes with ovplace. To load an answer on the emulated GPU in the same process, call
+            `ovplace.enable_emulated_gpu()` before the first import of openvino.
+        folder: the run folder; by default `runs/<model name>`. It has to be given for a model in memory. If the folder
+            holds this run already, the run is continued.
+        rigorous: use twenty fresh processes in the final comparison, for a narrower interval.
         settings: `section.key=value` texts, as `--set` takes them.
         config_file: a TOML file, or the name of one that comes with ovplace.
         progress: show a progress bar, where there is a terminal or a notebook.
@@ -56,8 +56,8 @@ def optimize(
         The finished run, which `ovplace.open_run` opens again later.
 
     Raises:
-        OvplaceError: with its own text and exit code; `NotReachedError`, which carries the run, where `require_gain`
-            was set and no placement is faster than every baseline.
+        OvplaceError: the search is not possible; the text says why and what to do. `NotReachedError`, which carries the
+            run, means that `require_gain` was set and no placement is faster than every baseline.
 
     Example:
         >>> import ovplace
@@ -138,7 +138,7 @@ def bound(
 
     Args:
         folder: the run folder.
-        time_limit_s: time limit in seconds of the solver, which then says how near it came.
+        time_limit_s: time limit of the solver in seconds; if it is reached, the gap is larger than 0.
         progress: show a progress bar, where there is a terminal or a notebook.
         listener: is called with each step, and shows it in place of the bar.
 

@@ -15,12 +15,12 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Change:
-    """A part of the environment that is another one than at the time of the run.
+    """A part of the environment that has changed since the run.
 
     Attributes:
-        name: of the part, such as `openvino` or `driver of GPU`.
-        then: at the time of the run; empty for nothing.
-        now: here; likewise.
+        name: name of the part, such as `openvino` or `driver of GPU`.
+        then: its version at the time of the run; empty if it was not there.
+        now: its version now; empty if it is not there.
     """
 
     name: str
@@ -35,12 +35,12 @@ class CheckReport:
     Attributes:
         result: the run's result.
         problem: why the answer does not hold; empty where it does.
-        changes: what is different here.
+        changes: what has changed since the run.
         runs: whether the answer compiles and runs, with outputs within the limit.
-        max_rel_error: largest relative output error, now; None where outputs were not checked.
-        limit: largest relative output error allowed; infinite for none.
-        latency_ms: latency in ms, now; None where it was in no final comparison.
-        verdict: of the comparison, now; None where the answer does not run.
+        max_rel_error: largest relative output error now; None where outputs were not checked.
+        limit: largest relative output error allowed; infinite for no limit.
+        latency_ms: latency in ms now; None where the answer was in no final comparison.
+        verdict: verdict of the comparison now; None where the answer does not run.
     """
 
     result: RunResult

@@ -31,11 +31,11 @@ class Explanation:
     Attributes:
         path: the model file.
         hash: content hash of the prepared model.
-        operations: of the prepared model, Constants, Parameters and Results included.
+        operations: number of operations of the prepared model, Constants, Parameters and Results included.
         target: what would be compiled for, such as `HETERO:GPU,CPU`.
         rule: the rule by which operations get their devices.
         note: remark on the choice of devices; empty for none.
-        devices: what each of them says it supports, in the order of HETERO's priorities.
+        devices: what each device supports, in the order of HETERO's priorities.
         ops_per_device: number of operations on each device.
         submodels: device of each submodel, in running order.
         cut_bytes: bytes that are copied between devices in one inference.

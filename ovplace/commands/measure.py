@@ -26,7 +26,7 @@ class Percentiles:
     """The latency of one candidate.
 
     Attributes:
-        median: in ms.
+        median: median latency in ms.
         percentiles: p50, p90, p95 and p99 in ms with their 95 % intervals; None where there are too few samples.
         samples: number of samples.
     """
@@ -79,7 +79,7 @@ class MeasureReport:
         devices: the devices.
         note: remark on the choice of devices.
         measured: each candidate's measurement.
-        environment: what the backend says of versions and hardware.
+        environment: versions and hardware, as the backend reports them.
     """
 
     path: str

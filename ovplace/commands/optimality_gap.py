@@ -79,7 +79,7 @@ class ModelFit:
     Attributes:
         placements: number of placements it was fitted to.
         profiled: agreement before fitting; None where too little was measured.
-        held_back: agreement on placements that it was not fitted to; likewise.
+        held_back: agreement on placements that it was not fitted to; None where too little was measured.
     """
 
     placements: int
@@ -96,9 +96,9 @@ class OptimalityGap:
         result: the run's result.
         best: the run's answer under the cost model.
         optimum: the best placement under the cost model.
-        certificates: of each solver.
+        certificates: the certificate of each solver.
         costs_source: where the costs come from.
-        costs_measured_now: whether they had to be measured for this.
+        costs_measured_now: whether the costs had to be measured for this call.
         fit: how well the cost model agrees with the measurements.
     """
 

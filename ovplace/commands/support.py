@@ -22,7 +22,7 @@ _NOT_COMPUTED = ("Parameter", "Constant", "Result")
 
 @dataclass(frozen=True)
 class DeviceSupport:
-    """What a device says it can run of a model.
+    """What a device can run of a model, as its plugin reports it.
 
     Attributes:
         name: the device.

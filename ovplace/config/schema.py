@@ -91,8 +91,8 @@ class ComparisonConfig:
         rounds: fresh processes, hence compilations, of the final comparison; it ends after three where the placement is
             clearly slower, and after half of them where the gain is beyond doubt.
         blocks: blocks in each round.
-        repeats: samples of each candidate in a block, at least.
-        min_time_ms: time each candidate is run in a block, at least.
+        repeats: smallest number of samples of each candidate in a block.
+        min_time_ms: shortest time that each candidate is run in a block.
         null_control: also measure the best placement's cut between two identical aliases of one device.
     """
 

@@ -54,13 +54,14 @@ class MeasureSpec:
     """Duration and number of measurements.
 
     Attributes:
-        warmup: inferences before the first sample, after the very first one, whose time is kept separately.
-        blocks: how often each candidate of a request is timed; candidates take turns block by block.
-        repeats: samples of each candidate in a block, at least.
-        min_time_ms: time each candidate is run in a block, at least; short inferences get more samples.
-        hopeless_ratio: a candidate whose warm-up takes this many times the fastest one's of its request gets one
-            sample in one block, as precise figures of it are not needed.
-        deadline_s: a request (compile, check and all blocks of all its candidates) is killed after this.
+        warmup: inferences before the first sample. The very first inference comes before them; its time is kept
+            separately.
+        blocks: number of blocks in which each candidate of a request is timed; candidates take turns block by block.
+        repeats: smallest number of samples of each candidate in a block.
+        min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples.
+        hopeless_ratio: a candidate whose warm-up takes this many times as long as that of the fastest candidate of its
+            request gets a single sample, because precise figures of it are not needed.
+        deadline_s: a request (compilation, check and all blocks of all its candidates) is stopped after this time.
     """
 
     warmup: int = 2

@@ -16,7 +16,7 @@ from ovplace.graphs.op_graph import IntArray, OpGraph, frozen_array
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """The coarse graph of a partition: one node a group.
+    """The coarse graph of a partition, with one node for each group.
 
     Attributes:
         n_groups: number of groups G.

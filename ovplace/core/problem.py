@@ -1,4 +1,4 @@
-"""All that a placement algorithm may see."""
+"""The problem that a placement algorithm solves."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One search problem.
+    """A search problem: all that a placer may see.
 
     Attributes:
         graph: the operations, N of them.
-        partition: operations to groups that are placed as one; a coarsening of the legal groups.
+        partition: the group of each operation; a coarsening of the legal groups.
         devices: the devices to choose from, D of them.
         supported: whether each device can run each operation, `[N, D]`.
-        features: one row an operation, `[N, F]`.
+        features: node features, one row for each operation, `[N, F]`.
         seed: root seed.
-        costs: the costs of groups, transfers and submodels where they are known: for placers with `needs_costs`.
+        costs: the costs of groups, transfers and submodels; None unless the placer returns true from `needs_costs`.
     """
 
     graph: OpGraph = field(repr=False)

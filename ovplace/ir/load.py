@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
     """Compile the placed model of a run folder, or of an exported one, on its devices.
 
-    Works in a process that has done nothing else: variants are registered, the emulated GPU is enabled.
+    Nothing has to be set up before: variants are registered, and the emulated GPU is enabled where it is needed.
 
     Args:
         folder: holds `placed.xml`, `placed.bin` and `placement.json`.

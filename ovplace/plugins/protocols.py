@@ -1,9 +1,9 @@
-"""The roles that a plug-in can play and the capabilities that it can have: all that it is ever asked for.
+"""The roles of plug-ins: every method and name that ovplace uses of a plug-in.
 
 A plug-in is a module: a file (or a package) in `features/`, `coarseners/`, `placers/`, `backends/` or `exporters/`, or
 an entry point of another package. Its file name is its name. It holds a frozen dataclass `Config`, its section of the
 configuration, and one class named after its role that inherits the class of that name on this page. Abstract methods
-must be written; all else has a default here, which a plug-in overrides where it can do more.
+must be written; all others have a default here, which a plug-in may override.
 
 Module-level names are read by `ovplace.plugins.registry.Plugin` only; they are listed in `PluginModule`.
 """
@@ -31,15 +31,16 @@ TrainerClass: TypeAlias = "type[Trainer]"
 
 
 class PluginModule(Protocol):
-    """Names at the top level of a plug-in's module, with their defaults; the class of the role comes besides.
+    """Names at the top level of a plug-in's module, besides the class of its role, with their defaults.
 
     Attributes:
         Config: frozen dataclass of the plug-in's settings, each with a default. Required.
         SUMMARY: one line for `ovplace placers` and `ovplace export --help`; by default the docstring's first line.
-        PRESETS: settings by the value of the setting `preset`; they replace defaults, the user's own settings win.
-        FEATURES: of a placer: node features to compute where the user names none (`search.features`).
-        VOCABULARY: of a feature: meaning of its columns; a policy file is refused where it differs from training.
-        Trainer: of a placer: trains its policy in `ovplace train`, inherits `Trainer`.
+        PRESETS: settings for each value of the setting `preset`; they replace the defaults, and settings that the user
+            gives replace them.
+        FEATURES: for a placer: node features to compute if the user names none (`search.features`).
+        VOCABULARY: for a feature: the meaning of its columns; a policy file is refused if it was trained with another.
+        Trainer: for a placer: the class that trains its policy in `ovplace train`; it inherits `Trainer`.
     """
 
     Config: type[Any]
@@ -51,7 +52,7 @@ class PluginModule(Protocol):
 
 
 class Feature(ABC):
-    """Describes operations by numbers. Built as `Feature(config)` when a run is set up."""
+    """Describes each operation by numbers. Built as `Feature(config)` when a run is set up."""
 
     def __init__(self, config: Any) -> None:
         """Keep the settings."""
@@ -63,7 +64,7 @@ class Feature(ABC):
 
 
 class Coarsener(ABC):
-    """Merges legal groups, so that there is less to decide. Built as `Coarsener(config)` when a run is set up."""
+    """Merges legal groups, which are inseparable, into fewer. Built as `Coarsener(config)` when a run is set up."""
 
     def __init__(self, config: Any) -> None:
         """Keep the settings."""
@@ -80,9 +81,10 @@ class Coarsener(ABC):
 
 
 class Placer(ABC):
-    """Proposes placements and learns from how they did. Built as `Placer(problem, config)` before the search.
+    """Proposes placements and learns from their latencies. Built as `Placer(problem, config)` before the search.
 
-    Draws only from `ovplace.seeds.generator(problem.seed, "placer", ...)`, so that a seed determines what it asks.
+    Random numbers come only from `ovplace.seeds.generator(problem.seed, "placer", ...)`, so that the seed determines
+    what the placer asks for.
     """
 
     @classmethod
@@ -107,7 +109,7 @@ class Placer(ABC):
     def ask(self, n: int) -> Sequence[Placement]:
         """Return up to `n` placements to measure next; none when there is nothing left to try.
 
-        Repeating an earlier placement is allowed and free: it is answered from the store.
+        Repeating an earlier placement is allowed and costs nothing: the stored measurement is the answer.
         """
 
     @abstractmethod

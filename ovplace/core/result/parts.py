@@ -66,8 +66,8 @@ class BaselineSummary:
         error: kind and text of its failure; None where it ran.
         final_latency_ms: typical latency in ms in the final comparison, where all took turns: the geometric mean over
             processes and blocks of block medians, so that two of them have exactly the ratio of the comparison; None
-            where it was not in that.
-        final_ratio: latency over that of the verdict's baseline in the final comparison; None likewise.
+            where it was not in the comparison.
+        final_ratio: latency over that of the verdict's baseline in the final comparison; None where it was not in it.
     """
 
     name: str
@@ -137,9 +137,10 @@ class TimeSpent:
         profiling: finding the costs of the model's parts.
         search: the ask/tell loop as a whole.
         preparing: model, devices and the first measuring process; None in results of earlier versions.
-        starting: later starts of measuring processes, with the reference's compilation and inference; likewise.
-        baselines: the baselines as a whole; likewise.
-        comparison: choosing the best placement and comparing it, as a whole; likewise.
+        starting: later starts of measuring processes, with the reference's compilation and inference; None in results
+            of earlier versions.
+        baselines: the baselines as a whole; None in results of earlier versions.
+        comparison: choosing the best placement and comparing it, as a whole; None in results of earlier versions.
     """
 
     total: float
@@ -173,8 +174,8 @@ class Limits:
     """The limits of a call.
 
     Attributes:
-        budget: placements measured in the search, at most.
-        time_s: seconds of the call; 0 for no limit.
+        budget: largest number of placements measured in the search.
+        time_s: time limit of the call in seconds; 0 for no limit.
         rounds: fresh processes of the final comparison.
     """
 
@@ -203,7 +204,7 @@ class MachineSummary:
     Attributes:
         name: its name.
         trials: placements that it measured.
-        reference_ms: median over these of the reference's latency beside them, in ms; None where none worked.
+        reference_ms: median latency in ms of the reference that was measured with them; None where none worked.
         aside: why it was set aside; empty where it was not.
     """
 
@@ -224,8 +225,8 @@ class SearchSummary:
         measured: trials that were measured.
         cached: trials that the run's store answered.
         failed: trials without a latency.
-        seconds: where the time went.
-        outside_fraction: how much of it was not the runtime's.
+        seconds: the time that each part of the run took.
+        outside_fraction: the fractions of time in which the runtime did not work.
         placer_info: numbers that the placer reports of itself, by name.
         costs: origin of the cost table; None where the placer needs none.
         certificate: the solver's certificate; None where the placer has none.
