@@ -13,12 +13,16 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
-from ovplace.learning.saved_state import from_saved
+from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
 from ovplace.placers._base.controllers import NOBODY, ControllerBatch, Controllers
 from ovplace.placers._base.log import Seen
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
+
+REPEATED = 20
+"""Updates after which the weights are saved anew: those of the hierarchical planner are a text of 50 MB, and it makes
+an update a trial. A search that goes on repeats the updates since."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class PolicyGradientPlacer(protocols.Placer):
         self._problem, self._settings, self._name = problem, settings, name
         self._space = prod(problem.allowed.sum(axis=1).tolist())
         self._learner = Reinforce(policy, settings)
-        self._weights = self._learner.dump()
+        self._save_weights()
         self._seen, self._proposed = Seen(), 0
         self._controllers = Controllers([ControllerBatch() for _ in range(settings.controllers)])
 
@@ -105,15 +109,14 @@ class PolicyGradientPlacer(protocols.Placer):
             self._seen.add(trial.placement.hash)
             self._controllers.answer(trial.placement.hash, trial.ratio)
         for controller in self._controllers.complete():
-            batch = self._controllers.finish(controller, self._weights)
-            self._learner.learn(np.array(batch.drawn), np.array(batch.ratios), batch.weights)
-            self._weights = self._learner.dump()
+            self._learn_from(controller)
 
     def state(self) -> State:
-        """Return the weights, optimiser and progress as of the last update, and the present batches."""
+        """Return the weights, optimiser and progress as they were saved, the updates since, and the present batches."""
         return {
             "weights": self._weights,
-            "learner": asdict(self._learner.progress),
+            "learner": self._progress,
+            "updates since": [[drawn, finite_or_none(ratios)] for drawn, ratios in self._since],
             "proposed": self._proposed,
             **self._controllers.state(),
             **self._seen.state(),
@@ -127,8 +130,29 @@ class PolicyGradientPlacer(protocols.Placer):
         """
         self._controllers, self._seen = Controllers.of(state), Seen.of(state)
         self._learner.progress = from_saved(ReinforceProgress, state["learner"])
-        self._proposed, self._weights = state["proposed"], state["weights"]
-        self._learner.restore(self._weights)
+        self._proposed = state["proposed"]
+        self._learner.restore(state["weights"])
+        self._save_weights()
+        for drawn, ratios in state.get("updates since", []):
+            self._learn(drawn, none_to_inf(ratios))
+
+    def _learn_from(self, controller: int) -> None:
+        """Update the policy by the batch of a controller."""
+        others = len(self._controllers.begun) > 1  # they keep the weights that they were drawn from
+        if others and self._since:
+            self._save_weights()
+        batch = self._controllers.finish(controller, self._weights)
+        self._learn(batch.drawn, batch.ratios, batch.weights)
+        if others or batch.weights or len(self._since) >= REPEATED:
+            self._save_weights()
+
+    def _learn(self, drawn: list[list[int]], ratios: list[float], drawn_from: str = "") -> None:
+        self._learner.learn(np.array(drawn), np.array(ratios), drawn_from)
+        self._since.append((drawn, ratios))
+
+    def _save_weights(self) -> None:
+        self._weights, self._progress = self._learner.dump(), asdict(self._learner.progress)
+        self._since: list[tuple[list[list[int]], list[float]]] = []
 
     def _single_devices(self, numbers: Sequence[int]) -> list[Placement]:
         self._proposed += len(numbers)
