@@ -42,7 +42,7 @@ class Config:
     Attributes:
         machine: name of a machine that comes with ovplace, or a TOML file.
         noise: strength of the machine's noise; 0 for none, 1 for what the machine says.
-        seed: of noise and crashes, beside the run's own seed.
+        seed: seed of noise and crashes, combined with the seed of the run.
     """
 
     machine: str = "i9-12900k+flex170"

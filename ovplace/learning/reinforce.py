@@ -35,12 +35,12 @@ class ReinforceSettings:
         normalised: divide advantages by the moving standard deviation of the signal.
         learning_rate: initial learning rate of Adam; 0 learns nothing.
         rate_decay: factor applied to the learning rate at regular intervals.
-        rate_decay_every: updates between two applications.
-        rate_decay_after: updates before the first interval begins.
+        rate_decay_every: updates between two applications of `rate_decay`.
+        rate_decay_after: updates before the first of these intervals begins.
         epochs: optimiser steps per update.
         clip: PPO's limit on the relative change of a sample's probability in an update; 0 for none.
         entropy: initial weight of the mean entropy of a decision.
-        entropy_end: that weight after `anneal` updates.
+        entropy_end: weight of the mean entropy after `anneal` updates.
         anneal: updates over which the entropy weight changes.
         max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
     """

@@ -10,7 +10,7 @@ class Config:
     """Settings of the OpenVINO backend.
 
     Attributes:
-        keep_compiled: compiled models kept for the next request; the reference is asked for in every one.
+        keep_compiled: number of compiled models kept for later requests, each of which needs the reference again.
         stages_mib: memory in MiB that compiled stages may hold until another placement shares them.
         blobs_mib: size in MiB of the compiled models in the user's cache folder, which all runs share; 0 for none.
     """

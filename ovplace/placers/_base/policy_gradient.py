@@ -33,8 +33,8 @@ class PolicyGradientSettings(ReinforceSettings):
         uniform: measure the placements on each single device first.
         redraws: how often a sample is drawn again when its placement was measured before, each time with more weight
             on the uniform distribution; 0 asks for it again, which is answered from the store.
-        controllers: batches that are measured at the same time. Each is drawn from the weights of its time, and its
-            first gradient is that of these weights, though other batches may have changed them since (asynchronous
+        controllers: batches that are measured at the same time. The first gradient of each is taken at the weights that
+            it was drawn from, although other batches may have changed the weights since (asynchronous
             updates).
     """
 

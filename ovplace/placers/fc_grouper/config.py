@@ -30,7 +30,7 @@ class GrouperSettings:
         sharpness: factor on the grouper's logits; with a high one, similar nodes are initially in the same group.
         noise: standard deviation of the noise added to the logits of groups and devices in the first updates, in units
             of the logits' root mean square.
-        noise_updates: number of these updates.
+        noise_updates: number of first updates with this noise.
         draws: updates after which the most probable actions are taken instead of random ones; 0 for never.
     """
 

@@ -49,13 +49,13 @@ class Config(NetworkSettings):
         learning_rate: learning rate of Adam; 0 learns nothing.
         steps: placements between two updates (an episode), those measured before included.
         episodes: episodes after which the search ends; 0 leaves that to the budget.
-        epochs: passes over these in an update.
-        discount: the weight of the i-th step of an episode is this to the power of i.
+        epochs: passes over the steps of an episode in an update.
+        discount: discount factor; the i-th step of an episode has the weight `discount` to the power of i.
         top_fraction: learn from this fastest fraction of the steps only, with equal weights (cross-entropy method); 0
             for all steps.
         clip: PPO's limit on the relative change of a step's probability; 0 for none.
         entropy: initial weight of the entropy of devices.
-        entropy_end: that weight after `anneal` updates.
+        entropy_end: weight of the entropy of devices after `anneal` updates.
         anneal: updates over which the entropy weight changes.
         max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
         redraws: attempts to replace a placement measured before, with an increasing exploration rate; 0 proposes it

@@ -28,10 +28,10 @@ class LearningSettings:
         window: batches of episodes over which the baseline of a step is averaged.
         normalise: divide advantages by their standard deviation.
         entropy: initial weight of the devices' entropy.
-        entropy_end: that weight after `anneal` updates.
+        entropy_end: weight of the devices' entropy after `anneal` updates.
         learning_rate: initial learning rate of Adam; 0, with `learning_rate_end`, learns nothing.
-        learning_rate_end: that rate after `anneal` updates.
-        anneal: updates over which both change.
+        learning_rate_end: learning rate after `anneal` updates.
+        anneal: updates over which entropy weight and learning rate change.
         max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
         summed: gradients of an episode's steps are summed, as published; otherwise averaged.
     """
