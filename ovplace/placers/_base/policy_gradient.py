@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 
 import numpy as np
 
+from ovplace.core.json_text import parse_json
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
@@ -23,6 +25,9 @@ from ovplace.seeds import generator
 REPEATED = 20
 """Updates after which the weights are saved anew: those of the hierarchical planner are a text of 50 MB, and it makes
 an update a trial. A search that goes on repeats the updates since."""
+
+WORTH = 10
+"""Times that the weights must be as long as the updates since, which are stored after each; else they are saved."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class PolicyGradientPlacer(protocols.Placer):
         return {
             "weights": self._weights,
             "learner": self._progress,
-            "updates since": [[drawn, finite_or_none(ratios)] for drawn, ratios in self._since],
+            "updates since": self._since_text,
             "proposed": self._proposed,
             **self._controllers.state(),
             **self._seen.state(),
@@ -133,7 +138,7 @@ class PolicyGradientPlacer(protocols.Placer):
         self._proposed = state["proposed"]
         self._learner.restore(state["weights"])
         self._save_weights()
-        for drawn, ratios in state.get("updates since", []):
+        for drawn, ratios in parse_json(state.get("updates since", "[]")):
             self._learn(drawn, none_to_inf(ratios))
 
     def _learn_from(self, controller: int) -> None:
@@ -143,16 +148,18 @@ class PolicyGradientPlacer(protocols.Placer):
             self._save_weights()
         batch = self._controllers.finish(controller, self._weights)
         self._learn(batch.drawn, batch.ratios, batch.weights)
-        if others or batch.weights or len(self._since) >= REPEATED:
+        is_long = WORTH * len(self._since_text) > len(self._weights)
+        if others or batch.weights or len(self._since) >= REPEATED or is_long:
             self._save_weights()
 
     def _learn(self, drawn: list[list[int]], ratios: list[float], drawn_from: str = "") -> None:
         self._learner.learn(np.array(drawn), np.array(ratios), drawn_from)
-        self._since.append((drawn, ratios))
+        self._since.append([drawn, finite_or_none(ratios)])
+        self._since_text = json.dumps(self._since)  # a text, as the store keeps each long one once
 
     def _save_weights(self) -> None:
         self._weights, self._progress = self._learner.dump(), asdict(self._learner.progress)
-        self._since: list[tuple[list[list[int]], list[float]]] = []
+        self._since, self._since_text = list[object](), "[]"
 
     def _single_devices(self, numbers: Sequence[int]) -> list[Placement]:
         self._proposed += len(numbers)

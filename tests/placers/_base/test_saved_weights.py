@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from ovplace.placers._base import policy_gradient
 from ovplace.placers._base.policy_gradient import REPEATED
 from ovplace.plugins import registry
 from ovplace.testing.graphs import SequentialCost, chain, problem, trial_of
@@ -15,7 +16,7 @@ PLACER = registry.load("placers", "hierarchical")
 
 
 def built(samples):
-    settings = {"preset": "paper", "group_hidden": 8, "hidden": 8, "attention": 4, "samples": samples}
+    settings = {"preset": "paper", "group_hidden": 8, "hidden": 32, "attention": 4, "samples": samples}
     return PLACER.factory(OF, PLACER.config(settings))
 
 
@@ -50,10 +51,20 @@ def test_a_search_that_goes_on_makes_the_updates_since_once_more(trials):
     assert asked + searched(resumed, 30) == expected
 
 
+def test_weights_that_are_shorter_than_the_updates_are_saved_at_once(monkeypatch):
+    monkeypatch.setattr(policy_gradient, "WORTH", 1e9)
+    placer, texts = built(1), []
+    for _ in range(3):
+        searched(placer, 1)
+        assert placer.state()["updates since"] == "[]"
+        texts.append(placer.state()["weights"])
+    assert len(set(texts)) == 3
+
+
 def test_states_of_earlier_versions_hold_the_present_weights():
     placer, resumed = built(1), built(1)
     searched(placer, REPEATED)
     state = dict(placer.state())
-    assert state.pop("updates since") == []
+    assert state.pop("updates since") == "[]"
     resumed.restore(state)
     assert searched(resumed, 5) == searched(placer, 5)
