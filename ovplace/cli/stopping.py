@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -26,16 +26,21 @@ class Stopped(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
+def _raise_stopped(number: int) -> None:
+    raise Stopped(number)
+
+
 @dataclass
 class _Handler:
+    stop: Callable[[int], None]
     first: float | None = None
 
     def __call__(self, number: int, _: FrameType | None) -> None:
         now = time.monotonic()
         if self.first is None:
             self.first = now
-            raise Stopped(number)
-        if now - self.first > PATIENCE_S:
+            self.stop(number)
+        elif now - self.first > PATIENCE_S:
             from ovplace.measuring.process_pool import kill_all
 
             kill_all()
@@ -43,11 +48,15 @@ class _Handler:
 
 
 @contextmanager
-def stopping_by_signals() -> Iterator[None]:
-    """Raise `Stopped` in what runs inside at the first of these signals; those ignored, as by `nohup`, stay ignored."""
+def stopping_by_signals(stop: Callable[[int], None] = _raise_stopped) -> Iterator[None]:
+    """Raise `Stopped` in what runs inside at the first of these signals; those ignored, as by `nohup`, stay ignored.
+
+    Args:
+        stop: is called with the number of the signal instead.
+    """
+    handler = _Handler(stop)
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
     before = {number: old for number, old in handlers.items() if old not in (signal.SIG_IGN, None)}
-    handler = _Handler()
     for number in before:
         signal.signal(number, handler)
     try:
@@ -55,8 +64,10 @@ def stopping_by_signals() -> Iterator[None]:
     finally:
         # Where it was stopped, the process is about to end: the second of a pair may still come, even after Python has
         # taken its own handlers down.
+        was_stopped = handler.first is not None
         for number, old in before.items():
-            signal.signal(number, old if handler.first is None else signal.SIG_IGN)
+            if signal.getsignal(number) is handler:  # otherwise one inside was stopped, and ignores what follows
+                signal.signal(number, signal.SIG_IGN if was_stopped else old)
 
 
 def exit_code_of(error: BaseException | None) -> int | None:

@@ -71,11 +71,10 @@ def scheduler(
     Machines and searches connect to it over TLS. It passes measuring requests on, keeps models for the machines that
     need them, and runs nothing itself.
     """
-    import asyncio
-
     from ovplace.cli.fleet.needs import require_distributed
 
     require_distributed()
+    from ovplace.cli.fleet.event_loop import run_until_stopped
     from ovplace.fleet.certificates import Certificates, default_folder
     from ovplace.fleet.files import FileStore
     from ovplace.fleet.limits import Limits
@@ -84,7 +83,7 @@ def scheduler(
     limits, files = Limits(largest_mib, most_requests), FileStore.of_cache(room_gib)
     serving = Scheduler(Certificates(default_folder()), files, patience, console.log, limits)
     host = f"[{host}]" if ":" in host else host
-    asyncio.run(serving.serve(f"tls://{host}:{port}", lambda address: console.log(f"scheduler at {address}")))
+    run_until_stopped(serving.serve(f"tls://{host}:{port}", lambda address: console.log(f"scheduler at {address}")))
 
 
 @command.command()

@@ -22,11 +22,10 @@ def command(console: Console, address: str, name: str, room_gib: float) -> None:
     worker measures in child processes as a local run does, listens on no port, and accepts measuring requests only:
     models and placements, never code.
     """
-    import asyncio
-
     from ovplace.cli.fleet.needs import require_distributed
 
     require_distributed()
+    from ovplace.cli.fleet.event_loop import run_until_stopped
     from ovplace.fleet.bench import ProcessBench
     from ovplace.fleet.certificates import Certificates, default_folder
     from ovplace.fleet.files import FileStore
@@ -37,4 +36,4 @@ def command(console: Console, address: str, name: str, room_gib: float) -> None:
     with for_worker():
         files = FileStore.of_cache(room_gib)
         worker = Worker(this_machine(name), ProcessBench(files), files)
-        asyncio.run(worker.serve(address, Certificates(default_folder()), console.log))
+        run_until_stopped(worker.serve(address, Certificates(default_folder()), console.log))

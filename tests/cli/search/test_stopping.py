@@ -174,6 +174,45 @@ def test_a_later_signal_ends_a_save_that_hangs():
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=30).returncode == 143
 
 
+def test_a_signal_cancels_an_event_loop_between_its_callbacks():
+    """The task that would be lost, had the handler raised: its callback sends the signal."""
+    program = (
+        "import asyncio, os, signal\n"
+        "from ovplace.cli.errors import exit_code\n"
+        "from ovplace.cli.fleet.event_loop import run_until_stopped\n"
+        "from ovplace.cli.output.console import Console\n"
+        "async def last_words():\n"
+        "    try: await asyncio.sleep(60)\n"
+        "    finally: print('ended')\n"
+        "async def main():\n"
+        "    task = asyncio.create_task(last_words())\n"
+        "    await asyncio.sleep(0)\n"
+        "    asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)\n"
+        "    await task\n"
+        "assert exit_code(Console(), lambda: run_until_stopped(main())) == 143\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "print('the second of a pair is ignored')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == ["ended", "the second of a pair is ignored"]
+    assert done.stderr == "Error: interrupted\n"
+
+
+def test_a_later_signal_ends_an_event_loop_that_hangs():
+    program = (
+        "import asyncio, os, signal\n"
+        "from ovplace.cli import stopping\n"
+        "from ovplace.cli.fleet.event_loop import run_until_stopped\n"
+        "stopping.PATIENCE_S = 0.0\n"
+        "async def main():\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    try: await asyncio.sleep(60)\n"
+        "    except asyncio.CancelledError: os.kill(os.getpid(), signal.SIGTERM); await asyncio.sleep(60)\n"
+        "run_until_stopped(main())\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=30).returncode == 143
+
+
 def test_what_is_ignored_stays_ignored(handlers):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with stopping.stopping_by_signals():
