@@ -10,12 +10,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ovplace.core.measurement import Job
 from ovplace.errors import BackendError, UsageError
 from ovplace.fleet.files import FileStore
-from ovplace.fleet.wire import RemoteJob
+from ovplace.fleet.wire import TRAIN, RemoteJob
 from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
 from ovplace.plugins import registry
 from ovplace.simulation.machine_file import machine_names
@@ -26,6 +26,16 @@ MODEL, WEIGHTS, INPUT = "model.xml", "model.bin", "input.npz"
 MOST_JOBS = 8
 """Jobs that are kept, each a copy of its model and a process with it. One more ends the one that was not asked for the
 longest time; a later request for that sets it up again."""
+
+
+class Training(Protocol):
+    """A training of a policy."""
+
+    def run(self, text: str) -> dict[str, Any]:
+        """Return policy and report of the training with a text, in a process of its own."""
+
+    def clear(self) -> None:
+        """End it, in the middle if need be."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +51,14 @@ class _Desk:
 class ProcessBench:
     """Runs requests in child processes, as a local run does."""
 
-    def __init__(self, files: FileStore) -> None:
+    def __init__(self, files: FileStore, training: Callable[[], Training]) -> None:
         """Begin without jobs, and delete what a killed worker has left of its own.
 
         Args:
             files: the files of jobs, by hash, in a folder of which this process holds the lock.
+            training: returns a training that has not begun.
         """
+        self._training, self._trainings = training, dict[str, Training]()
         self._files, self._folder = files, files.folder / "jobs"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._desks: dict[str, _Desk] = {}
@@ -73,14 +85,30 @@ class ProcessBench:
 
     def close(self) -> None:
         """End all processes."""
-        list(self._ending.map(self._end, list(self._desks)))
+        list(self._ending.map(self._end, [*self._desks, *self._trainings]))
         self._measuring.shutdown(cancel_futures=True)
         self._ending.shutdown()
 
     def _run(self, job: RemoteJob, method: str, arguments: tuple[Any, ...]) -> Any:
+        return self._train(job, *arguments) if method == TRAIN else self._measure(job, method, arguments)
+
+    def _train(self, job: RemoteJob, text: str) -> dict[str, Any]:
         with self._lock:
-            if job.number in self._ended:
-                raise BackendError("the search that asked for this is gone")
+            self._check_asked(job)
+            training = self._trainings[job.number] = self._training()
+        try:
+            return training.run(text)
+        finally:
+            with self._lock:
+                self._trainings.pop(job.number, None)
+
+    def _check_asked(self, job: RemoteJob) -> None:
+        if job.number in self._ended:
+            raise BackendError("the search or training that asked for this is gone")
+
+    def _measure(self, job: RemoteJob, method: str, arguments: tuple[Any, ...]) -> Any:
+        with self._lock:
+            self._check_asked(job)
             desk = self._desks.pop(job.number, None) or self._set_up(job)
             self._desks[job.number] = desk  # the last one now
             others = [self._desks.pop(number) for number in list(self._desks)[:-MOST_JOBS]]
@@ -97,9 +125,11 @@ class ProcessBench:
     def _end(self, number: str) -> None:
         with self._lock:
             self._ended.add(number)
-            desk = self._desks.pop(number, None)
+            desk, training = self._desks.pop(number, None), self._trainings.pop(number, None)
         if desk:
             desk.clear()
+        if training:
+            training.clear()
 
     def _set_up(self, job: RemoteJob) -> _Desk:
         _check(job)

@@ -2,7 +2,7 @@
 
 Dask's own messages may hold pickled objects, which any peer's message makes the receiver unpickle before a handler sees
 it: `distributed.protocol.core.loads` does so whatever it is told, and since 2026 its scheduler refuses to start with
-`distributed.scheduler.pickle` off. Its scheduler and workers can thus not be held to measuring requests. What is used
+`distributed.scheduler.pickle` off. Its scheduler and workers can thus not be held to known requests. What is used
 here is its transport (TLS, framing, timeouts) with a reader of our own: one frame of plain MessagePack, no extensions.
 """
 

@@ -81,7 +81,7 @@ class FleetPool:
         machine = str(answer["worker"])
         if "lost" in answer:
             return wire.lost(count, str(answer["lost"]))
-        measured: list[Measurement] = _value("measure", answer)
+        measured: list[Measurement] = value_of("measure", answer)
         if len(measured) != count:
             raise BackendError(f"machine '{machine}' returned {len(measured)} measurements for {count} candidates")
         return [replace(m, facts={**m.facts, MACHINE: machine}) for m in measured]
@@ -164,7 +164,7 @@ class FleetPool:
         return since_s
 
     def _do(self, method: str, *arguments: Any) -> Any:
-        return _value(method, self.wait(self._submit(method, arguments, QUERY_DEADLINE_S, at_home=True)))
+        return value_of(method, self.wait(self._submit(method, arguments, QUERY_DEADLINE_S, at_home=True)))
 
     def _submit(self, method: str, arguments: tuple[Any, ...], deadline_s: float, *, at_home: bool) -> Future[Message]:
         return self._cluster.submit(self._job, method, arguments, deadline_s, self._class, at_home=at_home)
@@ -181,7 +181,16 @@ class FleetPool:
         return wire.RemoteJob(self._number, self._spec.backend, job.devices, hashes, job.seed, dict(job.options))
 
 
-def _value(method: str, answer: Message) -> Any:
+def value_of(method: str, answer: Message) -> Any:
+    """Return the value in an answer.
+
+    Args:
+        method: one of `wire.OPERATIONS`.
+        answer: from a machine.
+
+    Raises:
+        OvplaceError: the answer is an error, or the machine was lost.
+    """
     machine = str(answer["worker"])
     if "error" in answer:
         raise wire.unpack_error(answer["error"], machine)

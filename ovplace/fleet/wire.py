@@ -21,7 +21,10 @@ Data = dict[str, Any]
 _OF_PROCESS = ("start", "renew", "recycle")
 """What a measuring process is told, beside the methods of its backend."""
 
-OPERATIONS = (*get_args(Method), *_OF_PROCESS)
+TRAIN = "train"
+"""Train a policy, which needs no backend."""
+
+OPERATIONS = (*get_args(Method), *_OF_PROCESS, TRAIN)
 """All that a worker can be asked to do."""
 
 
@@ -97,7 +100,7 @@ def unpack_arguments(method: str, data: list[Any]) -> tuple[Any, ...]:
         return tuple(map(_candidate, data[0])), MeasureSpec(**data[1])
     if method == "costs":
         return (Partition(_indices(data[0])),)
-    return (str(data[0]),) if method == "automatic" else ()
+    return (str(data[0]),) if method in ("automatic", TRAIN) else ()
 
 
 def pack_value(method: str, value: Any) -> Any:
@@ -133,6 +136,8 @@ def unpack_value(method: str, data: Any) -> Any:
         return np.unpackbits(np.frombuffer(bits, np.uint8), count=rows * columns).astype(bool).reshape(rows, columns)
     if method == "costs":
         return CostTable.from_dict(data)
+    if method == TRAIN:
+        return {"policy": bytes(data["policy"]), "report": str(data["report"])}
     return {str(key): str(value) for key, value in data.items()} if data is not None else None
 
 

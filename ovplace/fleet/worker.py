@@ -1,4 +1,4 @@
-"""The worker: one process a machine, which measures what the scheduler hands it, and takes nothing else.
+"""The worker: one process a machine, which measures and trains what the scheduler hands it, and takes nothing else.
 
 It listens on no port. What it is sent is data: an operation of `wire.OPERATIONS`, a job, and files by their hashes.
 """

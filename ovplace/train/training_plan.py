@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ class TrainingPlan:
 
     Attributes:
         config: the `[train]` section.
-        text: the whole configuration as text; equal texts give the same training.
+        text: the whole configuration as TOML with dotted keys; equal texts give the same training.
         placer: the plug-in.
         settings: the placer's `Config`.
         models: models to train on.
@@ -72,7 +73,26 @@ def read_plan(file: Path, changes: Iterable[str] = ()) -> TrainingPlan:
     Raises:
         OvplaceError: a key or value is not valid, or a named model, machine or feature does not exist.
     """
-    tables = toml.merge(toml.read(file), toml.assignments(changes))
+    return _plan(toml.merge(toml.read(file), toml.assignments(changes)), file)
+
+
+def plan_of(text: str) -> TrainingPlan:
+    """Return the plan with a text.
+
+    Args:
+        text: `TrainingPlan.text`, which is TOML.
+
+    Raises:
+        OvplaceError: as `read_plan` does.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"the text of a training is no TOML: {error}") from error
+    return _plan(tables, Path("training"))
+
+
+def _plan(tables: toml.Tables, file: Path) -> TrainingPlan:
     toml.check_sections(tables, _SECTIONS, file)
     config: TrainConfig = build_dataclass(TrainConfig, tables.get("train", {}), "train")
     placer = trainable(config.placer)

@@ -22,6 +22,7 @@ from ovplace.fleet.bench import MOST_JOBS, ProcessBench
 from ovplace.fleet.files import FileStore, hash_of, read_chunk
 from ovplace.fleet.machine import DeviceClass, Machine, class_of
 from ovplace.testing.models import residual
+from ovplace.train.worker_training import WorkerTraining
 
 MACHINE = "i9-12900k+flex170"
 
@@ -88,7 +89,7 @@ def remote(**changed):
 )
 def test_a_job_may_not_name_code_or_files(changed, text, tmp_path):
     with pytest.raises(UsageError, match=text):
-        asyncio.run(ProcessBench(FileStore(tmp_path)).run(remote(**changed), "start", ()))
+        asyncio.run(ProcessBench(FileStore(tmp_path), WorkerTraining).run(remote(**changed), "start", ()))
 
 
 def test_a_device_may_not_name_files():
@@ -154,7 +155,7 @@ def test_a_worker_keeps_few_jobs_at_once(tmp_path):
     found = {name: hash_of(tmp_path / name) for name in ("model.xml", "model.bin")}
     for name, digest in found.items():
         (tmp_path / name).rename(files.path(digest))
-    bench = ProcessBench(files)
+    bench = ProcessBench(files, WorkerTraining)
 
     async def ask(number):
         job = remote(number=str(number), files=found, devices=(Device("CPU", "CPU"),), options={"machine": MACHINE})

@@ -68,7 +68,7 @@ def scheduler(
 ) -> None:
     """Run the scheduler of a fleet until it is stopped.
 
-    Machines and searches connect to it over TLS. It passes measuring requests on, keeps models for the machines that
+    Machines and searches connect to it over TLS. It passes requests on, keeps models for the machines that
     need them, and runs nothing itself.
     """
     from ovplace.cli.fleet.needs import require_distributed

@@ -9,18 +9,18 @@ from ovplace.cli.fleet.needs import room
 from ovplace.cli.output.console import Console
 
 
-@click.command(short_help="Measure for searches on other machines.")
+@click.command(short_help="Measure and train for other machines.")
 @click.option("--scheduler", "address", required=True, metavar="tls://HOST:PORT", help="The scheduler of the fleet.")
 @click.option("--name", default="", help="Name of this machine in the fleet; the host name by default.")
 @room
 @options.common
 @click.pass_obj
 def command(console: Console, address: str, name: str, room_gib: float) -> None:
-    """Let searches of a fleet measure on this machine until this is stopped.
+    """Let searches and trainings of a fleet use this machine until this is stopped.
 
     Only one worker runs on a machine, and no search at the same time, because that would disturb what it measures. The
-    worker measures in child processes as a local run does, listens on no port, and accepts measuring requests only:
-    models and placements, never code.
+    worker measures in child processes as a local run does, listens on no port, and accepts requests to measure and to
+    train only: models, placements and settings, never code.
     """
     from ovplace.cli.fleet.needs import require_distributed
 
@@ -32,8 +32,9 @@ def command(console: Console, address: str, name: str, room_gib: float) -> None:
     from ovplace.fleet.machine import this_machine
     from ovplace.fleet.worker import Worker
     from ovplace.store.device_lock import for_worker
+    from ovplace.train.worker_training import WorkerTraining
 
     with for_worker():
         files = FileStore.of_cache(room_gib)
-        worker = Worker(this_machine(name), ProcessBench(files), files)
+        worker = Worker(this_machine(name), ProcessBench(files, WorkerTraining), files)
         run_until_stopped(worker.serve(address, Certificates(default_folder()), console.log))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
+
+if TYPE_CHECKING:
+    from ovplace.train.seeds import TrainingSite
 
 
 @click.command(short_help="Train a policy for models it has never seen.")
@@ -21,10 +27,34 @@ from ovplace.cli.output.console import Console
     metavar="SECTION.KEY=VALUE",
     help="Change a setting of CONFIG, such as train.updates=100; may be repeated.",
 )
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Train with N seeds, from train.seed on, and keep the policy that places the training graphs best.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=lambda: os.cpu_count() or 1,
+    show_default="all processors",
+    help="Seeds at the same time on this machine, each on one processor.",
+)
+@click.option("--cluster", metavar="tls://HOST:PORT", help="Train each seed on a machine of the fleet.")
 @options.as_json
 @options.common
 @click.pass_obj
-def command(console: Console, /, config: str, output: str | None, settings: tuple[str, ...], as_json: bool) -> None:
+def command(
+    console: Console,
+    /,
+    config: str,
+    output: str | None,
+    settings: tuple[str, ...],
+    seeds: int | None,
+    jobs: int,
+    cluster: str | None,
+    as_json: bool,
+) -> None:
     """Train the policy of a placer on the models and simulated machines in CONFIG, and evaluate it on held-out ones.
 
     CONFIG is a TOML file, or the name of one that comes with ovplace. The same command continues a stopped training.
@@ -33,15 +63,44 @@ def command(console: Console, /, config: str, output: str | None, settings: tupl
     from ovplace.cli.output.tables import show_json
     from ovplace.progress import listening
     from ovplace.train.run_training import run_training
+    from ovplace.train.seeds import train_seeds
     from ovplace.train.training_plan import find_config, read_plan
 
-    plan = read_plan(find_config(config), settings)
+    file = find_config(config)
+    plan = read_plan(file, settings)
+    path = Path(output or plan.config.output)
     with listening(console) as listener:
-        data = run_training(plan, Path(output or plan.config.output), listener)
+        if seeds is None and cluster is None:
+            data = run_training(plan, path, listener)
+        else:
+            numbers = range(plan.config.seed, plan.config.seed + (seeds or 1))
+            plans = [read_plan(file, (*settings, f"train.seed={number}")) for number in numbers]
+            with _site(cluster, jobs, len(plans)) as site:
+                data = train_seeds(plans, path, site, listener)
     if as_json:
         show_json(data)
     else:
         _show(data)
+
+
+@contextmanager
+def _site(cluster: str | None, jobs: int, n_seeds: int) -> Iterator[TrainingSite]:
+    from ovplace.train.training_sites import TrainsHere, TrainsOnFleet
+
+    if cluster is None:
+        yield TrainsHere(jobs)
+        return
+    from ovplace.cli.fleet.needs import require_distributed
+
+    require_distributed()
+    from ovplace.fleet.certificates import Certificates, default_folder
+    from ovplace.fleet.cluster import Cluster
+
+    connected = Cluster(cluster, Certificates(default_folder()))
+    try:
+        yield TrainsOnFleet(connected, n_seeds)
+    finally:
+        connected.close()
 
 
 def _show(data: dict[str, Any]) -> None:
@@ -54,7 +113,21 @@ def _show(data: dict[str, Any]) -> None:
         for row in data["sets"]
     ]
     show_table((*header, "one device", "p90", "worst"), rows, right=range(1, 11))
+    if len(data.get("seeds", ())) > 1:
+        _show_seeds(data)
     click.echo(f"\nLeft in {data['policy']}: the policy, {data['bytes'] / 1e6:.2f} MB")
+
+
+def _show_seeds(data: dict[str, Any]) -> None:
+    from ovplace.cli.output.tables import show_table
+
+    names = [row["set"] for row in data["sets"]]
+    rows = [
+        (name, *(_text(of["sets"][number]["zero_shot"]["p90"]) for of in data["seeds"]))
+        for number, name in enumerate(names)
+    ]
+    click.echo(f"\nSeed {data['seed']} is kept. 90th percentile of the policy with each seed:\n")
+    show_table(("", *(f"seed {of['seed']}" for of in data["seeds"])), rows, right=range(1, len(data["seeds"]) + 1))
 
 
 def _text(value: float | None) -> str:

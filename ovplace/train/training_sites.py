@@ -1,0 +1,124 @@
+"""Where a training runs: in a process on this machine, or on a machine of a fleet."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ovplace.errors import BackendError, InterruptedRunError, StoreError
+from ovplace.learning.policy_file import PolicyFile
+from ovplace.store.atomic import replacing
+from ovplace.train.training_plan import TrainingPlan
+from ovplace.train.training_process import TrainingProcess
+
+if TYPE_CHECKING:
+    from ovplace.fleet.cluster import Cluster
+
+Data = dict[str, Any]
+
+DEADLINE_S = 86400.0
+"""The longest that one training may take on a machine of a fleet."""
+
+
+class TrainsHere:
+    """Trains in processes on this machine."""
+
+    def __init__(self, jobs: int) -> None:
+        """Start nothing yet.
+
+        Args:
+            jobs: trainings at the same time.
+        """
+        self.jobs = jobs
+        self._processes: set[TrainingProcess] = set()
+        self._lock, self._stopped = threading.Lock(), False
+
+    def train(self, plan: TrainingPlan, output: Path) -> Data:
+        """Train in a process; one that was stopped continues from its state file.
+
+        Raises:
+            OvplaceError: as `run_training` does, or the process ended without an answer.
+        """
+        with self._lock:
+            if self._stopped:
+                raise InterruptedRunError("stopped")
+            process = TrainingProcess(plan.text, output)
+            self._processes.add(process)
+        try:
+            return process.run()
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+
+    def stop(self) -> None:
+        """Let all trainings save and end."""
+        with self._lock:
+            self._stopped, processes = True, list(self._processes)
+        for process in processes:
+            process.stop()
+
+
+class TrainsOnFleet:
+    """Trains on the machines of a fleet, as many at a time as there are; what a lost machine has done is lost."""
+
+    def __init__(self, cluster: Cluster, jobs: int) -> None:
+        """Ask for nothing yet.
+
+        Args:
+            cluster: the fleet.
+            jobs: trainings that are asked for at the same time.
+        """
+        self.jobs = jobs
+        self._cluster, self._stopped = cluster, threading.Event()
+
+    def train(self, plan: TrainingPlan, output: Path) -> Data:
+        """Train on whichever machine is free, and write the policy that it sends.
+
+        Raises:
+            OvplaceError: as `run_training` does, no machine is there, or it answers what is no policy.
+        """
+        from ovplace.fleet.machine import simulated_class
+        from ovplace.fleet.wire import TRAIN, RemoteJob
+
+        job = RemoteJob(uuid.uuid4().hex, "", (), {})
+        asked = self._cluster.submit(job, TRAIN, (plan.text,), DEADLINE_S, simulated_class(), at_home=False)
+        answer = self._wait(asked)
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(output) as temporary:
+                temporary.write_bytes(answer["policy"])
+        except OSError as error:
+            raise StoreError(f"cannot write '{output}': {error.strerror}; choose another file with -o") from error
+        PolicyFile.read(output, plan.config.placer)  # refuses what is none
+        report: Data = json.loads(answer["report"])
+        return report
+
+    def stop(self) -> None:
+        """Wait for no answer any more."""
+        self._stopped.set()
+
+    def _wait(self, asked: Future[Data]) -> Data:
+        from ovplace.fleet.cluster import POLL_S, WAIT_S
+        from ovplace.fleet.machine import simulated_class
+        from ovplace.fleet.pool import value_of
+        from ovplace.fleet.wire import TRAIN
+
+        seen = time.monotonic()
+        while not self._stopped.is_set():
+            try:
+                found: Data = value_of(TRAIN, asked.result(POLL_S))
+                return found
+            except TimeoutError:
+                now = time.monotonic()
+                seen = now if self._cluster.machines(simulated_class()) else seen
+                if now - seen > WAIT_S:
+                    raise BackendError(
+                        f"no machine at '{self._cluster.address}' can train any more; start 'ovplace worker' on one, "
+                        "the same command continues"
+                    ) from None
+        raise InterruptedRunError("stopped")
