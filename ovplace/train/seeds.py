@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ovplace.core.json_text import parse_json
-from ovplace.errors import ConfigError, InterruptedRunError, StoreError
+from ovplace.errors import BackendError, ConfigError, InterruptedRunError, StoreError
 from ovplace.session.events import Listener, Progress
 from ovplace.store.atomic import replacing, write_json
 from ovplace.store.lock import locked
@@ -21,6 +21,8 @@ Data = dict[str, Any]
 VERSION = 1
 """Version of the file of a finished training."""
 
+_NO_REPORT = (ValueError, LookupError, TypeError)
+
 
 class TrainingSite(Protocol):
     """Where trainings run."""
@@ -31,6 +33,10 @@ class TrainingSite(Protocol):
 
     def train(self, plan: TrainingPlan, output: Path) -> Data:
         """Write the policy and return what `run_training` returns.
+
+        Args:
+            plan: the training.
+            output: path of the policy file.
 
         Raises:
             OvplaceError: as `run_training` does.
@@ -98,7 +104,14 @@ def _reports(plans: Sequence[TrainingPlan], folder: Path, site: TrainingSite, li
 
 def _train(plan: TrainingPlan, folder: Path, site: TrainingSite) -> Data:
     policy = folder / f"{plan.config.seed}.npz"
-    report = {**site.train(plan, policy), "policy": str(policy)}
+    answer = site.train(plan, policy)
+    try:
+        report = {**answer, "policy": str(policy)}
+        _score(report)
+    except _NO_REPORT as error:
+        raise BackendError(
+            f"the training with seed {plan.config.seed} was answered with no report; try again"
+        ) from error
     write_json(policy.with_suffix(".json"), {"version": VERSION, "plan": plan.text, "report": report})
     return report
 
@@ -118,14 +131,14 @@ def _finished(plan: TrainingPlan, folder: Path) -> Data:
         _score(report)
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, *_NO_REPORT) as error:
         raise ConfigError(f"'{file}' is damaged; delete it to train with this seed again") from error
     return report if file.with_suffix(".npz").is_file() else {}
 
 
 def _score(report: Mapping[str, Any]) -> tuple[float, ...]:
     """Return what to choose by, the less the better: 90th percentile and median on the training graphs."""
-    scores = next(row["zero_shot"] for row in report["sets"] if row["set"] == TRAINED)
+    scores = {row["set"]: row["zero_shot"] for row in report["sets"]}[TRAINED]
     return tuple(float("inf") if scores[key] is None else float(scores[key]) for key in ("p90", "median", "worst"))
 
 

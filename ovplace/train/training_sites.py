@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 import uuid
@@ -10,6 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ovplace.core.json_text import parse_json
 from ovplace.errors import BackendError, InterruptedRunError, StoreError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.store.atomic import replacing
@@ -40,6 +40,10 @@ class TrainsHere:
 
     def train(self, plan: TrainingPlan, output: Path) -> Data:
         """Train in a process; one that was stopped continues from its state file.
+
+        Args:
+            plan: the training.
+            output: path of the policy file.
 
         Raises:
             OvplaceError: as `run_training` does, or the process ended without an answer.
@@ -79,6 +83,10 @@ class TrainsOnFleet:
     def train(self, plan: TrainingPlan, output: Path) -> Data:
         """Train on whichever machine is free, and write the policy that it sends.
 
+        Args:
+            plan: the training.
+            output: path of the policy file.
+
         Raises:
             OvplaceError: as `run_training` does, no machine is there, or it answers what is no policy.
         """
@@ -95,7 +103,10 @@ class TrainsOnFleet:
         except OSError as error:
             raise StoreError(f"cannot write '{output}': {error.strerror}; choose another file with -o") from error
         PolicyFile.read(output, plan.config.placer)  # refuses what is none
-        report: Data = json.loads(answer["report"])
+        try:
+            report: Data = parse_json(answer["report"])
+        except ValueError as error:
+            raise BackendError("a machine answered a training with no report; the same command tries again") from error
         return report
 
     def stop(self) -> None:

@@ -99,14 +99,30 @@ def test_a_seed_that_failed_is_trained_again_and_the_others_are_not(plans, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("damage", "text"), [("{", "damaged"), ('{"version": 1, "plan": "another"}', "another training")]
-)
+    ("damage", "text"),
+    [
+        ("{", "damaged"), ("[]", "damaged"), ('{"version": 1, "plan": "another"}', "another training"),
+        ('{"version": 1, "plan": THIS, "report": []}', "damaged"),
+        ('{"version": 1, "plan": THIS, "report": {"sets": []}}', "damaged"),
+    ],
+)  # fmt: skip
 def test_results_of_other_trainings_and_damaged_ones_are_refused(damage, text, plans, tmp_path):
     output = tmp_path / "policy.npz"
     train_seeds(plans, output, Scores(s4=1.0, s5=1.0, s6=1.0), silent)
-    (tmp_path / "policy-seeds" / "5.json").write_text(damage)
+    (tmp_path / "policy-seeds" / "5.json").write_text(damage.replace("THIS", json.dumps(plans[1].text)))
     with pytest.raises(ConfigError, match=text):
         train_seeds(plans, output, Scores(), silent)
+
+
+@pytest.mark.parametrize(
+    "answer", [[], {}, {"sets": [{"set": "held out"}]}, {"sets": [{"set": TRAINED, "zero_shot": 1}]}]
+)
+def test_an_answer_that_is_no_report_is_not_kept(answer, plans, tmp_path, monkeypatch):
+    site = Scores(s4=1.0)
+    monkeypatch.setattr(site, "train", lambda plan, output: answer)
+    with pytest.raises(BackendError, match="seed 4 was answered with no report"):
+        train_seeds(plans[:1], tmp_path / "policy.npz", site, silent)
+    assert train_seeds(plans[:1], tmp_path / "policy.npz", Scores(s4=1.0), silent)["seed"] == 4
 
 
 def test_processes_train_as_one_does_and_go_on_after_ctrl_c(plans, tmp_path):

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     "--seeds",
     type=click.IntRange(1),
     metavar="N",
-    help="Train with N seeds, from train.seed on, and keep the policy that places the training graphs best.",
+    help="Train with N seeds, from train.seed on, and keep the policy that places the training graphs best; "
+    "by default with train.seed only.",
 )
 @click.option(
     "--jobs",
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
     show_default="all processors",
     help="Seeds at the same time on this machine, each on one processor.",
 )
-@click.option("--cluster", metavar="tls://HOST:PORT", help="Train each seed on a machine of the fleet.")
+@click.option(
+    "--cluster", metavar="tls://HOST:PORT", help="Train each seed on a machine of the fleet; by default on this one."
+)
 @options.as_json
 @options.common
 @click.pass_obj
