@@ -36,12 +36,13 @@ class Cluster:
     Requests beyond those that the scheduler takes at once wait here until others are answered.
     """
 
-    def __init__(self, address: str, certificates: Certificates) -> None:
+    def __init__(self, address: str, certificates: Certificates, title: str = "") -> None:
         """Connect.
 
         Args:
             address: of the scheduler, as `tls://HOST:PORT`.
             certificates: of this machine.
+            title: what this search places, for the dashboard of the scheduler.
 
         Raises:
             OvplaceError: nobody answers there, or refuses.
@@ -67,6 +68,8 @@ class Cluster:
             self._stop()
             raise
         self._reader = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
+        if title:
+            self._post({"op": "title", "title": title})
         self._known.wait(WAIT_S)
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ovplace.fleet.limits import MOST_REQUESTS
 from ovplace.fleet.machine import DeviceClass, Machine
+from ovplace.fleet.overview import MachineState, Overview, SearchState
 
 Send = Callable[[str, dict[str, Any]], None]
 Clock = Callable[[], float]
@@ -49,9 +50,21 @@ class Request:
 class _Seat:
     machine: Machine
     heard_s: float
+    joined_s: float
     request: Request | None = None
     given_s: float = 0.0
     jobs: set[str] = field(default_factory=set)  # of each search that it has worked for: "client job"
+    answered: int = 0
+    busy_s: float = 0.0  # with requests that it has answered
+
+
+@dataclass
+class _Search:
+    title: str = ""
+    home: str = ""
+    excluded: set[str] = field(default_factory=set)
+    open: int = 0  # requests that are not answered
+    answered: int = 0
 
 
 class Dispatcher:
@@ -76,12 +89,11 @@ class Dispatcher:
         """
         self._to_worker, self._to_client = to_worker, to_client
         self._patience_s, self._clock, self._most_requests = patience_s, clock, most_requests
-        self._open: Counter[str] = Counter()  # requests that are not answered, by search
+        self._began_s = clock()
         self._seats: dict[str, _Seat] = {}
         self._idle: dict[str, _Seat] = {}
         self._queue: deque[Request] = deque()
-        self._homes: dict[str, str] = {}
-        self._excluded: dict[str, set[str]] = {}
+        self._searches: dict[str, _Search] = {}
 
     @property
     def machines(self) -> list[Machine]:
@@ -90,7 +102,7 @@ class Dispatcher:
 
     def join(self, machine: Machine) -> None:
         """Take a machine in, whose name no other has, and give it a request that waits for it."""
-        seat = self._seats[machine.name] = self._idle[machine.name] = _Seat(machine, self._clock())
+        seat = self._seats[machine.name] = self._idle[machine.name] = _Seat(machine, self._clock(), self._clock())
         self._tell_all({"op": "joined", "machine": machine.to_dict()})
         self._give_next(machine.name, seat)
 
@@ -100,10 +112,11 @@ class Dispatcher:
         if seat is None:
             return
         self._idle.pop(name, None)
-        self._homes = {client: home for client, home in self._homes.items() if home != name}
+        for search in self._searches.values():
+            search.home = "" if search.home == name else search.home
         self._tell_all({"op": "left", "name": name})
         request = seat.request
-        if request is not None and request.client in self._excluded:  # the search is there
+        if request is not None and request.client in self._searches:  # it is there
             request.attempts += 1
             if request.attempts >= ATTEMPTS:
                 text = f"{request.attempts} machines were lost while they ran it, the last one was '{name}'"
@@ -123,15 +136,22 @@ class Dispatcher:
 
     def enter(self, client: str) -> None:
         """Take a search in, and tell it the machines."""
-        self._excluded[client] = set()
+        self._searches[client] = _Search()
         self._to_client(client, {"op": "machines", "machines": [machine.to_dict() for machine in self.machines]})
+
+    def name(self, client: str, title: str) -> None:
+        """Note what a search says that it does.
+
+        Args:
+            client: the search.
+            title: its words.
+        """
+        self._searches[client].title = title
 
     def drop(self, client: str) -> None:
         """Let a search go: what it waits for is dropped, and machines end what they keep for it."""
         self._queue = deque(request for request in self._queue if request.client != client)
-        self._homes.pop(client, None)
-        self._excluded.pop(client, None)
-        self._open.pop(client, None)
+        self._searches.pop(client, None)
         for name, seat in list(self._seats.items()):
             for job in sorted(job for job in seat.jobs if job.startswith(f"{client} ")):
                 seat.jobs.discard(job)
@@ -156,21 +176,20 @@ class Dispatcher:
             client: the search.
             name: of the machine.
         """
-        if client in self._excluded:
-            self._excluded[client].add(name)
-        if self._homes.get(client) == name:
-            del self._homes[client]
+        if search := self._searches.get(client):
+            search.excluded.add(name)
+            search.home = "" if search.home == name else search.home
 
     def submit(self, request: Request) -> None:
         """Give a request to a machine, or let it wait for one; refuse it where the search has too many already."""
-        client = request.client
-        if client not in self._excluded:
+        search = self._searches.get(request.client)
+        if search is None:
             return
-        if self._open[client] >= self._most_requests:
+        if search.open >= self._most_requests:
             why = f"{self._most_requests} requests of this search are not answered yet, and the scheduler takes no more"
-            self._to_client(client, {"op": "refused", "number": request.number, "why": why})
+            self._to_client(request.client, {"op": "refused", "number": request.number, "why": why})
             return
-        self._open[client] += 1
+        search.open += 1
         self._assign(request, first=request.at_home)
 
     def done(self, name: str, number: int, client: str, answer: dict[str, Any]) -> None:
@@ -186,13 +205,29 @@ class Dispatcher:
         if seat is None or seat.request is None or (seat.request.client, seat.request.number) != (client, number):
             return
         request, seat.request = seat.request, None
+        seat.answered += 1
+        seat.busy_s += self._clock() - seat.given_s
         self._answer(request, {**answer, "worker": name})
         self._idle[name] = seat
         self._give_next(name, seat)
 
+    def overview(self) -> Overview:
+        """Return what all machines and searches do now."""
+        now = self._clock()
+        running = Counter(seat.request.client for seat in self._seats.values() if seat.request)
+        machines = tuple(_state_of(seat, now) for seat in self._seats.values())
+        searches = tuple(
+            SearchState(
+                name, of.title, running[name], of.open - running[name], of.answered, of.home, tuple(sorted(of.excluded))
+            )
+            for name, of in self._searches.items()
+        )
+        return Overview(now - self._began_s, machines, searches)
+
     def _answer(self, request: Request, answer: dict[str, Any]) -> None:
-        if request.client in self._excluded:
-            self._open[request.client] -= 1
+        if search := self._searches.get(request.client):
+            search.open -= 1
+            search.answered += 1
             self._to_client(request.client, {"op": "done", "number": request.number, **answer})
 
     def _assign(self, request: Request, *, first: bool) -> None:
@@ -215,19 +250,36 @@ class Dispatcher:
         del self._idle[name]
         seat.request, seat.given_s = request, self._clock()
         seat.jobs.add(f"{request.client} {request.body['job']['number']}")
-        if request.at_home:
-            self._homes[request.client] = name
+        if request.at_home and (search := self._searches.get(request.client)):
+            search.home = name
         self._to_worker(name, {"op": "run", "number": request.number, "client": request.client, **request.body})
 
     def _suits(self, request: Request, machine: Machine) -> bool:
-        if machine.name in self._excluded.get(request.client, ()):
+        search = self._searches[request.client]
+        if machine.name in search.excluded:
             return False
-        home = self._homes.get(request.client, machine.name)
-        return request.device_class.has(machine) and (not request.at_home or home == machine.name)
+        at_home = not request.at_home or search.home in ("", machine.name)
+        return at_home and request.device_class.has(machine)
 
     def _tell_all(self, message: dict[str, Any]) -> None:
-        for client in self._excluded:
+        for client in self._searches:
             self._to_client(client, message)
+
+
+def _state_of(seat: _Seat, now_s: float) -> MachineState:
+    request, machine = seat.request, seat.machine
+    running_s = now_s - seat.given_s if request else 0.0
+    there_s = now_s - seat.joined_s
+    return MachineState(
+        machine.name,
+        tuple(device.label for device in machine.devices),
+        machine.versions.get("openvino", ""),
+        request.client if request else "",
+        str(request.body["method"]) if request else "",
+        running_s,
+        seat.answered,
+        (seat.busy_s + running_s) / there_s if there_s > 0 else 0.0,
+    )
 
 
 def _late(seat: _Seat, now_s: float) -> bool:

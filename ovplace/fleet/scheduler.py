@@ -17,9 +17,13 @@ from ovplace.fleet.dispatch import PATIENCE_S, Dispatcher, Request
 from ovplace.fleet.files import FileStore
 from ovplace.fleet.limits import Limits, MessageTooLongError
 from ovplace.fleet.machine import DeviceClass, Machine
+from ovplace.fleet.overview import Overview
 
 HOST, PORT = "127.0.0.1", 8786
 """Where it listens unless told otherwise: this machine only, on the port that Dask's scheduler has."""
+
+LONGEST_TITLE = 200
+"""Characters of the title of a search that are kept."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -84,6 +88,10 @@ class Scheduler:
             for name in list(self._peers):
                 self._close(name)
 
+    def overview(self) -> Overview:
+        """Return what all machines and searches do now."""
+        return self._dispatcher.overview()
+
     async def _accept(self, channel: Channel) -> None:
         """Serve a connection by the role in its certificate."""
         by_role: Mapping[str, Callable[[Channel], Awaitable[None]]] = {
@@ -127,7 +135,13 @@ class Scheduler:
         async with self._writing(client, channel):
             self._put(client, {"op": "limits", "limits": self._limits.to_dict()})
             self._dispatcher.enter(client)
-            handlers = {"submit": self._submit, "exclude": self._exclude, "forget": self._forget, "file": self._keep}
+            handlers = {
+                "title": self._title,
+                "submit": self._submit,
+                "exclude": self._exclude,
+                "forget": self._forget,
+                "file": self._keep,
+            }
             try:
                 await self._read(channel, handlers, client)
             finally:
@@ -161,6 +175,9 @@ class Scheduler:
         except OSError:
             data, is_last = b"", True  # its content is checked there
         self._put(name, {"op": "file", "hash": digest, "offset": offset, "data": data, "is_last": is_last})
+
+    async def _title(self, client: str, message: Message) -> None:
+        self._dispatcher.name(client, str(message["title"])[:LONGEST_TITLE])
 
     async def _submit(self, client: str, message: Message) -> None:
         device_class = DeviceClass.from_dict(message["class"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ovplace.config.schema import RunConfig
@@ -150,7 +151,8 @@ def open_site(config: RunConfig, began_on: str = "") -> Site:
     from ovplace.fleet.certificates import Certificates, default_folder
     from ovplace.fleet.cluster import Cluster
 
-    return Fleet(Cluster(config.search.cluster, Certificates(default_folder())), began_on)
+    title = f"{Path(config.search.model).name} with {config.search.placer}"
+    return Fleet(Cluster(config.search.cluster, Certificates(default_folder()), title), began_on)
 
 
 def _most_frequent(config: RunConfig, machines: list[Machine], began_on: str) -> _Choice:

@@ -28,7 +28,7 @@ class Fleet:
         self.dispatcher.join(Machine(name, versions=versions))
 
     def ask(self, number, device_class=ANY, *, at_home=False):
-        body = {"job": {"number": "1"}, "deadline_s": 5.0}
+        body = {"job": {"number": "1"}, "method": "measure", "deadline_s": 5.0}
         self.dispatcher.submit(Request("search", number, device_class, at_home, body))
 
     def done(self, name, number, value="fine"):
@@ -162,3 +162,34 @@ def test_a_machine_that_never_ends_a_request_is_given_up():
     fleet.now = 5.0 + STARTING_S + 1
     fleet.dispatcher.heard("a")
     assert fleet.dispatcher.silent() == ["a"]
+
+
+def test_an_overview_tells_what_machines_and_searches_do():
+    fleet = Fleet("a", "b")
+    fleet.dispatcher.name("search", "model.xml with hsdag")
+    fleet.dispatcher.exclude("search", "b")
+    fleet.ask(0, at_home=True)
+    fleet.ask(1)
+    fleet.now = 4.0
+    fleet.done("a", 0)
+    fleet.now = 8.0
+    shown = fleet.dispatcher.overview()
+    first, second = shown.machines
+    assert (first.search, first.operation, first.running_s, first.answered) == ("search", "measure", 4.0, 1)
+    assert (first.busy, second.busy, second.search, second.operation) == (1.0, 0.0, "", "")
+    (search,) = shown.searches
+    assert (search.title, search.home, search.set_aside) == ("model.xml with hsdag", "a", ("b",))
+    assert (search.running, search.waiting, search.answered) == (1, 0, 1)
+    assert (shown.up_s, shown.busy, shown.waiting) == (8.0, 1, 0)
+
+
+def test_an_overview_forgets_who_left_and_counts_who_waits():
+    fleet = Fleet("a")
+    for number in range(3):
+        fleet.ask(number, at_home=True)
+    assert fleet.dispatcher.overview().waiting == 2
+    fleet.dispatcher.leave("a")
+    shown = fleet.dispatcher.overview()
+    assert (shown.machines, shown.waiting, shown.searches[0].home) == ((), 3, "")
+    fleet.dispatcher.drop("search")
+    assert fleet.dispatcher.overview().searches == ()

@@ -80,5 +80,31 @@ def test_one_worker_asks_what_a_local_run_asks_and_real_devices_answer_alike(cer
     assert real.accuracy.max_rel_error == local.accuracy.max_rel_error
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("placer", ["hsdag", "seq2seq", "fc_grouper", "hierarchical"])
+def test_a_learned_placer_asks_one_worker_what_it_asks_here_and_loses_nothing_with_one_of_two(
+    placer, certificates, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    common = {"machine": "i9-12900k+flex170", "placer": placer, "budget": 45, "settings": SETTINGS}
+    with running_fleet(tmp_path, certificates, "stays") as fleet:
+        here = ovplace.optimize("demo", tmp_path / "here", **common, progress=False)
+        there = ovplace.optimize("demo", tmp_path / "there", **common, cluster=fleet.address, progress=False)
+        fleet.start_worker("killed")
+        fleet.wait_for("killed")
+
+        def listener(event):
+            if event.phase == "search" and event.done >= 15 and "killed" in fleet.processes:
+                fleet.kill("killed")
+
+        run = ovplace.optimize("demo", tmp_path / "two", **common, cluster=fleet.address, listener=listener)
+    assert hashes(tmp_path / "there") == hashes(tmp_path / "here")
+    assert (there.best.hash, there.verdict.ratio) == (here.best.hash, here.verdict.ratio)
+    trials = trials_of(tmp_path / "two")
+    assert [trial.number for trial in trials] == list(range(len(trials)))
+    assert sum(not trial.cached for trial in trials) == 45 == run.search.measured
+    assert all(trial.measurement.ok for trial in trials)
+
+
 def hashes(folder):
     return [trial.placement.hash for trial in trials_of(folder)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -60,11 +61,28 @@ def certs(output: str | None) -> None:
     show_default=True,
     help="Largest number of requests of one search that wait or run here; further ones wait in the search.",
 )
+@click.option(
+    "--dashboard-port",
+    type=click.IntRange(0, 65535),
+    default=8787,
+    show_default=True,
+    help="Port of the dashboard, a web page for browsers on this machine; any free one if it is in use.",
+)
+@click.option("--no-dashboard", is_flag=True, help="Serve no dashboard.")
 @room
 @options.common
 @click.pass_obj
 def scheduler(
-    console: Console, host: str, port: int, patience: float, largest_mib: int, most_requests: int, room_gib: float
+    console: Console,
+    /,
+    host: str,
+    port: int,
+    patience: float,
+    largest_mib: int,
+    most_requests: int,
+    dashboard_port: int,
+    no_dashboard: bool,
+    room_gib: float,
 ) -> None:
     """Run the scheduler of a fleet until it is stopped.
 
@@ -76,6 +94,7 @@ def scheduler(
     require_distributed()
     from ovplace.cli.fleet.event_loop import run_until_stopped
     from ovplace.fleet.certificates import Certificates, default_folder
+    from ovplace.fleet.dashboard.server import serving_dashboard
     from ovplace.fleet.files import FileStore
     from ovplace.fleet.limits import Limits
     from ovplace.fleet.scheduler import Scheduler
@@ -83,7 +102,18 @@ def scheduler(
     limits, files = Limits(largest_mib, most_requests), FileStore.of_cache(room_gib)
     serving = Scheduler(Certificates(default_folder()), files, patience, console.log, limits)
     host = f"[{host}]" if ":" in host else host
-    run_until_stopped(serving.serve(f"tls://{host}:{port}", lambda address: console.log(f"scheduler at {address}")))
+
+    async def serve() -> None:
+        shown = nullcontext("") if no_dashboard else serving_dashboard(dashboard_port, serving.overview)
+        async with shown as dashboard:
+            await serving.serve(f"tls://{host}:{port}", lambda address: ready(address, dashboard))
+
+    def ready(address: str, dashboard: str) -> None:
+        console.log(f"scheduler at {address}")
+        if dashboard:
+            console.log(f"dashboard at {dashboard}")
+
+    run_until_stopped(serve())
 
 
 @command.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from ovplace.cli.output.console import Console
 
 if TYPE_CHECKING:
     from ovplace.train.seeds import TrainingSite
+    from ovplace.train.training_plan import TrainingPlan
 
 
 @click.command(short_help="Train a policy for models it has never seen.")
@@ -78,7 +79,7 @@ def command(
         else:
             numbers = range(plan.config.seed, plan.config.seed + (seeds or 1))
             plans = [read_plan(file, (*settings, f"train.seed={number}")) for number in numbers]
-            with _site(cluster, jobs, len(plans)) as site:
+            with _site(cluster, jobs, plans) as site:
                 data = train_seeds(plans, path, site, listener)
     if as_json:
         show_json(data)
@@ -87,7 +88,7 @@ def command(
 
 
 @contextmanager
-def _site(cluster: str | None, jobs: int, n_seeds: int) -> Iterator[TrainingSite]:
+def _site(cluster: str | None, jobs: int, plans: Sequence[TrainingPlan]) -> Iterator[TrainingSite]:
     from ovplace.train.training_sites import TrainsHere, TrainsOnFleet
 
     if cluster is None:
@@ -99,9 +100,10 @@ def _site(cluster: str | None, jobs: int, n_seeds: int) -> Iterator[TrainingSite
     from ovplace.fleet.certificates import Certificates, default_folder
     from ovplace.fleet.cluster import Cluster
 
-    connected = Cluster(cluster, Certificates(default_folder()))
+    title = f"a policy of {plans[0].config.placer}, {len(plans)} seeds"
+    connected = Cluster(cluster, Certificates(default_folder()), title)
     try:
-        yield TrainsOnFleet(connected, n_seeds)
+        yield TrainsOnFleet(connected, len(plans))
     finally:
         connected.close()
 
