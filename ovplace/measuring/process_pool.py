@@ -10,7 +10,7 @@ import os
 import pickle
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
 from ovplace.errors import BackendError, OvplaceError
 from ovplace.measuring.child import Child, ChildDiedError, ChildTimeoutError, Method
+from ovplace.measuring.own_thread import OwnThread
 
 RECYCLE_AFTER = 400
 """Requests a child serves before it is replaced, which loses the compiled stages that it keeps. The emulated GPU leaks
@@ -87,7 +88,9 @@ def run_request(worker: WorkerSpec, method: Method, arguments: tuple[Any, ...], 
         seat = _seats.get(worker.key) or _started(worker)
         try:
             value = seat.child.call(method, *arguments, deadline_s=deadline_s)
-        except (ChildTimeoutError, ChildDiedError):
+        except OvplaceError:  # an answer of the backend
+            raise
+        except BaseException:  # out of memory, for one: its answer must not be taken for that of the next request
             recycle(worker)
             raise
         seat.served += 1
@@ -193,7 +196,7 @@ class ProcessPool:
     def __init__(self, worker: WorkerSpec) -> None:
         """Start no process yet: the first request does."""
         self._worker = worker
-        self._thread = ThreadPoolExecutor(max_workers=1)  # two measurements at once would disturb each other
+        self._thread = OwnThread()  # one, since two measurements at once would disturb each other
 
     @property
     def pid(self) -> int | None:
@@ -249,7 +252,7 @@ class ProcessPool:
         Raises:
             OvplaceError: the backend cannot work at all, or its process does not come up.
         """
-        self._thread.submit(start, self._worker).result()
+        self._thread.call(start, self._worker)
 
     def preload(self) -> None:
         """Start a child that imports what it needs while the caller does something else; `start` takes it."""
@@ -261,21 +264,23 @@ class ProcessPool:
         Raises:
             OvplaceError: the backend cannot work at all, or its process does not come up.
         """
-        self._thread.submit(renew, self._worker).result()
+        self._thread.call(renew, self._worker)
 
     def recycle(self) -> None:
         """Replace the child, so that the next request compiles anew in a fresh process."""
-        self._thread.submit(recycle, self._worker).result()
+        self._thread.call(recycle, self._worker)
 
     def close(self) -> None:
         """End the child, in the middle of a request if need be, and the thread."""
         ended = self._thread.submit(discard, self._worker)
-        while not wait([ended], CLOSE_PATIENCE_S).done:
+        while not wait([ended], CLOSE_PATIENCE_S).done and not self._thread.is_dead:
             interrupt(self._worker)
-        self._thread.shutdown()
+        if self._thread.is_dead:
+            discard(self._worker)
+        self._thread.close()
 
     def _run(self, method: Method, arguments: tuple[Any, ...], deadline_s: float) -> Any:
-        return self._thread.submit(run_request, self._worker, method, arguments, deadline_s).result()
+        return self._thread.call(run_request, self._worker, method, arguments, deadline_s)
 
 
 def _fits(answer: object, count: int) -> bool:

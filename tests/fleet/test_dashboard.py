@@ -39,7 +39,7 @@ async def asking(port=0):
 def test_the_page_tells_what_machines_and_searches_do():
     page = page_of(FLEET)
     assert "1 of 2 machines busy" in page
-    assert "2 requests waiting for a machine" in page
+    assert "Requests waiting for a machine: 2." in page
     assert "run for 1:01:01" in page
     assert '<td>measure of search-1</td><td class="number">0:01:15</td>' in page
     assert "<td>CPU, GPU</td>" in page

@@ -182,6 +182,35 @@ def test_closing_ends_a_running_request_and_leaves_no_process(make):
     pool.close = lambda: None  # its executor is gone
 
 
+def test_a_thread_that_runs_out_of_memory_is_noticed_and_leaves_no_process(monkeypatch):
+    """`concurrent.futures` allocates to pass an error on; where it cannot, its thread ends and nobody is told."""
+    pool = pool_module.ProcessPool(pool_module.WorkerSpec(fake_backend.NAME, job()))
+    pool.ask("facts")
+    monkeypatch.setattr("concurrent.futures.thread._WorkItem.run", no_memory)
+    with pytest.raises(MemoryError):
+        pool.ask("facts")
+    with pytest.raises(MemoryError):
+        pool.recycle()
+    pool.close()
+    assert not pool_module.running_pids()
+
+
+def test_an_answer_that_there_was_no_memory_for_is_not_taken_for_the_next_one(make, monkeypatch):
+    pool = make()
+    pool.ask("facts")
+    pid = pool.pid
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(Child, "call", no_memory)
+        pool.ask("facts")
+    assert pool.pid is None
+    assert not alive(pid)
+    assert pool.ask("facts")
+
+
+def no_memory(*_, **__):
+    raise MemoryError
+
+
 def test_the_same_workplace_shares_one_child_and_another_does_not(make):
     a, b, other = make(), make(), make(version="2")
     assert a.facts() == b.facts() != other.facts()
