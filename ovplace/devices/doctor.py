@@ -10,7 +10,9 @@ from pathlib import Path
 
 from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
-from ovplace.devices.discover import NPU_RELEASES, intel_nodes, is_intel
+from ovplace.devices.discover import intel_nodes, is_intel
+
+NPU_RELEASES = "https://github.com/intel/linux-npu-driver/releases"
 
 _DISPLAY, _ACCELERATOR = "0x03", "0x12"
 """First digits of PCI classes: display controllers and processing accelerators."""
@@ -96,8 +98,18 @@ def examine(devices: Sequence[Device], machine: Machine) -> tuple[Finding, ...]:
         devices: what `discover` found.
         machine: where to look.
     """
+    return (*map(_seen, devices), *lacking(devices, machine))
+
+
+def lacking(devices: Sequence[Device], machine: Machine) -> tuple[Finding, ...]:
+    """Return why OpenVINO does not see further kinds of device; good where there is nothing to mend.
+
+    Args:
+        devices: what `discover` found.
+        machine: where to look.
+    """
     seen = {device.plugin for device in devices if "problem" not in device.facts}
-    found = [*map(_seen, devices), *_plugins(machine)]
+    found = [*_plugins(machine)]
     if "GPU" not in seen:
         found.append(_gpu(machine))
     if "NPU" not in seen:

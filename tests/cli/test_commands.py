@@ -9,6 +9,7 @@ import openvino as ov
 import pytest
 
 from ovplace.cli import COMMANDS
+from ovplace.devices import doctor
 from ovplace.devices.emulated_gpu import why_unavailable
 
 HEAVY = ("openvino", "numpy", "rich", "scipy", "torch", "networkx")
@@ -69,6 +70,16 @@ def test_inspect_says_what_each_device_can_run(ovplace, inverse):
 def test_devices_say_how_an_npu_is_treated(ovplace):
     assert "NPU: an NPU takes part only where -d names it, as in -d NPU,CPU" in ovplace("devices").out
     assert "-d NPU,CPU" in data(ovplace("devices", "--json"))["npu"]
+
+
+def test_devices_tells_what_is_missing_and_the_command_that_mends_it(ovplace, monkeypatch):
+    bad = doctor.Finding("GPU", good=False, text="no permission", command="sudo usermod -a -G render $USER")
+    fine = doctor.Finding("NPU", good=True, text="there is no Intel NPU")
+    monkeypatch.setattr(doctor, "lacking", lambda *_: (bad, fine))
+    said = ovplace("devices").out
+    assert said.endswith("Missing GPU: no permission\n    sudo usermod -a -G render $USER\n")
+    (missing,) = data(ovplace("devices", "--json"))["missing"]
+    assert missing == {"device": "GPU", "text": "no permission", "command": "sudo usermod -a -G render $USER"}
 
 
 def test_devices(ovplace):

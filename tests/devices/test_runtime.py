@@ -1,7 +1,5 @@
 """Discovery and aliases against the installed OpenVINO and against fakes."""
 
-import os
-
 import numpy as np
 import openvino as ov
 import pytest
@@ -117,38 +115,3 @@ def test_a_throwing_property_is_left_out_and_a_throwing_device_is_reported():
     found = discover.discover(FakeCore({"NPU": {**npu, "NPU_DRIVER_VERSION": 17}, "GPU.1": {}}))
     assert dict(found[0].facts) == {"full_name": "Boost", "driver": "17", "kind": "integrated"}
     assert dict(found[1].facts) == {"problem": "no such property"}
-
-
-@pytest.fixture
-def machine(tmp_path):
-    """Return a function that puts a device node of a vendor into a root folder."""
-
-    def add(node, kind, vendor):
-        for path, text in ((f"dev/{node}", ""), (f"sys/class/{kind}/{node.split('/')[-1]}/device/vendor", vendor)):
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text)
-        return tmp_path
-
-    return add
-
-
-def texts(hints):
-    return {hint.device: hint.text for hint in hints if hint.device != "GPU (emulated)"}
-
-
-def test_hints_name_what_intel_devices_lack(machine, monkeypatch):
-    machine("dri/renderD128", "drm", "0x8086\n")
-    root = machine("accel/accel0", "accel", "0x8086\n")
-    cpu, gpu, npu = Device("CPU", "CPU"), Device("GPU", "GPU"), Device("NPU", "NPU")
-    said = texts(discover.missing([cpu], root, "linux"))
-    assert "intel-opencl-icd" in said["GPU"]
-    assert "linux-npu-driver" in said["NPU"]
-    assert texts(discover.missing([cpu, gpu, npu], root, "linux")) == {}
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert "render" in texts(discover.missing([cpu], root, "linux"))["GPU"]
-
-
-def test_hints_pass_over_other_vendors_and_empty_machines(machine, tmp_path):
-    assert texts(discover.missing([], tmp_path, "linux")) == {}
-    assert texts(discover.missing([], machine("dri/renderD128", "drm", "0x10de\n"), "linux")) == {}
-    assert set(texts(discover.missing([], tmp_path, "win32"))) == {"GPU", "NPU"}

@@ -11,7 +11,7 @@ from ovplace.cli.arguments import options
 
 if TYPE_CHECKING:
     from ovplace.core.device import Device
-    from ovplace.devices.discover import Hint
+    from ovplace.devices.doctor import Finding
     from ovplace.devices.select import Selection
 
 _FACTS = {
@@ -33,19 +33,21 @@ def command(as_json: bool) -> None:
 
     from ovplace.cli.output.tables import show_json
     from ovplace.devices import emulated_gpu
-    from ovplace.devices.discover import discover, missing
+    from ovplace.devices.discover import discover
+    from ovplace.devices.doctor import lacking, this_machine
     from ovplace.devices.select import select
 
     physical, problem = discover(ov.Core()), emulated_gpu.why_unavailable()
     chosen = select("", {}, None, physical, problem)
     devices = (*physical, *([] if problem else [emulated_gpu.emulated_device()]))
+    to_mend = [finding for finding in lacking(physical, this_machine()) if not finding.good]
     if as_json:
-        show_json(_to_json(devices, chosen, missing(physical)))
+        show_json(_to_json(devices, chosen, to_mend))
     else:
-        _show(devices, chosen, missing(physical))
+        _show(devices, chosen, to_mend)
 
 
-def _show(devices: Sequence[Device], chosen: Selection, hints: Sequence[Hint]) -> None:
+def _show(devices: Sequence[Device], chosen: Selection, to_mend: Sequence[Finding]) -> None:
     from ovplace.cli.output.tables import show_pairs
     from ovplace.cli.output.terminal import say
     from ovplace.devices.discover import NPU_TREATMENT
@@ -57,16 +59,18 @@ def _show(devices: Sequence[Device], chosen: Selection, hints: Sequence[Hint]) -
     note = f" ({chosen.note})" if chosen.note else ""
     say(f"Without -d: {', '.join(device.name for device in chosen.devices)}{note}")
     say(f"NPU: {NPU_TREATMENT}.")
-    for hint in hints:
-        say(f"Missing {hint.device}: {hint.text}")
+    for finding in to_mend:
+        say(f"Missing {finding.subject}: {finding.text}")
+        if finding.command:
+            click.echo(f"    {finding.command}")
 
 
-def _to_json(devices: Sequence[Device], chosen: Selection, hints: Sequence[Hint]) -> dict[str, Any]:
+def _to_json(devices: Sequence[Device], chosen: Selection, to_mend: Sequence[Finding]) -> dict[str, Any]:
     from ovplace.devices.discover import NPU_TREATMENT
 
     return {
         "devices": [{"name": d.name, "facts": dict(d.facts), "emulated": d.emulated} for d in devices],
         "default": {"devices": [device.name for device in chosen.devices], "note": chosen.note},
         "npu": NPU_TREATMENT,
-        "missing": [{"device": hint.device, "text": hint.text} for hint in hints],
+        "missing": [{"device": f.subject, "text": f.text, "command": f.command} for f in to_mend],
     }

@@ -15,7 +15,7 @@ from ovplace.testing.faults.failing_calls import FailingCall
 from ovplace.testing.faults.fault import NOTHING, Fault
 from ovplace.testing.faults.left_behind import Marked
 from ovplace.testing.faults.process import StruckRun
-from ovplace.testing.faults.striking import Setting, measured_in, trials_of
+from ovplace.testing.faults.striking import Setting, begun_in, trials_of
 
 ERRORS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO}
 
@@ -87,7 +87,7 @@ def continued(setting: Setting, like: Whole, fault: Fault, what: str) -> Failed:
     """
     code, said = run_of(setting, fault)
     problems = list(_of_the_words(code, said))
-    if (lost := len(measured_in(setting) - set(trials_of(setting)))) > 1:
+    if (lost := len({*begun_in(setting)} - {*trials_of(setting)})) > 1:
         problems.append(f"{lost} trials were measured and not stored")
     again, last = run_of(setting)
     if again:

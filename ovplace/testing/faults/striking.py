@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -89,6 +90,7 @@ class Outcome:
         injected: number of faults.
         survived: those after which the run went on, or the same command continued it, to the same trials.
         lost: trials that failed, or were measured and not stored.
+        most: the largest number of them by one fault.
         left: what was left behind.
         seconds: time it took.
     """
@@ -96,12 +98,20 @@ class Outcome:
     injected: int = 0
     survived: int = 0
     lost: int = 0
+    most: int = 0
     left: tuple[str, ...] = ()
     seconds: float = 0.0
 
     def __add__(self, other: Outcome) -> Outcome:
         """Return the two together."""
-        return Outcome(*(getattr(self, f.name) + getattr(other, f.name) for f in dataclasses.fields(self)))
+        return Outcome(
+            self.injected + other.injected,
+            self.survived + other.survived,
+            self.lost + other.lost,
+            max(self.most, other.most),
+            self.left + other.left,
+            self.seconds + other.seconds,
+        )
 
 
 def undisturbed(setting: Setting) -> list[str]:
@@ -135,24 +145,26 @@ def _struck(setting: Setting, kind: Kind | None, rng: np.random.Generator, most:
     marked, outcome, code = Marked(setting.folder / "tmp"), Outcome(), 1
     while code:
         run = StruckRun(setting.arguments, setting.run, marked, terminal=kind is not None and kind.terminal)
-        hit = 0
+        hit, before = 0, len(begun_in(setting))
         for _ in run.speaking():
             if kind and outcome.injected + hit < most and not (kind.ends and hit) and rng.random() < RATE:
                 time.sleep(rng.uniform(0, LATEST_S))
                 hit += kind.strike(run, setting.armed)
         code = run.ended()
         left = tuple(marked.left_behind(setting.run if code == 0 else setting.folder / "tmp"))
-        outcome += Outcome(hit, 0, len(measured_in(setting) - set(trials_of(setting))) if code else 0, left)
+        lost = len({*begun_in(setting)[before:]} - {*trials_of(setting)}) if code else 0
+        outcome += Outcome(hit, lost=lost, most=lost, left=left)
         if code and not hit:
             return outcome, []  # it ended, or hung, without a cause
-    outcome += Outcome(lost=_failed(setting))
+    failed = _failed(setting)
+    outcome += Outcome(lost=failed, most=math.ceil(failed / max(outcome.injected, 1)))
     return outcome, trials_of(setting)
 
 
-def measured_in(setting: Setting) -> set[str]:
+def begun_in(setting: Setting) -> list[str]:
     """Return the hashes of the trials that were begun: those that stand in the log, and are not single devices."""
     lines = setting.log.read_text(encoding="utf-8").splitlines() if setting.log.exists() else []
-    return {line.split()[1] for line in lines if line.endswith(" trial")}
+    return [line.split()[1] for line in lines if line.endswith(" trial")]
 
 
 def trials_of(setting: Setting) -> list[str]:
