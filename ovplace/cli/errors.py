@@ -18,6 +18,9 @@ INTERRUPTED = 130
 LONGEST = 2000
 """Characters of an error line; what is longer is left out in the middle."""
 
+_NO_LOCK = "can't allocate lock"
+"""What Python says where memory runs out as it makes a lock (`Modules/_threadmodule.c`)."""
+
 
 def exit_code(console: Console, act: Callable[[], object]) -> int:
     """Run `act` and return the exit code of the process.
@@ -59,7 +62,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 def _is_out_of_memory(error: BaseException | None) -> bool:
     """Return whether memory ran out, also where C code made another error of that."""
-    while error is not None and not isinstance(error, MemoryError):
+    while error is not None and not isinstance(error, MemoryError) and str(error) != _NO_LOCK:
         error = error.__cause__ or error.__context__
     return error is not None
 

@@ -221,14 +221,21 @@ def test_outputs_that_are_never_the_same(ovplace, tmp_path, quick):
     fails(done, 1, "draws random numbers (RandomUniform)", "--max-error")
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_there_is_no_memory_left(ovplace, monkeypatch, wrapped):
-    def broken(*_):
-        if wrapped:
-            raise SystemError("returned a result with an exception set") from MemoryError()
-        raise MemoryError
+def without_a_cause():
+    raise MemoryError
 
-    monkeypatch.setattr(discover, "discover", broken)
+
+def hidden_by_c_code():
+    raise SystemError("returned a result with an exception set") from MemoryError()
+
+
+def without_a_lock():
+    raise RuntimeError("can't allocate lock")
+
+
+@pytest.mark.parametrize("broken", [without_a_cause, hidden_by_c_code, without_a_lock])
+def test_there_is_no_memory_left(ovplace, monkeypatch, broken):
+    monkeypatch.setattr(discover, "discover", lambda *_: broken())
     fails(ovplace("devices"), 1, "out of memory", "the same command again")
 
 
