@@ -3,9 +3,9 @@
 A run of a tiny model with computed latencies is struck at 40 % of the steps that it tells of, up to 80 ms later, until
 it has ended; where a fault ends it, the same command continues it. *survived*: the run went on or was continued, and
 ended with the trials of one that nothing strikes, each recorded once. *trials lost*: they failed by the fault, or were
-measured and not stored. *by one fault*: the most of them; failed trials are divided by the faults of their run. *left
-behind*: processes, temporary files, sockets and locks. Faults of the child strike the next request, whose deadline is
-1.5 s. The last rows are runs with OpenVINO on the CPU under two names.
+measured and not stored. *by one fault*: the most of them, for faults that end the run. *left behind*: processes,
+temporary files, sockets and locks. Faults of the child strike the next request, whose deadline is 1.5 s. The last rows
+are runs with OpenVINO on the CPU under two names.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _rows(
             "injected": found.injected,
             "survived": found.survived,
             "trials lost": found.lost,
-            "by one fault": found.most,
+            "by one fault": found.most if kind.ends else "",
             "left behind": ", ".join(found.left) or "nothing",
             "seconds": round(found.seconds),
         }

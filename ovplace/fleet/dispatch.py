@@ -102,7 +102,8 @@ class Dispatcher:
 
     def join(self, machine: Machine) -> None:
         """Take a machine in, whose name no other has, and give it a request that waits for it."""
-        seat = self._seats[machine.name] = self._idle[machine.name] = _Seat(machine, self._clock(), self._clock())
+        now = self._clock()
+        seat = self._seats[machine.name] = self._idle[machine.name] = _Seat(machine, heard_s=now, joined_s=now)
         self._tell_all({"op": "joined", "machine": machine.to_dict()})
         self._give_next(machine.name, seat)
 
@@ -116,7 +117,7 @@ class Dispatcher:
             search.home = "" if search.home == name else search.home
         self._tell_all({"op": "left", "name": name})
         request = seat.request
-        if request is not None and request.client in self._searches:  # it is there
+        if request is not None and request.client in self._searches:  # that search is there
             request.attempts += 1
             if request.attempts >= ATTEMPTS:
                 text = f"{request.attempts} machines were lost while they ran it, the last one was '{name}'"
@@ -250,8 +251,8 @@ class Dispatcher:
         del self._idle[name]
         seat.request, seat.given_s = request, self._clock()
         seat.jobs.add(f"{request.client} {request.body['job']['number']}")
-        if request.at_home and (search := self._searches.get(request.client)):
-            search.home = name
+        if request.at_home:
+            self._searches[request.client].home = name
         self._to_worker(name, {"op": "run", "number": request.number, "client": request.client, **request.body})
 
     def _suits(self, request: Request, machine: Machine) -> bool:

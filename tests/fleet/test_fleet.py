@@ -98,12 +98,14 @@ def test_a_learned_placer_asks_one_worker_what_it_asks_here_and_loses_nothing_wi
                 fleet.kill("killed")
 
         run = ovplace.optimize("demo", tmp_path / "two", **common, cluster=fleet.address, listener=listener)
+        assert "killed" not in fleet.processes
     assert hashes(tmp_path / "there") == hashes(tmp_path / "here")
     assert (there.best.hash, there.verdict.ratio) == (here.best.hash, here.verdict.ratio)
     trials = trials_of(tmp_path / "two")
     assert [trial.number for trial in trials] == list(range(len(trials)))
     assert sum(not trial.cached for trial in trials) == 45 == run.search.measured
     assert all(trial.measurement.ok for trial in trials)
+    assert {trial.measurement.facts[MACHINE] for trial in trials} == {"stays", "killed"}
 
 
 def hashes(folder):

@@ -15,8 +15,8 @@ from ovplace.errors import BackendError
 from ovplace.fleet.dashboard.page import page_of
 from ovplace.fleet.overview import Overview
 
-HOST, PORT = "127.0.0.1", 8787
-"""Where it listens: this machine only, since it asks for no certificate, on the port that Dask's dashboard has."""
+HOST = "127.0.0.1"
+"""Where it listens: this machine only, since it asks for no certificate."""
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",

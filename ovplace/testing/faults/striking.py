@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -90,7 +89,7 @@ class Outcome:
         injected: number of faults.
         survived: those after which the run went on, or the same command continued it, to the same trials.
         lost: trials that failed, or were measured and not stored.
-        most: the largest number of them by one fault.
+        most: the largest number that were lost as the run ended by one fault.
         left: what was left behind.
         seconds: time it took.
     """
@@ -156,8 +155,7 @@ def _struck(setting: Setting, kind: Kind | None, rng: np.random.Generator, most:
         outcome += Outcome(hit, lost=lost, most=lost, left=left)
         if code and not hit:
             return outcome, []  # it ended, or hung, without a cause
-    failed = _failed(setting)
-    outcome += Outcome(lost=failed, most=math.ceil(failed / max(outcome.injected, 1)))
+    outcome += Outcome(lost=_failed(setting))
     return outcome, trials_of(setting)
 
 
