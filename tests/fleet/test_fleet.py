@@ -87,11 +87,11 @@ def test_a_learned_placer_asks_one_worker_what_it_asks_here_and_loses_nothing_wi
 ):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     common = {"machine": "i9-12900k+flex170", "placer": placer, "budget": 45, "settings": SETTINGS}
-    with running_fleet(tmp_path, certificates, "stays") as fleet:
+    with running_fleet(tmp_path, certificates, "killed") as fleet:
         here = ovplace.optimize("demo", tmp_path / "here", **common, progress=False)
         there = ovplace.optimize("demo", tmp_path / "there", **common, cluster=fleet.address, progress=False)
-        fleet.start_worker("killed")
-        fleet.wait_for("killed")
+        fleet.start_worker("stays")
+        fleet.wait_for("stays")
 
         def listener(event):
             if event.phase == "search" and event.done >= 15 and "killed" in fleet.processes:
