@@ -89,7 +89,8 @@ class Case:
 def rows(options: Options) -> Iterator[Row]:
     """Yield a row for each case."""
     for case, count in _cases(options):
-        yield case_row(case, count, options.levels)
+        if count:
+            yield case_row(case, count, options.levels)
     if options.real:
         yield _real_row(options)
 
