@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ovplace.core.markdown_table import pipe_table
+from ovplace.core.text.markdown_table import pipe_table
 
 Row = Mapping[str, object]
 

@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from ovplace.cli import group
-from ovplace.core.markdown_table import pipe_table
+from ovplace.core.text.markdown_table import pipe_table
 
 
 class CommandLine(SphinxDirective):

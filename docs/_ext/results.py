@@ -11,7 +11,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from ovplace.core.markdown_table import pipe_table
+from ovplace.core.text.markdown_table import pipe_table
 
 FOLDER = Path(__file__).parents[2] / "benchmarks/results"
 

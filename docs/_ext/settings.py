@@ -12,7 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from ovplace.cli.output.settings_doc import documented_settings
 from ovplace.config.schema import RunConfig
-from ovplace.core.markdown_table import pipe_table
+from ovplace.core.text.markdown_table import pipe_table
 from ovplace.plugins import registry
 
 

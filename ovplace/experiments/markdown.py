@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from ovplace.core.markdown_table import pipe_table
 from ovplace.core.result.labels import number
+from ovplace.core.text.markdown_table import pipe_table
 
 Data = Mapping[str, Any]
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ovplace.config.schema import RunConfig
-from ovplace.core.json_text import parse_json
 from ovplace.core.measurement import Job
 from ovplace.core.result.run_result import RunResult
+from ovplace.core.text.json_text import parse_json
 from ovplace.cost.evaluate.effective_devices import effective_devices, split_mixed_groups
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import StoreError

@@ -10,7 +10,7 @@ from pathlib import Path
 import openvino as ov
 
 from ovplace.core.device import Device
-from ovplace.core.json_text import parse_json
+from ovplace.core.text.json_text import parse_json
 from ovplace.errors import PlacementError
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.exceptions import unwritten

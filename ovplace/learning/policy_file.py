@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ovplace.core.json_text import parse_json
+from ovplace.core.text.json_text import parse_json
 from ovplace.errors import StoreError, UsageError
 from ovplace.plugins import registry
 from ovplace.shipped import shipped, shipped_in

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ovplace.core.json_text import parse_json
+from ovplace.core.text.json_text import parse_json
 from ovplace.errors import StoreError
 
 VERSION = 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ovplace.core.json_text import parse_json
+from ovplace.core.text.json_text import parse_json
 from ovplace.store.atomic import atomic_write
 
 VARIABLE = "OVPLACE_CACHE"

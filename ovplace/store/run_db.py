@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ovplace.core.json_text import parse_json
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
+from ovplace.core.text.json_text import parse_json
 from ovplace.errors import StoreError
 from ovplace.plugins.protocols import State
 

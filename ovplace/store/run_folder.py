@@ -9,8 +9,8 @@ from pathlib import Path
 from ovplace.config import toml
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
-from ovplace.core.json_text import parse_json
 from ovplace.core.result.run_result import RunResult
+from ovplace.core.text.json_text import parse_json
 from ovplace.errors import PlacementError, StoreError
 from ovplace.store.atomic import atomic_write, write_json
 from ovplace.store.lock import locked

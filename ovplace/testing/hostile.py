@@ -11,7 +11,7 @@ from pathlib import Path
 from ovplace.cli.arguments.placement_file import read_placement
 from ovplace.config import toml
 from ovplace.config.resolve import resolved
-from ovplace.core.json_text import parse_json
+from ovplace.core.text.json_text import parse_json
 from ovplace.devices.syntax import parse_devices
 from ovplace.errors import OvplaceError
 from ovplace.ir.shapes import parse_shapes

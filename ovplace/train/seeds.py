@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Protocol
 
-from ovplace.core.json_text import parse_json
+from ovplace.core.text.json_text import parse_json
 from ovplace.errors import BackendError, ConfigError, InterruptedRunError, StoreError
 from ovplace.session.events import Listener, Progress
 from ovplace.store.atomic import replacing, write_json

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ovplace.core.json_text import parse_json
+from ovplace.core.text.json_text import parse_json
 from ovplace.errors import BackendError, InterruptedRunError, StoreError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.store.atomic import replacing

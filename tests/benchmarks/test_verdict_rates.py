@@ -46,3 +46,8 @@ def test_a_wider_interval_calls_less_faster():
 
 def test_the_winner_of_a_race_was_lucky_in_the_search():
     assert float(row(candidates=40)["searched"]) < 0.97
+
+
+def test_cases_without_comparisons_are_left_out():
+    assert list(study.rows(study.Options(equal=0, gains=0, raced=0))) == []
+    assert {found["race of"] for found in study.rows(study.Options(equal=0, gains=0, raced=1))} == {"60"}

@@ -12,7 +12,7 @@ def read_placement(path: Path) -> Mapping[str, str]:
     Raises:
         PlacementError: it cannot be read, or holds something else.
     """
-    from ovplace.core.json_text import parse_json
+    from ovplace.core.text.json_text import parse_json
     from ovplace.errors import PlacementError
 
     try:

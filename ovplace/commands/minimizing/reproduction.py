@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ovplace.core.device import Device
-from ovplace.core.markdown_table import pipe_table
 from ovplace.core.measurement import ErrorKind
 from ovplace.core.result.labels import marked
+from ovplace.core.text.markdown_table import pipe_table
 from ovplace.errors import StoreError
 from ovplace.exporters._registration import steps, target_text
 from ovplace.graphs.op_graph import OpGraph

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, count, takewhile
 from typing import Any
 
-from ovplace.core.json_text import parse_json
+from ovplace.core.text.json_text import parse_json
 
 CHUNK = 12_000
 """Characters from which rows become a text of its own: the store keeps each text of 10,000 and more apart, and once."""

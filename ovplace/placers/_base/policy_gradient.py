@@ -9,10 +9,10 @@ from math import prod
 
 import numpy as np
 
-from ovplace.core.json_text import parse_json
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
+from ovplace.core.text.json_text import parse_json
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
 from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf

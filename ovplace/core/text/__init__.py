@@ -1,0 +1,1 @@
+"""Text as the outside reads and writes it: JSON and Markdown."""
