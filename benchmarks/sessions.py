@@ -39,8 +39,8 @@ class MeasuredSession:
 
 
 @contextmanager
-def measured_session(model: str, devices: str) -> Iterator[MeasuredSession]:
-    """Open a session of a recipe on real devices, and measure its baselines.
+def opened_session(model: str, devices: str) -> Iterator[Measurer]:
+    """Open a session of a recipe on real devices.
 
     Args:
         model: name of a recipe.
@@ -61,9 +61,23 @@ def measured_session(model: str, devices: str) -> Iterator[MeasuredSession]:
             emulate_gpu=True if emulated else None,
             early_exit=False,
         )
-        config = RunConfig(search=search)
         run = RunFolder(folder / "run")
         run.path.mkdir()
+        config = RunConfig(search=search)
         with closing(open_session(config, run, silent)) as session, closing(run.open_store()) as store:
-            measurer = Measurer(session, store)
-            yield MeasuredSession(measurer, measure_baselines(measurer, config.measure, silent))
+            yield Measurer(session, store)
+
+
+@contextmanager
+def measured_session(model: str, devices: str) -> Iterator[MeasuredSession]:
+    """Open a session of a recipe on real devices, and measure its baselines.
+
+    Args:
+        model: name of a recipe.
+        devices: a name of `DEVICES`.
+
+    Raises:
+        UnavailableError: the devices are not here.
+    """
+    with opened_session(model, devices) as measurer:
+        yield MeasuredSession(measurer, measure_baselines(measurer, measurer.session.config.measure, silent))

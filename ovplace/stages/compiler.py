@@ -10,21 +10,24 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 import openvino as ov
 
 from ovplace.core.device import Device
-from ovplace.ir.affinity import submodel_chain
+from ovplace.core.placement import Placement
+from ovplace.ir.affinity import compile_placement
+from ovplace.ir.shared_executor import import_placed, submodel_properties
 from ovplace.store.blobs import Blobs
+
+_Import = Callable[[bytes], ov.CompiledModel]
 
 _F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 
-FORMAT = 1
+FORMAT = 2
 """Version of what blobs are made of; those of another version are not found."""
 
 WORTH_S = 0.1
@@ -58,9 +61,12 @@ class Compiler:
         Raises:
             RuntimeError: it does not compile.
         """
-        key = self._key(list(ops), device.to_dict())
-        build = partial(self._core.compile_model, model, device.name)
-        return self._imported(key, device.name) or self._built(key, build)
+        properties = submodel_properties(self._core, device.name) if ops else {}
+        return self._imported_or_built(
+            self._key(list(ops), device.to_dict()),
+            lambda blob: self._core.import_model(blob, device.name, properties),
+            partial(self._core.compile_model, model, device.name, properties),
+        )
 
     def compile_reference(self, model: ov.Model) -> ov.CompiledModel:
         """Return a model compiled for the CPU in f32, whatever the devices of the run are set to.
@@ -68,16 +74,35 @@ class Compiler:
         Raises:
             RuntimeError: it does not compile.
         """
-        key = self._key("reference", str(self._core.get_property("CPU", "FULL_DEVICE_NAME")))
-        build = partial(self._core.compile_model, model, "CPU", _F32)
-        return self._imported(key, "CPU", _F32) or self._built(key, build)
+        return self._imported_or_built(
+            self._key("reference", str(self._core.get_property("CPU", "FULL_DEVICE_NAME"))),
+            lambda blob: self._core.import_model(blob, "CPU", _F32),
+            partial(self._core.compile_model, model, "CPU", _F32),
+        )
+
+    def compile_placement(
+        self, model: ov.Model, placement: Placement, devices: Mapping[str, Device]
+    ) -> ov.CompiledModel:
+        """Return the whole model compiled by HETERO, with each operation on its device.
+
+        Args:
+            model: the whole model, of N operations.
+            placement: the device of each operation, `[N]`, on several devices.
+            devices: the devices of the run, by name.
+
+        Raises:
+            PlacementError: model and placement have different numbers of operations.
+            RuntimeError: it does not compile.
+        """
+        used = [devices[name].to_dict() for name in sorted(placement.used)]
+        return self._imported_or_built(
+            self._key(placement.hash, used),
+            lambda blob: import_placed(self._core, blob, placement.used),
+            partial(compile_placement, self._core, model, placement),
+        )
 
     def compile_automatic(self, model: ov.Model, target: str, devices: Sequence[Device]) -> ov.CompiledModel:
-        """Return the whole model on the devices that OpenVINO chooses: from its blob, else compiled now.
-
-        HETERO's choice is kept where it is one device: of submodels on the CPU, those that HETERO imports run slower
-        than those that it compiles, by 1 to 11 % for three models on two aliases of the CPU (in turns, in eight
-        processes each). Six models on CPU and emulated GPU were as fast within 1 %.
+        """Return the whole model on the devices that OpenVINO chooses.
 
         Args:
             model: the whole model.
@@ -89,9 +114,11 @@ class Compiler:
         """
         if target.startswith("AUTO"):
             return self._chosen_by_auto(model, target)
-        key = self._key(target, [device.to_dict() for device in devices])
-        build = partial(self._core.compile_model, model, target)
-        return self._imported(key, target) or self._built(key, build, lambda built: len(submodel_chain(built)) == 1)
+        return self._imported_or_built(
+            self._key(target, [device.to_dict() for device in devices]),
+            lambda blob: import_placed(self._core, blob, [device.name for device in devices]),
+            partial(self._core.compile_model, model, target),
+        )
 
     def _chosen_by_auto(self, model: ov.Model, target: str) -> ov.CompiledModel:
         """Compile with AUTO, which exports nothing, and so through OpenVINO's own cache."""
@@ -107,26 +134,20 @@ class Compiler:
         text = json.dumps([FORMAT, self._identity, what, devices], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
-    def _imported(self, key: str, *target: Any) -> ov.CompiledModel | None:
+    def _imported_or_built(self, key: str, load: _Import, build: Callable[[], ov.CompiledModel]) -> ov.CompiledModel:
         blob = self._blobs.find(key)
-        if blob is None:
-            return None
-        try:
-            return self._core.import_model(blob, *target)
-        except RuntimeError:  # of another driver, which the device did not tell
-            self._blobs.drop(key)
-            return None
+        if blob is not None:
+            try:
+                return load(blob)
+            except RuntimeError:  # of another driver, which the device did not tell
+                self._blobs.drop(key)
+        return self._built(key, build)
 
-    def _built(
-        self,
-        key: str,
-        build: Callable[[], ov.CompiledModel],
-        may_keep: Callable[[ov.CompiledModel], bool] = lambda built: True,
-    ) -> ov.CompiledModel:
+    def _built(self, key: str, build: Callable[[], ov.CompiledModel]) -> ov.CompiledModel:
         start = perf_counter()
         compiled = build()
         took_s = perf_counter() - start
-        if took_s > WORTH_S and may_keep(compiled):
+        if took_s > WORTH_S:
             with suppress(RuntimeError):  # not every plugin can export
                 blob = io.BytesIO()
                 compiled.export_model(blob)

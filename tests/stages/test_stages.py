@@ -12,12 +12,13 @@ from ovplace.core.device import Device
 from ovplace.core.placement import Placement
 from ovplace.devices.variants import register
 from ovplace.errors import PlacementError
-from ovplace.ir.affinity import apply, compile_placement
+from ovplace.ir.affinity import check_chain, compile_placement, submodel_chain
 from ovplace.ir.inputs import as_tensor, random_inputs
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.parts.part import extract, whole
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
+from ovplace.ir.shared_executor import submodel_properties
 from ovplace.stages.chain import CompiledChain
 from ovplace.stages.compiled_stages import CompiledStages
 from ovplace.stages.compiler import Compiler
@@ -62,9 +63,17 @@ class Prepared:
 class CountingCore(ov.Core):
     compiled = 0
 
+    def __init__(self):
+        super().__init__()
+        self.imported = []
+
     def compile_model(self, *arguments, **options):
         self.compiled += 1
         return super().compile_model(*arguments, **options)
+
+    def import_model(self, blob, *target):
+        self.imported.append(target)
+        return super().import_model(blob, *target)
 
 
 @pytest.fixture(params=KINDS)
@@ -147,29 +156,48 @@ def test_another_process_imports_what_was_compiled(tmp_path, everything_is_kept)
         np.testing.assert_array_equal(a, b)
 
 
-def test_another_process_imports_the_reference_and_the_choice_of_one_device(tmp_path, everything_is_kept):
+def test_another_process_imports_whole_models(tmp_path, everything_is_kept):
     compiled = []
     for _ in range(2):
         prepared = Prepared(models.residual(), tmp_path)
+        placement = prepared.random_placement(0)
         whole_models = [
             prepared.compiler.compile_reference(prepared.model),
             prepared.compiler.compile_automatic(prepared.model, "HETERO:CPU_A,CPU_B", list(DEVICES.values())),
+            prepared.compiler.compile_placement(prepared.model, placement, DEVICES),
         ]
         compiled.append(prepared.core.compiled)
-        first, second = (prepared.outputs(whole_model)[0][0] for whole_model in whole_models)
-        np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-6)
-    assert compiled == [2, 0]
+        expected, *others = (prepared.outputs(whole_model)[0][0] for whole_model in whole_models)
+        for other in others:
+            np.testing.assert_allclose(expected, other, rtol=1e-5, atol=1e-6)
+        check_chain(placement, submodel_chain(whole_models[-1]))
+    assert compiled == [3, 0]
 
 
-def test_several_submodels_of_hetero_are_compiled_each_time(tmp_path, everything_is_kept):
-    prepared = Prepared(models.residual(), tmp_path)
-    placement = prepared.random_placement(0)
-    placed = prepared.model.clone()
-    names = [placement.devices[d] for d in placement.device_of.tolist()]
-    apply(placed, dict(zip(prepared.graph.names, names, strict=True)))
-    for count in (1, 2):
-        prepared.compiler.compile_automatic(placed, "HETERO:CPU_A,CPU_B", list(DEVICES.values()))
-        assert prepared.core.compiled == count
+def test_stages_share_an_executor_as_submodels_of_hetero_do(tmp_path, everything_is_kept):
+    for _ in range(2):  # compiled, then imported
+        prepared = Prepared(models.residual(), tmp_path)
+        for stage in stages_of(prepared.graph, prepared.random_placement(0)):
+            assert prepared.stages.get(stage).compiled.get_property("EXCLUSIVE_ASYNC_REQUESTS") in (True, "YES")
+        alone = prepared.compiler.compile(prepared.model, [], DEVICES["CPU_A"])
+        assert alone.get_property("EXCLUSIVE_ASYNC_REQUESTS") in (False, "NO")
+
+
+def test_submodels_that_hetero_imports_share_an_executor(tmp_path, everything_is_kept):
+    for _ in range(2):
+        prepared = Prepared(models.residual(), tmp_path)
+        prepared.compiler.compile_placement(prepared.model, prepared.random_placement(0), DEVICES)
+    [(target, properties)] = prepared.core.imported
+    assert target == "HETERO:CPU_A,CPU_B"
+    assert properties == {"DEVICE_PROPERTIES": {name: {"EXCLUSIVE_ASYNC_REQUESTS": True} for name in DEVICES}}
+
+
+def test_a_plugin_that_lists_no_internal_properties_gets_none():
+    class Core:
+        def get_property(self, device, name):
+            raise RuntimeError("not found")
+
+    assert submodel_properties(Core(), "CPU") == {}
 
 
 def test_auto_compiles_through_a_folder_that_counts_as_blobs(tmp_path):

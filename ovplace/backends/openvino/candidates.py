@@ -11,7 +11,7 @@ from ovplace.backends.openvino.config import Config
 from ovplace.core.measurement import Candidate, Job
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
-from ovplace.ir.affinity import check_chain, compile_placed, compile_placement, op_names, submodel_chain
+from ovplace.ir.affinity import check_chain, compile_placed, op_names, submodel_chain
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.inputs import Array
 from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
@@ -97,7 +97,7 @@ class Candidates:
             return self._in_stages(candidate, placement)
         if candidate.part:
             return self._part_by_hetero(candidate, placement)
-        return compile_placement(self._core, self._model, placement)
+        return self._compiler.compile_placement(self._model, placement, self._devices)
 
     def submodels(self, candidate: Candidate, compiled: Compiled) -> tuple[str, ...]:
         """Return the device of each submodel that really runs, in running order.
