@@ -109,7 +109,8 @@ class _Eta:
         if event.phase != self._phase:
             self._phase, self._start, self._first = event.phase, self._clock(), event.done
         done = event.done - self._first
-        pace_s = (self._clock() - self._start) / done * (event.total - event.done) if done > 0 else math.inf
+        counted = done > 0 and event.total  # a search may be limited by its time alone
+        pace_s = (self._clock() - self._start) / done * (event.total - event.done) if counted else math.inf
         return max(0.0, min(min(pace_s, event.phase_s) + event.later_s, event.call_s))
 
 

@@ -88,6 +88,14 @@ def test_time_left_counts_later_phases_and_never_exceeds_the_limit(limits, left_
     assert eta(Progress("search", 3, 11, **limits)) == pytest.approx(left_s)
 
 
+def test_a_search_without_a_budget_is_limited_by_its_time():
+    ticks = iter([0.0, 10.0])
+    eta = progress._Eta(lambda: next(ticks))
+    eta(Progress("search", 1))
+    assert eta(Progress("search", 3, phase_s=12.0, later_s=25.0)) == pytest.approx(37)
+    assert progress.describe(Progress("search", 3, text="0.9"), 37).startswith("search 3, about 37 s left")
+
+
 def test_an_unknown_time_is_not_said():
     assert "left" not in progress.describe(Progress("search", 1, 2), float("inf"))
 

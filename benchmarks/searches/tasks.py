@@ -147,7 +147,7 @@ def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options
     assert reference is not None
     return {
         "measured": len(new),
-        "ended": placer.ended or ("budget" if len(new) >= run.measurer.session.config.search.budget else "idle"),
+        "ended": placer.ended or ("idle" if len(new) < (run.measurer.session.config.search.budget or 0) else "budget"),
         "own_s": {name: round(value, 3) for name, value in at.items()} | {"all": round(placer.seconds, 3)},
         "baseline_ms": min(run.place.automatic_ms(b.placement) for b in run.baselines if b.competes and b.placement),
         "answers": _answers(run, trials, placer, options),

@@ -46,7 +46,7 @@ class SearchOptions(MeasureOptions, total=False):
         policy: a policy file to start from, or `shipped`.
         coarsener: the coarsener, which groups the operations.
         features: names of the node features that a learned placer sees.
-        budget: largest number of placements to measure.
+        budget: largest number of placements to measure; by default 60, or as many as `time` allows.
         time: time limit of the whole call: seconds, or a text such as `90s`, `10m`, `1h30m`.
         batch: number of placements that the placer is asked for at a time.
         max_error: reject placements whose relative output error is larger.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ class Estimate:
         devices: their names.
         note: what there is to know about the choice of devices.
         baselines: simple choices measured first.
-        placements: measured in the search, at most.
+        placements: measured in the search, at most; None for as many as the time allows.
         finalists: placements that take turns when one of those found is chosen.
         race: measurements of that, at most.
         rounds: fresh processes of the final comparison.
@@ -46,7 +47,7 @@ class Estimate:
     devices: tuple[str, ...]
     note: str
     baselines: int
-    placements: int
+    placements: int | None
     finalists: int
     race: int
     rounds: int
@@ -71,16 +72,20 @@ def estimate(config: RunConfig) -> Estimate:
         groups = form_groups(config, graph).n_groups
         timed = None if selection.simulated else _timed(folder.prepared_model, config.search.seed)
     n, counts = len(selection.devices), _counts(config, selection)
+    placements = config.search.measurements if n > 1 else 0
     seconds = preparing_s * (2 + counts["rounds"])
     if timed:
         seen, starting_s = timed
         profiling_s = _profiling_s(config, groups * n) if n > 1 else 0.0
-        seconds = preparing_s + starting_s * (1 + counts["rounds"]) + profiling_s + _seconds(config, counts, seen)
+        seconds = (
+            preparing_s + starting_s * (1 + counts["rounds"]) + profiling_s + _seconds(config, counts, placements, seen)
+        )
     return Estimate(
         operations=len(graph),
         groups=groups,
         devices=tuple(device.name for device in selection.devices),
         note=selection.note,
+        placements=placements,
         seconds=min(seconds, config.search.time_s or float("inf")),
         basis=_basis(timed[0]) if timed else _SIMULATED,
         **counts,
@@ -100,12 +105,11 @@ def _counts(config: RunConfig, selection: Selection) -> dict[str, int]:
     """Return the steps of a run, by the attributes of `Estimate`; a single device leaves nothing to search."""
     n, alone = len(selection.devices), len(references(selection.devices))
     if n < 2:
-        steps = ("placements", "finalists", "race", "rounds", "compared")
+        steps = ("finalists", "race", "rounds", "compared")
         return {"baselines": n + alone, **dict.fromkeys(steps, 0)}
     comparison = config.comparison
     return {
         "baselines": n + alone + n + 1,
-        "placements": config.search.budget,
         "finalists": comparison.finalists,
         "race": comparison.race,
         "rounds": comparison.rounds,
@@ -132,8 +136,10 @@ def _profiling_s(config: RunConfig, parts: int) -> float:
     return min(config.profiling.budget_s, 2 * parts * PART_S) if placer.factory.needs_costs(placer.settings) else 0.0
 
 
-def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> float:
+def _seconds(config: RunConfig, counts: dict[str, int], placements: int | None, seen: FirstTiming) -> float:
     """Return the time of all compilations and inferences; each placement is timed in turns with the reference."""
+    if placements is None:
+        return inf
     compiling_s, inferring_s = seen.compiling_s, seen.inferring_s
 
     def turns(blocks: int, repeats: int, min_time_ms: float) -> float:
@@ -144,5 +150,5 @@ def _seconds(config: RunConfig, counts: dict[str, int], seen: FirstTiming) -> fl
     pair = compiling_s + 2 * (warming + turns(measure.blocks, measure.repeats, measure.min_time_ms))
     short = compiling_s + warming + turns(measure.blocks, measure.repeats, measure.min_time_ms)
     long = compiling_s + warming + turns(comparison.blocks, comparison.repeats, comparison.min_time_ms)
-    searching = (counts["baselines"] + counts["placements"]) * pair
+    searching = (counts["baselines"] + placements) * pair
     return searching + counts["race"] * short + counts["rounds"] * counts["compared"] * long

@@ -37,7 +37,7 @@ class RunState:
     Attributes:
         model: the model file.
         placer: the placer.
-        budget: placements to measure, at most.
+        budget: placements to measure, at most; None where the time alone limits the search.
         trials: placements asked for so far.
         failed: how many of them have no latency.
         best: the best placement so far; None where none worked.
@@ -48,7 +48,7 @@ class RunState:
 
     model: str
     placer: str
-    budget: int
+    budget: int | None
     trials: int
     failed: int
     best: BestSoFar | None
@@ -92,7 +92,7 @@ def read_state(folder: Path) -> RunState:
     return RunState(
         model=search.model,
         placer=search.placer,
-        budget=search.budget,
+        budget=search.measurements,
         trials=len(trials),
         failed=len(trials) - len(working),
         best=BestSoFar(best.number, best.ratio, best.placement.ops_per_device()) if best else None,

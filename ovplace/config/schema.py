@@ -17,6 +17,10 @@ RIGOROUS_ROUNDS = 20
 """Fresh processes where `--rigorous` asks for them; pyperf takes as many."""
 
 
+BUDGET = 60
+"""Placements measured where neither a budget nor a time is given."""
+
+
 @dataclass(frozen=True)
 class SearchConfig:
     """The `[search]` section: what to place, where, with how much effort.
@@ -33,7 +37,8 @@ class SearchConfig:
         policy: file of a trained policy, or `shipped`; sets its placer, its features and `placer.policy`.
         coarsener: name of the coarsener plug-in.
         features: names of the node feature plug-ins; empty for the choice of the placer.
-        budget: largest number of placements to measure, baselines not counted.
+        budget: largest number of placements to measure, baselines not counted. Without a value, 60, or as many as
+            `time_s` allows where that is given.
         time_s: time limit of the whole call in seconds, baselines and final comparison included; the call ends at most
             one measurement later. A call that continues a run has the full time again. 0 for no limit.
         batch: number of placements that the placer is asked for at a time.
@@ -59,7 +64,7 @@ class SearchConfig:
     policy: str = ""
     coarsener: str = "chains"
     features: tuple[str, ...] = ()
-    budget: int = 60
+    budget: int | None = None
     time_s: float = 0.0
     batch: int = 1
     seed: int = 0
@@ -72,13 +77,19 @@ class SearchConfig:
     def __post_init__(self) -> None:
         """Check the numbers."""
         for name in ("budget", "batch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
         for name in ("time_s", "seed"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
         if self.max_error is not None and not self.max_error >= 0:
             raise ValueError(f"max_error must not be negative, got {self.max_error:g}; leave it out")
+
+    @property
+    def measurements(self) -> int | None:
+        """Largest number of placements to measure; None where the time alone limits the search."""
+        return self.budget or (None if self.time_s else BUDGET)
 
 
 @dataclass(frozen=True)

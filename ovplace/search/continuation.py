@@ -70,7 +70,7 @@ def check_fingerprints(config: RunConfig, folder: RunFolder, store: RunStore) ->
 
 def limits_of(config: RunConfig) -> Limits:
     """Return the limits of a call."""
-    return Limits(config.search.budget, config.search.time_s, config.comparison.rounds)
+    return Limits(config.search.measurements, config.search.time_s, config.comparison.rounds)
 
 
 def earlier_result(folder: RunFolder) -> RunResult | None:

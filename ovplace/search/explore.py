@@ -187,7 +187,7 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
         placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,
         flight=_flight(measurer, staging, reference.candidate, spec),
-        budget=Budget(search.budget, search.batch),
+        budget=Budget(search.measurements, search.batch),
         origin=search.placer,
         listener=listener,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
@@ -65,12 +66,20 @@ class Budget:
     """Limits of a search.
 
     Attributes:
-        measurements: placements measured; those answered by the store do not count.
+        measurements: placements measured; those answered by the store do not count. None for no limit.
         batch: placements asked for at a time.
     """
 
-    measurements: int
+    measurements: int | None
     batch: int = 1
+
+    def left(self, measured: int) -> float:
+        """Return how many placements may still be measured.
+
+        Args:
+            measured: so far.
+        """
+        return inf if self.measurements is None else self.measurements - measured
 
 
 @dataclass
@@ -140,7 +149,7 @@ class Loop:
 
     def _ask(self, open_: Mapping[int, Placement], answers: Answers) -> list[Placement]:
         """Ask the placer for as many placements as there is room and budget for."""
-        wanted = min(self._room(open_), self.budget.measurements - answers.measured - len(open_))
+        wanted = int(min(self._room(open_), self.budget.left(answers.measured) - len(open_)))
         if wanted <= 0:
             return []
         with self.measurer.seconds.counting("placer"):
@@ -183,7 +192,7 @@ class Loop:
     def _answer(self, open_: Mapping[int, Placement], answers: Answers) -> bool:
         """Measure what is open: all of it, or one for a placer that learns from each; return whether that was done."""
         while open_.keys() - answers.keys():
-            if answers.measured >= self.budget.measurements or self._time_is_up():
+            if self.budget.left(answers.measured) <= 0 or self._time_is_up():
                 return False
             landed = self.flight.next()
             trial = self._trial(landed, open_[landed.number])
@@ -200,7 +209,7 @@ class Loop:
 
     def _tell_listener(self, last: Trial, answers: Answers) -> None:
         text = f"{last.ratio:.3f}" if last.measurement.ok else str(last.measurement.error)
-        self.listener(Progress("search", answers.measured, self.budget.measurements, text, answers.best_ratio))
+        self.listener(Progress("search", answers.measured, self.budget.measurements or 0, text, answers.best_ratio))
 
     def _time_is_up(self) -> bool:
         return self.measurer.deadline.left_s <= 0

@@ -84,7 +84,7 @@ def _occupy(session: Session, store: RunStore, fingerprints: Mapping[str, str]) 
 
 
 def _finished(folder: RunFolder, limits: Limits) -> str:
-    longer = "--budget or --time" if limits.time_s else "--budget"
+    longer = " or ".join(["--budget"] * bool(limits.budget) + ["--time"] * bool(limits.time_s))
     return f"the run in '{folder}' is finished ({limits}); a larger {longer} continues it"
 
 

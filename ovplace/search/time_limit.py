@@ -6,14 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ovplace.core.measurement import Trial
+from ovplace.config.schema import ComparisonConfig
+from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.result.labels import marked
 from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener, Progress
-from ovplace.session.fitting import measuring_s, one_sample
+from ovplace.session.fitting import inferring_s, measuring_s, one_sample
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
+
+IMPORTING = 0.15
+"""Time to import a placement over that to compile it (`python -m benchmarks run imported`): the final comparison
+imports what its first processes compiled."""
 
 NOTABLE_SHARE = 0.1
 """Part of the time that is left at the end from which the result says so."""
@@ -24,21 +29,36 @@ def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, 
 
     Args:
         session: the run.
-        baselines: measured. A round compiles a placement for about the devices that they compile for together.
+        baselines: measured. A placement takes about as long to compile as they do for all devices together.
     """
     config, search = session.config.comparison, session.config.search
-    spec = replace(session.config.measure, blocks=config.blocks, repeats=config.repeats, min_time_ms=config.min_time_ms)
     working = [b.measurement for b in baselines if b.measurement.ok and b.candidate.placement]
-    fastest = working[0]
-    slow_ms = spec.hopeless_ratio * fastest.median_ms
-    specs = [one_sample(spec) if m.median_ms > slow_ms else spec for m in working]
-    round_s = measuring_s(fastest, spec) + sum(measuring_s(m, s) for m, s in zip(working, specs, strict=True))
     rounds = (config.rounds + 1) // 2  # which suffice for a clear gain; a limited call spends the others on searching
     starts = config.race / config.finalists + rounds
     if session.selection.simulated:
         return 0.0, starts * session.starting_s
-    searching_s = search.budget * sum(measuring_s(m, session.config.measure) for m in working[:2])
-    return searching_s, starts * (session.starting_s + round_s)
+    placements = search.measurements or float("inf")
+    searching_s = placements * sum(measuring_s(m, session.config.measure) for m in working[:2])
+    return searching_s, starts * (session.starting_s + _round_s(session, working)) + _compiling_s(
+        working, starts, config
+    )
+
+
+def _round_s(session: Session, working: Sequence[Measurement]) -> float:
+    """Return the time of the inferences of a round; the placement is taken to be as fast as the fastest device."""
+    config = session.config.comparison
+    spec = replace(session.config.measure, blocks=config.blocks, repeats=config.repeats, min_time_ms=config.min_time_ms)
+    slow_ms = spec.hopeless_ratio * working[0].median_ms
+    specs = [spec, *(one_sample(spec) if m.median_ms > slow_ms else spec for m in working)]
+    timed = zip((working[0], *working), specs, strict=True)
+    return sum(m.first_ms / 1e3 + inferring_s(m, s) for m, s in timed)
+
+
+def _compiling_s(working: Sequence[Measurement], starts: float, config: ComparisonConfig) -> float:
+    """Return the time of compiling the finalists and the rest, and of importing them in all later processes."""
+    compiled = min(starts, config.finalists)
+    compilations = compiled + IMPORTING * (starts - compiled)
+    return compilations * sum(m.compile_ms for m in (working[0], *working)) / 1e3
 
 
 def with_labels(listener: Listener, session: Session) -> Listener:
@@ -87,7 +107,7 @@ def notes(
     """
     if not measurer.time.is_limited or not measurer.session.problem.is_divisible:
         return ()
-    budget = measurer.session.config.search.budget
+    budget = measurer.session.config.search.measurements
     if not trials:
         return ("the time did not suffice to measure a placement; expect more of a longer --time",)
     found = []
@@ -95,9 +115,9 @@ def notes(
     if estimated > timed + failed:
         parts = estimated + timed + failed
         found.append(f"profiling was cut short, {timed} of {parts} parts were timed; expect a weak result")
-    if cut:
+    if cut and budget:
         found.append(f"the search was cut short after {len(trials)} of {budget} placements")
-    elif len(trials) >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
+    elif budget and len(trials) >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
         left = f"{measurer.time.left_s:.0f} s before the time was up"
         found.append(f"the search ended with its budget of {budget} placements, {left}; a larger --budget uses them")
     return tuple(found)

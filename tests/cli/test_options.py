@@ -15,7 +15,7 @@ from ovplace import shipped as files
 from ovplace.cli import group
 from ovplace.cli.arguments.options import Duration
 from ovplace.cli.output.config_text import documented
-from ovplace.config.schema import RunConfig
+from ovplace.config.schema import BUDGET, RunConfig
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +46,9 @@ def test_default_beats_nothing_file_set_option(ovplace, tmp_path, tiny, quick):
         done = ovplace("optimize", tiny, "-d", quick[1], "--dry-run", "--json", *arguments)
         return json.loads(done.out)
 
-    assert plan()["placements"] == RunConfig().search.budget
+    assert plan()["placements"] == BUDGET
+    assert plan("--time", "5m")["placements"] is None
+    assert plan("--time", "5m", "--budget", "3")["placements"] == 3
     assert plan("--config", file)["placements"] == 11
     assert plan("--config", file, "--set", "search.budget=12")["placements"] == 12
     assert plan("--config", file, "--set", "search.budget=12", "--budget", "13")["placements"] == 13

@@ -39,10 +39,22 @@ NAMES = ("CPU_0", "CPU_1")
         ((60, 0, 12), (60, 30, 12), True),
         ((60, 0, 12), (61, 0, 12), False),
         ((60, 0, 12), (60, 0, 20), False),
+        ((None, 20, 12), (60, 20, 12), True),
+        ((60, 20, 12), (None, 20, 12), False),
+        ((None, 20, 12), (None, 20, 12), True),
+        ((None, 20, 12), (60, 0, 12), False),
     ],
 )
 def test_a_run_is_finished_for_whoever_asks_for_no_more(done, asked, covered):
     assert Limits(*done).covers(Limits(*asked)) == covered
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [((60, 0.0, 12), "60 placements"), ((60, 20.0, 12), "60 placements, 20 s"), ((None, 20.0, 12), "20 s")],
+)
+def test_limits_in_words(limits, text):
+    assert str(Limits(*limits)) == text
 
 
 def split(number):

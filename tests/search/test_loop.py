@@ -107,6 +107,13 @@ def test_batches_are_asked_for_and_told_until_the_budget_is_spent(make):
     assert flight.stopped == 1
 
 
+def test_without_a_budget_a_search_goes_on_until_the_placer_ends(make):
+    totals = []
+    loop = make(Listed(last=70), Instant(), budget=None, listener=lambda event: totals.append(event.total))
+    assert len(loop.run()) == 70
+    assert set(totals) == {0}
+
+
 def test_one_is_asked_for_at_a_time_where_nothing_else_is_wanted(make):
     placer = Listed()
     make(placer, Instant(), budget=3).run()

@@ -239,7 +239,12 @@ searching = _all(
         help="Start from a trained policy: a file of 'ovplace train', or 'shipped'; none by default.",
     ),
     coarsener,
-    click.option("--budget", cls=Setting, type=int, help="Largest number of placements to measure."),
+    click.option(
+        "--budget",
+        cls=Setting,
+        type=int,
+        help="Largest number of placements to measure; by default 60, or as many as --time allows.",
+    ),
     click.option(
         "-t",
         "--time",

@@ -37,7 +37,7 @@ def show_estimate(console: Console, config: RunConfig, as_json: bool) -> None:
             ("groups", str(found.groups)),
             ("devices", ", ".join(found.devices)),
             ("baselines", str(found.baselines)),
-            ("placements", f"{found.placements} at most"),
+            ("placements", "as the time allows" if found.placements is None else f"{found.placements} at most"),
             ("finalists", f"{found.finalists} at a time, {found.race} measurements at most"),
             ("final comparison", f"{found.rounds} rounds of {found.compared}"),
             ("time", f"roughly {found.seconds:.0f} s: {found.basis}"),

@@ -46,12 +46,13 @@ def _show_state(state: RunState, as_json: bool) -> None:
     if as_json:
         show_json({"finished": False, **asdict(state)})
         return
+    most = f" of {state.budget}" if state.budget else ""
     failed = f", {state.failed} failed" if state.failed else ""
     going_on = f"by {state.holder}" if state.holder else "stopped; the same 'ovplace optimize' continues it"
     show_pairs(
         [
             ("model", state.model),
-            ("not finished", f"{state.trials} of {state.budget} placements{failed}" if state.model else "preparing"),
+            ("not finished", f"{state.trials}{most} placements{failed}" if state.model else "preparing"),
             ("searched", going_on),
             ("best so far", _best(state)),
         ]

@@ -174,12 +174,12 @@ class Limits:
     """The limits of a call.
 
     Attributes:
-        budget: largest number of placements measured in the search.
+        budget: largest number of placements measured in the search; None for no limit.
         time_s: time limit of the call in seconds; 0 for no limit.
         rounds: fresh processes of the final comparison.
     """
 
-    budget: int
+    budget: int | None
     time_s: float
     rounds: int
 
@@ -190,11 +190,13 @@ class Limits:
         (True, False)
         """
         longer = self.time_s and (not other.time_s or other.time_s > self.time_s)
-        return not longer and other.budget <= self.budget and other.rounds <= self.rounds
+        more = self.budget and (not other.budget or other.budget > self.budget)
+        return not longer and not more and other.rounds <= self.rounds
 
     def __str__(self) -> str:
         """Return them in words."""
-        return f"{self.budget} placements{f', {self.time_s:g} s' if self.time_s else ''}"
+        placements = [f"{self.budget} placements"] if self.budget else []
+        return ", ".join(placements + ([f"{self.time_s:g} s"] if self.time_s else []))
 
 
 @dataclass(frozen=True)
