@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import openvino as ov
@@ -140,6 +142,34 @@ def test_a_program_may_bring_its_own_core(tmp_path):
     core = ov.Core()
     for _ in range(2):
         assert set(ovplace.load(tmp_path, core).get_property("EXECUTION_DEVICES")) == {"CPU_LOW", "CPU_F32"}
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_second_load_takes_what_the_cache_holds(tmp_path, alone):
+    table = write(tmp_path, VARIANTS)
+    if alone:
+        placed_model.write_placed(tmp_path / "placed.xml", tmp_path, dict.fromkeys(table, "CPU_F32"), VARIANTS, {})
+    first, second = (ovplace.load(tmp_path, cache_dir=tmp_path / "cache") for _ in range(2))
+    assert [loaded.get_property("LOADED_FROM_CACHE") for loaded in (first, second)] == [False, True]
+    x = np.ones(first.input().shape, dtype=np.float32)
+    np.testing.assert_array_equal(first(x)[0], second(x)[0])
+
+
+def test_devices_with_other_properties_share_no_cache(tmp_path):
+    for devices in (VARIANTS, tuple(replace(device, properties={}) for device in VARIANTS)):
+        write(tmp_path, devices)
+        assert not ovplace.load(tmp_path, cache_dir=tmp_path / "cache").get_property("LOADED_FROM_CACHE")
+
+
+def test_submodels_from_the_cache_share_an_executor(tmp_path, monkeypatch):
+    compiled = []
+    core = ov.Core()
+    monkeypatch.setattr(core, "compile_model", lambda model, *settings: compiled.append(settings) or SimpleNamespace())
+    write(tmp_path, VARIANTS)
+    ovplace.load(tmp_path, core, cache_dir=tmp_path / "cache")
+    [(_, settings)] = compiled
+    assert set(settings["DEVICE_PROPERTIES"]) == {"CPU_LOW", "CPU_F32"}
+    assert all(of["EXCLUSIVE_ASYNC_REQUESTS"] for of in settings["DEVICE_PROPERTIES"].values())
 
 
 def edit(folder, name, old, new):

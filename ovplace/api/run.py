@@ -96,18 +96,19 @@ class Run(RunResult):
 
         return plot_history(self, axes)
 
-    def load(self, core: ov.Core | None = None) -> ov.CompiledModel:
+    def load(self, core: ov.Core | None = None, *, cache_dir: str | Path | None = None) -> ov.CompiledModel:
         """Compile the answer, as `ovplace.load` does.
 
         Args:
             core: the core to compile with; a new one by default.
+            cache_dir: folder of OpenVINO's cache, from which later calls load instead of compiling; none by default.
 
         Raises:
             OvplaceError: the placement does not compile on this machine.
         """
         from ovplace.ir.load import load
 
-        return load(self.folder, core)
+        return load(self.folder, core, cache_dir=cache_dir)
 
     def export(self, form: str, path: str | Path | None = None, **settings: object) -> list[Path]:
         """Write the answer in another form, as `ovplace export` does.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import openvino as ov
 
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
+from ovplace.ir.shared_executor import through_cache
 
 
 def op_names(model: ov.Model) -> list[str]:
@@ -41,7 +43,9 @@ def apply(model: ov.Model, table: Mapping[str, str]) -> None:
         op.get_rt_info()["affinity"] = table[op.get_friendly_name()]
 
 
-def compile_placed(core: ov.Core, model: ov.Model, table: Mapping[str, str]) -> ov.CompiledModel:
+def compile_placed(
+    core: ov.Core, model: ov.Model, table: Mapping[str, str], cache_dir: str | Path | None = None
+) -> ov.CompiledModel:
     """Compile `model` with each operation on its device of the table.
 
     A placement on one device is compiled for that device alone: that is what a user would do without HETERO.
@@ -50,6 +54,7 @@ def compile_placed(core: ov.Core, model: ov.Model, table: Mapping[str, str]) -> 
         core: the OpenVINO core that compiles.
         model: the prepared model; it stays unchanged.
         table: device name of every operation, by friendly name.
+        cache_dir: folder of OpenVINO's cache, to load from what an earlier call compiled; none by default.
 
     Returns:
         The compiled model.
@@ -58,11 +63,12 @@ def compile_placed(core: ov.Core, model: ov.Model, table: Mapping[str, str]) -> 
         PlacementError: an operation is not in the table.
     """
     used = sorted(set(table.values()))
+    settings = through_cache(core, cache_dir, used) if cache_dir else {}
     if len(used) == 1:
-        return core.compile_model(model, used[0])
+        return core.compile_model(model, used[0], settings)
     placed = model.clone()
     apply(placed, table)
-    return core.compile_model(placed, f"HETERO:{','.join(used)}")
+    return core.compile_model(placed, f"HETERO:{','.join(used)}", settings)
 
 
 def compile_placement(core: ov.Core, model: ov.Model, placement: Placement) -> ov.CompiledModel:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ovplace.core.device import Device
 from ovplace.errors import DeviceError, PlacementError
+from ovplace.store.run_db import cache_key
 from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ovplace.ir.placed_model import PlacedModel
 
 
-def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
+def load(folder: str | Path, core: ov.Core | None = None, *, cache_dir: str | Path | None = None) -> ov.CompiledModel:
     """Compile the placed model of a run folder, or of an exported one, on its devices.
 
     Nothing has to be set up before: variants are registered, and the emulated GPU is enabled where it is needed.
@@ -24,6 +25,8 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
     Args:
         folder: holds `placed.xml`, `placed.bin` and `placement.json`.
         core: the core to compile with; a new one by default.
+        cache_dir: folder of OpenVINO's cache: the first call compiles and fills it, later ones load from it. Give it
+            here rather than as a property of the core, with which a placement runs slower once it comes from the cache.
 
     Raises:
         ModelError: the model cannot be read.
@@ -44,8 +47,10 @@ def load(folder: str | Path, core: ov.Core | None = None) -> ov.CompiledModel:
     from ovplace.devices.variants import reason
     from ovplace.ir import affinity
 
+    # OpenVINO takes what is in the cache whatever properties the devices have now.
+    cache = Path(cache_dir) / cache_key([device.to_dict() for device in found.devices]) if cache_dir else None
     try:
-        compiled = affinity.compile_placed(core, found.model, found.table)
+        compiled = affinity.compile_placed(core, found.model, found.table, cache)
     except RuntimeError as error:
         raise PlacementError(
             f"the placement in '{path}' does not compile here: {reason(error)}; optimize the model on this machine"
