@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import groupby
+
 import numpy as np
 import openvino as ov
 import pytest
@@ -214,6 +217,24 @@ def test_errors_of_one_candidate_are_its_own(saved):
     assert [m.error for m in measured] == [ErrorKind.COMPILE, None, ErrorKind.COMPILE]
     assert "CPU_UNKNOWN" in measured[0].error_text
     assert not set(backend._kept) & {strange.hash, short.hash}
+
+
+def test_candidates_take_turns_there_and_back(saved, monkeypatch):
+    """Neither comes before the other more often, so a machine that becomes slower wrongs none."""
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    ran, infer = [], ov.InferRequest.infer
+
+    def noting(request, *arguments, **options):
+        ran.append(id(request))
+        return infer(request, *arguments, **options)
+
+    monkeypatch.setattr(ov.InferRequest, "infer", noting)
+    backend.measure([whole(graph), halves(graph)], replace(SPEC, warmup=0, blocks=3))
+    first, second = dict.fromkeys(ran)
+    in_blocks = ran[-3 * 2 * (1 + SPEC.repeats) :]
+    assert [one for one, _ in groupby(in_blocks)] == [first, second, first, second]
+    assert in_blocks.count(first) == in_blocks.count(second)
 
 
 def test_an_error_in_the_middle_of_the_blocks_is_the_candidates_own(saved, monkeypatch):

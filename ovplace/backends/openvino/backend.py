@@ -162,7 +162,9 @@ class Backend(protocols.Backend):
         running = {i: r for i, r in enumerate(ready) if r.failure is None}
         hopeless = _hopeless({i: pace[i] for i in running}, candidates, spec.hopeless_ratio)
         for block in range(spec.blocks):
-            for i, r in list(running.items()):
+            turn = list(running.items())
+            # There and back: a machine that becomes slower would wrong whoever always comes last.
+            for i, r in turn if block % 2 == 0 else reversed(turn):
                 if i in hopeless and block:
                     continue
                 try:
