@@ -160,18 +160,28 @@ def test_another_process_imports_whole_models(tmp_path, everything_is_kept):
     compiled = []
     for _ in range(2):
         prepared = Prepared(models.residual(), tmp_path)
-        placement = prepared.random_placement(0)
         whole_models = [
             prepared.compiler.compile_reference(prepared.model),
             prepared.compiler.compile_automatic(prepared.model, "HETERO:CPU_A,CPU_B", list(DEVICES.values())),
-            prepared.compiler.compile_placement(prepared.model, placement, DEVICES),
         ]
         compiled.append(prepared.core.compiled)
-        expected, *others = (prepared.outputs(whole_model)[0][0] for whole_model in whole_models)
-        for other in others:
-            np.testing.assert_allclose(expected, other, rtol=1e-5, atol=1e-6)
-        check_chain(placement, submodel_chain(whole_models[-1]))
-    assert compiled == [3, 0]
+        first, second = (prepared.outputs(whole_model)[0][0] for whole_model in whole_models)
+        np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-6)
+    assert compiled == [2, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_process_imports_placements(tmp_path, everything_is_kept, kind):
+    outputs = []
+    for compiled in (1, 0):
+        prepared = Prepared(getattr(models, kind)(), tmp_path)
+        placement = next(p for p in map(prepared.random_placement, range(20)) if not p.is_uniform)
+        by_hetero = prepared.compiler.compile_placement(prepared.model, placement, DEVICES)
+        assert prepared.core.compiled == compiled
+        check_chain(placement, submodel_chain(by_hetero))
+        outputs.append(prepared.outputs(by_hetero)[0])
+    for a, b in zip(*outputs, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_stages_share_an_executor_as_submodels_of_hetero_do(tmp_path, everything_is_kept):
