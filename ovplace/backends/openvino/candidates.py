@@ -12,7 +12,6 @@ from ovplace.core.measurement import Candidate, Job
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
 from ovplace.ir.affinity import check_chain, compile_placed, op_names, submodel_chain
-from ovplace.ir.content_hash import content_hash
 from ovplace.ir.inputs import Array
 from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
 from ovplace.ir.parts.part import Part, devices_of, extract, whole
@@ -43,7 +42,7 @@ class Candidates:
         self._graph = op_graph(model)
         self._devices = {device.name: device for device in job.devices}
         identity = [
-            content_hash(model),
+            self._graph.content_hash,
             ov.get_version(),
             [device.to_dict() for device in job.devices if device.emulated],
         ]
