@@ -39,9 +39,8 @@ def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, 
         return 0.0, starts * session.starting_s
     placements = search.measurements or float("inf")
     searching_s = placements * sum(measuring_s(m, session.config.measure) for m in working[:2])
-    return searching_s, starts * (session.starting_s + _round_s(session, working)) + _compiling_s(
-        working, starts, config
-    )
+    running_s = starts * (session.starting_s + _round_s(session, working))
+    return searching_s, running_s + _compiling_s(working, starts, config)
 
 
 def _round_s(session: Session, working: Sequence[Measurement]) -> float:

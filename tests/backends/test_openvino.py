@@ -220,7 +220,7 @@ def test_errors_of_one_candidate_are_its_own(saved):
 
 
 def test_candidates_take_turns_there_and_back(saved, monkeypatch):
-    """Neither comes before the other more often, so a machine that becomes slower wrongs none."""
+    """Neither comes first more often, so a machine that becomes slower favours none."""
     path = saved(chain())
     graph, backend = read_graph(path), Backend(Job(path, PAIR))
     ran, infer = [], ov.InferRequest.infer

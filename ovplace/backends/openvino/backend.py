@@ -163,7 +163,7 @@ class Backend(protocols.Backend):
         hopeless = _hopeless({i: pace[i] for i in running}, candidates, spec.hopeless_ratio)
         for block in range(spec.blocks):
             turn = list(running.items())
-            # There and back: a machine that becomes slower would wrong whoever always comes last.
+            # There and back: a machine that becomes slower would favour the candidate that always comes first.
             for i, r in turn if block % 2 == 0 else reversed(turn):
                 if i in hopeless and block:
                     continue
