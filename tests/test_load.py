@@ -164,7 +164,12 @@ def test_devices_with_other_properties_share_no_cache(tmp_path):
 def test_submodels_from_the_cache_share_an_executor(tmp_path, monkeypatch):
     compiled = []
     core = ov.Core()
-    monkeypatch.setattr(core, "compile_model", lambda model, *settings: compiled.append(settings) or SimpleNamespace())
+
+    def compile_model(model, *settings):
+        compiled.append(settings)
+        return SimpleNamespace()
+
+    monkeypatch.setattr(core, "compile_model", compile_model)
     write(tmp_path, VARIANTS)
     ovplace.load(tmp_path, core, cache_dir=tmp_path / "cache")
     [(_, settings)] = compiled

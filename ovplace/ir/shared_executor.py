@@ -39,8 +39,10 @@ def through_cache(core: ov.Core, cache_dir: str | Path, devices: Sequence[str]) 
         cache_dir: folder of OpenVINO's cache.
         devices: names of the devices of the placement; of one alone only the folder is set.
     """
-    alone = {"CACHE_DIR": str(cache_dir)}
-    return {**alone, "DEVICE_PROPERTIES": _of_each(core, devices)} if len(devices) > 1 else alone
+    settings: dict[str, object] = {"CACHE_DIR": str(cache_dir)}
+    if len(devices) > 1:
+        settings["DEVICE_PROPERTIES"] = _of_each(core, devices)
+    return settings
 
 
 def import_placed(core: ov.Core, blob: bytes, devices: Sequence[str]) -> ov.CompiledModel:
