@@ -3,7 +3,7 @@
 HETERO compiles the submodels of a split model with the property `EXCLUSIVE_ASYNC_REQUESTS`, where the plugin knows it
 (openvino `src/plugins/hetero/src/compiled_model.cpp`). All submodels of a plugin then share one executor with its
 threads. A model that is compiled by itself has its own, and so has each submodel that HETERO imports from a blob or
-from `CACHE_DIR`: handing over from one submodel on the CPU to the next then takes about 0.1 ms longer
+from `CACHE_DIR`: eight to ten submodels on two aliases of the CPU then take 2 to 10 % longer
 (`python -m benchmarks run imported`).
 """
 

@@ -2,8 +2,7 @@
 
 Each tensor between stages is ordinary memory of the host, output of one stage and input of the next ones: HETERO wires
 its requests the same way (openvino `src/plugins/hetero/src/sync_infer_request.cpp`). The GPU plugin's own output
-tensors would save copies: with them, a placement of 3 ms whose five stages alternate between the CPU and the emulated
-GPU was 8 % faster than by HETERO.
+tensors would save copies, and stages would be faster than the placement is by HETERO.
 """
 
 from __future__ import annotations

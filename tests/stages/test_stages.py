@@ -98,6 +98,27 @@ def test_a_chain_computes_what_hetero_computes(prepared):
         assert all(ms > 0 for ms in request.last_ms)
 
 
+def test_tensors_between_stages_are_of_the_host(tmp_path, monkeypatch):
+    """HETERO makes them itself: a GPU's own output tensors would save copies that HETERO pays for."""
+    prepared = Prepared(models.residual(), tmp_path)
+    given, set_output_tensor = [], ov.InferRequest.set_output_tensor
+
+    def noting(request, index, tensor):
+        given.append(tensor.data.ctypes.data)
+        set_output_tensor(request, index, tensor)
+
+    monkeypatch.setattr(ov.InferRequest, "set_output_tensor", noting)
+    chain = prepared.chain(prepared.random_placement(0))
+    request = chain.create_infer_request()
+    read = {
+        stage.get_input_tensor(i).data.ctypes.data
+        for stage in request._requests[1:]
+        for i in range(len(stage.model_inputs))
+    }
+    assert given
+    assert set(given) <= read
+
+
 def test_stages_hold_every_operation_that_runs_once(prepared):
     placement = prepared.random_placement(1)
     stages = stages_of(prepared.graph, placement)
