@@ -21,7 +21,8 @@ from ovplace.seeds import generator
 from ovplace.session.measurer import latency_ratio
 
 PROFILE, WHOLES, STAGES = "profile", "fitted to wholes", "fitted to stages"
-"""What predicts: the profile alone, or the profile fitted to latencies of placements, or to times of their stages."""
+"""What predicts: the profile alone, or the profile fitted to latencies of placements, or to these and to the times of
+their stages, as a search does."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,15 @@ class Told:
         choice: device of each group, `[G]`.
         ratio: latency relative to the reference measured in turns with it.
         whole: what its latency says of the costs.
-        stages: what the times of its stages say.
+        stages: what its latency and the times of its stages say.
+        n_stages: how many there are; 1 where it was not measured in stages.
     """
 
     choice: IntArray
     ratio: float
     whole: Equations
     stages: Equations
+    n_stages: int
 
 
 def told(problem: Problem, profile: CostTable, placement: Placement, own: Measurement, reference: Measurement) -> Told:
@@ -53,27 +56,24 @@ def told(problem: Problem, profile: CostTable, placement: Placement, own: Measur
     """
     ratio, choice = latency_ratio(own, reference), problem.lower(placement)
     whole = Equations.of_whole(profile, choice, ratio, own.median_ms / ratio)
-    stages = whole
-    if own.stages_ms:
-        found = Stages.of(problem.graph, problem.partition, placement.device_of, reader_shares(problem.devices))
-        stage_ms, of_whole = found.summed(np.array(own.stages_ms)), (ratio, own.median_ms)
-        stages = Equations.of_stages(profile, choice, found, stage_ms, of_whole)
-    return Told(choice, ratio, whole, stages)
+    if not own.stages_ms:
+        return Told(choice, ratio, whole, whole, 1)
+    found = Stages.of(problem.graph, problem.partition, placement.device_of, reader_shares(problem.devices))
+    stage_ms, of_whole = found.summed(np.array(own.stages_ms)), (ratio, own.median_ms)
+    return Told(choice, ratio, whole, Equations.of_stages(profile, choice, found, stage_ms, of_whole), len(stage_ms))
 
 
-def held_back(
-    profile: CostTable, found: Sequence[Told], reference_ms: float, count: int, draws: int
-) -> dict[str, list[Agreement]]:
+def held_back(profile: CostTable, found: Sequence[Told], count: int, draws: int) -> dict[str, list[Agreement]]:
     """Return the agreement of the profile and of both fits with placements that they were not fitted to.
 
     Args:
         profile: the costs.
         found: measured placements.
-        reference_ms: latency of the reference where nothing disturbs it.
         count: how many of them the model is fitted to.
         draws: random choices of these, each of which gives one agreement.
     """
     agreements: dict[str, list[Agreement]] = {PROFILE: [], WHOLES: [], STAGES: []}
+    reference_ms = typical_ms(found)
     for number in range(draws):
         order = generator(number, "benchmark", "held back").permutation(len(found))
         seen, rest = [found[i] for i in order[:count]], [found[i] for i in order[count:]]
@@ -85,6 +85,11 @@ def held_back(
         for name, table in zip(agreements, tables, strict=True):
             agreements[name].append(agreement(latency_ms(table, choices), measured_ms))
     return agreements
+
+
+def typical_ms(found: Sequence[Told]) -> float:
+    """Return the median latency of the reference, which a fit predicts latencies beside, ms."""
+    return float(np.median([one.whole.reference_ms for one in found]))
 
 
 def means(found: Sequence[Agreement]) -> tuple[float, float]:

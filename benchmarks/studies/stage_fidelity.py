@@ -60,16 +60,16 @@ def rows(options: Options) -> Iterator[Row]:
     """Yield a row for each model, machine and number of placements."""
     for machine in options.machines:
         for model in options.models:
-            profile, reference_ms, found = _measured(model, machine, options.trials)
-            stages = float(np.median([len(one.stages.relative) for one in found]))
+            profile, found = _measured(model, machine, options.trials)
+            stages = float(np.median([one.n_stages for one in found]))
             for count in (count for count in options.fitted if count < len(found)):
-                judged = held_back(profile, found, reference_ms, count, DRAWS)
+                judged = held_back(profile, found, count, DRAWS)
                 case_row: Row = {"machine": machine, "model": model, "groups": profile.n_groups, "stages": stages}
                 yield {**case_row, "placements": count, **{name: figures(of) for name, of in judged.items()}}
 
 
-def _measured(model: str, machine: str, trials: int) -> tuple[CostTable, float, list[Told]]:
-    """Return the wrong profile of a recipe on a machine, the latency of its best device, and placements that ran."""
+def _measured(model: str, machine: str, trials: int) -> tuple[CostTable, list[Told]]:
+    """Return the wrong profile of a recipe on a machine, and placements that ran."""
     with tempfile.TemporaryDirectory() as text:
         source, path = Path(text) / f"{model}.xml", Path(text) / "prepared" / f"{model}.xml"
         path.parent.mkdir()
@@ -80,9 +80,9 @@ def _measured(model: str, machine: str, trials: int) -> tuple[CostTable, float, 
         backend = Backend(Job(str(path), devices, options={"machine": place.machine_name}))
         problem = Problem(graph, legal_groups(graph), devices, backend.supported(), np.zeros((len(graph), 1)))
         profile = wrong_costs(WRONG, 0)(backend.costs(problem.partition))
-        fastest, reference_ms = min(place.alone_ms().items(), key=lambda alone: alone[1])
+        fastest = min(place.alone_ms().items(), key=lambda alone: alone[1])[0]
         reference = Candidate(fastest, Placement.uniform(len(graph), fastest, problem.device_names))
-        return profile, reference_ms, list(_told(problem, profile, backend, reference, trials))
+        return profile, list(_told(problem, profile, backend, reference, trials))
 
 
 def _told(problem: Problem, profile: CostTable, backend: Backend, reference: Candidate, trials: int) -> Iterator[Told]:

@@ -53,11 +53,13 @@ class Equations:
     def of_stages(
         cls, table: CostTable, device_of: IntArray, stages: Stages, stages_ms: FloatArray, whole: tuple[float, float]
     ) -> Equations:
-        """Return an equation for each stage.
+        """Return an equation for each stage, and one for the whole.
 
         What the chain takes besides its stages is shared by all of them alike, since each hands over once; noise that
-        makes them longer than the whole is taken off in proportion. So the equations add up to that of the whole,
-        which would be no further evidence.
+        makes them longer than the whole is taken off in proportion. So the times of the stages add up to that of the
+        whole. Their variances do as well: the shorter a stage, the larger its relative error. The same operations may
+        take another time in another submodel, so stages err more than by noise; their sum errs less, which is why the
+        whole counts besides (`python -m benchmarks run fidelity`).
 
         Args:
             table: the costs as profiled.
@@ -69,9 +71,14 @@ class Equations:
         ratio, latency_ms = whole
         besides_ms = (latency_ms - stages_ms.sum()) / len(stages_ms)
         found_ms = stages_ms + besides_ms if besides_ms > 0 else stages_ms * (latency_ms / stages_ms.sum())
-        variances = usual_noise(len(found_ms)) + ((CLOCK_MS + abs(besides_ms)) / found_ms) ** 2
-        reference_ms = latency_ms / ratio
-        return cls(stage_matrix(table, device_of, stages), found_ms / reference_ms, variances, reference_ms)
+        of_whole = cls.of_whole(table, device_of, ratio, latency_ms / ratio)
+        if len(stages_ms) == 1:
+            return of_whole
+        shares = usual_noise(len(found_ms)) * latency_ms / found_ms
+        variances = shares + ((CLOCK_MS + abs(besides_ms)) / found_ms) ** 2
+        of_stages = stage_matrix(table, device_of, stages), found_ms / of_whole.reference_ms, variances
+        both = zip(of_stages, (of_whole.counts, of_whole.relative, of_whole.variances), strict=True)
+        return cls(*map(np.concatenate, both), of_whole.reference_ms)
 
 
 class Rows:

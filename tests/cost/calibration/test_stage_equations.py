@@ -64,9 +64,23 @@ def test_the_equations_add_up_to_the_whole() -> None:
     for factor in (0.8, 1.0, 1.3):
         whole_ms = float(factor * times.sum())
         found = Equations.of_stages(of.costs, device_of, stages, times, (whole_ms / REFERENCE_MS, whole_ms))
-        assert found.relative.sum() == pytest.approx(whole_ms / REFERENCE_MS)
+        relative, variances = found.relative[:-1], found.variances
+        np.testing.assert_allclose(found.counts[:-1].sum(axis=0), found.counts[-1])
+        assert relative.sum() == pytest.approx(found.relative[-1]) == pytest.approx(whole_ms / REFERENCE_MS)
+        assert (variances[:-1] * relative**2).sum() >= variances[-1] * found.relative[-1] ** 2
         assert found.reference_ms == pytest.approx(REFERENCE_MS)
-        assert found.relative.min() > 0
+        assert relative.min() > 0
+
+
+def test_a_single_stage_is_the_whole() -> None:
+    of = problem(layered(20, 1), 2, 1)
+    assert of.costs is not None
+    device_of = np.zeros(20, dtype=np.int64)
+    stages, times = told(of, device_of, generator(0, "test"))
+    found = Equations.of_stages(of.costs, device_of, stages, times, (1.0, 2.0))
+    whole = Equations.of_whole(of.costs, device_of, 1.0, 2.0)
+    np.testing.assert_array_equal(found.counts, whole.counts)
+    assert found.variances.tolist() == whole.variances.tolist()
 
 
 def test_short_stages_are_less_sure() -> None:
