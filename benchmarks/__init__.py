@@ -1,1 +1,1 @@
-"""Benchmarks: suites of searches, timings of single parts, and studies of the method. `python -m benchmarks --help`."""
+"""Benchmarks: suites of searches, timings of parts, studies of the method, papers; `python -m benchmarks --help`."""

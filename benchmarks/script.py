@@ -1,4 +1,4 @@
-"""Scripts: modules of `micro/`, `studies/` and `robustness/` that yield the rows of one table.
+"""Scripts: modules of the folders in `FOLDERS` that yield the rows of one table.
 
 A script has a docstring whose first line is the title of its table, a frozen dataclass `Options`, an instance of it
 called `SHORT` that takes seconds, and a function `rows(options)` that yields the rows.
@@ -17,7 +17,7 @@ from benchmarks.report import ResultTable, from_rows
 from ovplace.errors import UsageError
 
 ROOT = Path(__file__).parent
-FOLDERS = ("micro", "studies", "robustness")
+FOLDERS = ("micro", "stages", "studies", "papers", "robustness")
 
 
 class UnavailableError(Exception):

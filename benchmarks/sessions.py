@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -11,11 +12,14 @@ from pathlib import Path
 from benchmarks.script import UnavailableError
 from ovplace import zoo
 from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.result.run_result import RunResult
 from ovplace.devices import emulated_gpu
+from ovplace.search.run import run
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import open_session
+from ovplace.store.cache import VARIABLE
 from ovplace.store.run_folder import RunFolder
 
 TWO_PRECISIONS = "CPU_BF16=CPU{INFERENCE_PRECISION_HINT:bf16},CPU_F32=CPU{INFERENCE_PRECISION_HINT:f32}"
@@ -61,10 +65,10 @@ def opened_session(model: str, devices: str) -> Iterator[Measurer]:
             emulate_gpu=True if emulated else None,
             early_exit=False,
         )
-        run = RunFolder(folder / "run")
-        run.path.mkdir()
+        run_folder = RunFolder(folder / "run")
+        run_folder.path.mkdir()
         config = RunConfig(search=search)
-        with closing(open_session(config, run, silent)) as session, closing(run.open_store()) as store:
+        with closing(open_session(config, run_folder, silent)) as session, closing(run_folder.open_store()) as store:
             yield Measurer(session, store)
 
 
@@ -81,3 +85,43 @@ def measured_session(model: str, devices: str) -> Iterator[MeasuredSession]:
     """
     with opened_session(model, devices) as measurer:
         yield MeasuredSession(measurer, measure_baselines(measurer, measurer.session.config.measure, silent))
+
+
+@contextmanager
+def own_cache() -> Iterator[Path]:
+    """Yield an empty folder; a folder in it is the user's cache folder for the while."""
+    before = os.environ.get(VARIABLE)
+    with tempfile.TemporaryDirectory() as text:
+        os.environ[VARIABLE] = f"{text}/cache"
+        try:
+            yield Path(text)
+        finally:
+            os.environ.pop(VARIABLE)
+            if before is not None:
+                os.environ[VARIABLE] = before
+
+
+def searched(model: str, folder: Path, time_s: float, budget: int | None, *, stages: bool) -> RunResult:
+    """Search for a placement on the CPU and the emulated GPU, as `ovplace optimize` does.
+
+    Args:
+        model: name of a recipe, or a model file.
+        folder: of the run; there is none of that name yet.
+        time_s: limit of the whole call in seconds.
+        budget: placements at most; None for as many as there is time for.
+        stages: whether placements are measured in stages, or whole.
+    """
+    path = Path(model)
+    if model in zoo.names():
+        path = folder.with_suffix(".xml")
+        zoo.save_recipe(model, zoo.recipe(model).Config(), path)
+    search = SearchConfig(
+        model=str(path),
+        device=EMULATED_GPU,
+        emulate_gpu=True,
+        budget=budget,
+        time_s=time_s,
+        stages=stages,
+        early_exit=False,
+    )
+    return run(RunConfig(search=search), folder)

@@ -1,1 +1,1 @@
-"""Studies of the method: calibration, agreement of models with measurements, room for gains."""
+"""Studies of the method: how searches end, what final comparisons find, how much a fleet measures."""

@@ -186,7 +186,7 @@ def test_what_computes_nothing_follows_its_neighbours(graph):
 @pytest.mark.slow
 def test_hsdags_six_latencies(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
-    calibration = importlib.import_module("benchmarks.studies.calibration")
+    calibration = importlib.import_module("benchmarks.papers.calibration")
     monkeypatch.setattr(calibration, "fit", lambda machine, _: machine)  # as slow as the rest together
     found = list(calibration.rows(calibration.Options()))
     pairs = [(row["simulated, ms"], row["published, ms"]) for row in found if "published, ms" in row]

@@ -8,22 +8,15 @@ the final comparison, by HETERO.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import Row
 from benchmarks.script import UnavailableError
-from benchmarks.sessions import EMULATED_GPU
-from ovplace import zoo
-from ovplace.config.schema import RunConfig, SearchConfig
+from benchmarks.sessions import own_cache, searched
 from ovplace.core.result.run_result import RunResult
 from ovplace.devices import emulated_gpu
-from ovplace.search.run import run
-from ovplace.store.cache import VARIABLE
 
 
 @dataclass(frozen=True)
@@ -50,42 +43,11 @@ def rows(options: Options) -> Iterator[Row]:
         raise UnavailableError(reason)
     for model in options.models:
         for stages in (False, True):
-            with _cache() as folder:
+            with own_cache() as folder:
                 for cache in ("empty", "filled"):
-                    result = _searched(model, folder / cache, options, stages=stages)
+                    result = searched(model, folder / cache, options.time_s, options.budget, stages=stages)
                     way = {"way": "stages" if stages else "whole", "cache": cache}
                     yield {"model": Path(model).stem, **way, **_row(result)}
-
-
-@contextmanager
-def _cache() -> Iterator[Path]:
-    """Yield a folder, which is the user's cache folder for the while."""
-    before = os.environ.get(VARIABLE)
-    with tempfile.TemporaryDirectory() as text:
-        os.environ[VARIABLE] = f"{text}/cache"
-        try:
-            yield Path(text)
-        finally:
-            os.environ.pop(VARIABLE)
-            if before is not None:
-                os.environ[VARIABLE] = before
-
-
-def _searched(model: str, folder: Path, options: Options, *, stages: bool) -> RunResult:
-    path = Path(model)
-    if model in zoo.names():
-        path = folder.with_suffix(".xml")
-        zoo.save_recipe(model, zoo.recipe(model).Config(), path)
-    search = SearchConfig(
-        model=str(path),
-        device=EMULATED_GPU,
-        emulate_gpu=True,
-        budget=options.budget,
-        time_s=options.time_s,
-        stages=stages,
-        early_exit=False,
-    )
-    return run(RunConfig(search=search), folder)
 
 
 def _row(result: RunResult) -> Row:

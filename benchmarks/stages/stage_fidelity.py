@@ -1,8 +1,8 @@
 """Predictions of cost models fitted to whole placements and to their stages, on simulated machines.
 
 Random placements, from one region to as many as there are groups, are run submodel by submodel. The model is fitted to
-some of them, once by what each took as a whole and once by what each of its submodels took, and judged on all others,
-for several random draws: Spearman rank correlation / mean absolute percentage error. The profile is the true one, each
+some of them, once by what each took as a whole, and once by this and what each of its submodels took, and judged on all
+others, for several random draws: Spearman rank correlation / mean absolute percentage error. The profile is the true one, each
 cost wrong by a random factor, and the stages of a placement have the noise of the whole.
 """
 

@@ -1,0 +1,1 @@
+"""What the papers report beside what comes out here, and the machine made after one of them."""
