@@ -4,7 +4,7 @@
 devices are calibrated to the paper's, *counterfactual* the machine that is made so that the optimum is HSDAG's figure;
 both on the models in f16, without noise. OpenVINO-CPU and OpenVINO-GPU are HETERO's own choice in either order. No
 placement is below the certified optimum; what learned placers reach is in the suites `published` and
-`published_reduced`. BERT on the simulated CPU is faster than published, since its calibration was made in f32.
+`published_resnet`. BERT on the simulated CPU is faster than published, since its calibration was made in f32.
 """
 
 from __future__ import annotations

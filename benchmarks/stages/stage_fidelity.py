@@ -2,8 +2,8 @@
 
 Random placements, from one region to as many as there are groups, are run submodel by submodel. The model is fitted to
 some of them, once by what each took as a whole, and once by this and what each of its submodels took, and judged on all
-others, for several random draws: Spearman rank correlation / mean absolute percentage error. The profile is the true one, each
-cost wrong by a random factor, and the stages of a placement have the noise of the whole.
+others, for several random draws: Spearman rank correlation / mean absolute percentage error. The profile is the true
+one, each cost wrong by a random factor, and the stages of a placement have the noise of the whole.
 """
 
 from __future__ import annotations
