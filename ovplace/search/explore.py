@@ -18,7 +18,7 @@ from ovplace.search.flight import Flight, OneByOne
 from ovplace.search.loop import Budget, Loop
 from ovplace.search.result import Findings
 from ovplace.search.staging import Staging, stages_over_hetero
-from ovplace.search.time_limit import expected_s, notes, spare_s, with_labels, with_time_left
+from ovplace.search.time_limit import expected_s, notes, with_labels, with_time_left
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener
@@ -127,7 +127,7 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
     with measurer.seconds.searching():
         loop = make_loop(measurer, baselines[0], listener, table)
         trials = measurer.store.trials() if hopeless else loop.run()
-        while not hopeless and measurer.extend(spare_s(measurer, comparable(trials, baselines))):
+        while not hopeless and not comparable(trials, baselines) and measurer.extend():
             loop = make_loop(measurer, baselines[0], listener, table)
             trials = loop.run()
     return _Searched(trials, costs, loop.placer.certificate, loop.placer.info, hopeless, loop.flight.notes)

@@ -20,12 +20,6 @@ IMPORTING = 0.15
 """Time to import a placement over that to compile it (`python -m benchmarks run imported`): the final comparison
 imports what its first processes compiled."""
 
-CLEAR_RATIO = 0.8
-"""A placement measured below this ratio to the best single device is so much faster that half of the rounds show it."""
-
-MARGIN = 1.25
-"""Time kept for a final comparison of a clear gain, over what is expected of it."""
-
 NOTABLE_SHARE = 0.1
 """Part of the time that is left at the end from which the result says so."""
 
@@ -64,21 +58,6 @@ def _compiling_s(working: Sequence[Measurement], starts: float, config: Comparis
     compiled = min(starts, config.finalists)
     compilations = compiled + IMPORTING * (starts - compiled)
     return compilations * sum(m.compile_ms for m in (working[0], *working)) / 1e3
-
-
-def spare_s(measurer: Measurer, found: Sequence[Trial]) -> float:
-    """Return the seconds that a search, when its time is up, may take from the final comparison.
-
-    Half of them if it has found nothing to compare, all that a short comparison does not need if the gain is clear.
-
-    Args:
-        measurer: of the run.
-        found: placements that can be the answer, the best first.
-    """
-    time = measurer.time
-    if not found:
-        return time.left_s / 2
-    return time.left_s - MARGIN * time.comparison_s if found[0].ratio < CLEAR_RATIO else 0.0
 
 
 def with_labels(listener: Listener, session: Session) -> Listener:

@@ -16,7 +16,7 @@ from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
 
 LEAST_EXTENSION_S = 2.0
-"""An extension of a phase that is worth it."""
+"""Time left of the call that is still worth dividing."""
 
 
 @dataclass
@@ -100,15 +100,15 @@ class Measurer:
         """Begin a phase: what is measured from now on has to keep to its time."""
         self.phase, self.deadline = phase, self.time.deadline(phase)
 
-    def extend(self, by_s: float) -> bool:
-        """Give the present phase, whose time is up, some of what later ones would get; return whether that is any.
+    def extend(self) -> bool:
+        """Let the present phase have half of the time that later ones would get; return whether that is any.
 
-        Args:
-            by_s: how much, in seconds from now.
+        For a search that has found nothing to compare, so that the time kept for the comparison would go to waste.
         """
-        if not self.time.is_limited or self.deadline.left_s > 0 or by_s < LEAST_EXTENSION_S:
+        left_s = self.time.left_s
+        if not self.time.is_limited or self.deadline.left_s > 0 or left_s < LEAST_EXTENSION_S:
             return False
-        self.deadline = replace(self.deadline, at_s=self.time.clock() + by_s)
+        self.deadline = replace(self.deadline, at_s=self.time.clock() + left_s / 2)
         return True
 
     def key(self, candidate: Candidate, others: Sequence[Candidate], spec: MeasureSpec) -> str:
