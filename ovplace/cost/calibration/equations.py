@@ -76,9 +76,12 @@ class Equations:
             return of_whole
         shares = usual_noise(len(found_ms)) * latency_ms / found_ms
         variances = shares + ((CLOCK_MS + abs(besides_ms)) / found_ms) ** 2
-        of_stages = stage_matrix(table, device_of, stages), found_ms / of_whole.reference_ms, variances
-        both = zip(of_stages, (of_whole.counts, of_whole.relative, of_whole.variances), strict=True)
-        return cls(*map(np.concatenate, both), of_whole.reference_ms)
+        return cls(
+            np.concatenate([stage_matrix(table, device_of, stages), of_whole.counts]),
+            np.concatenate([found_ms / of_whole.reference_ms, of_whole.relative]),
+            np.concatenate([variances, of_whole.variances]),
+            of_whole.reference_ms,
+        )
 
 
 class Rows:
