@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
@@ -130,6 +131,18 @@ def test_the_time_of_a_call_begins_with_it(caller, monkeypatch, time_s, limit_s)
     result = caller.call(time_s=time_s)
     assert (caller.times[0].start_s, caller.times[0].limit_s) == (103.0, limit_s)
     assert (result.search.seconds.preparing, result.search.seconds.total) == (3.0, 10.0)
+
+
+def blas_threads(_=None):
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_matrix_products_use_one_thread_while_the_run_explores_and_as_many_as_before_afterwards(caller):
+    seen = []
+    with threadpool_limits(2, user_api="blas"):
+        caller.call(lambda event: seen.append((event.phase, blas_threads())))
+        assert blas_threads() == {2}
+    assert [threads for phase, threads in seen if phase == "search"] == [{1}] * 4
 
 
 def test_an_answer_that_was_faster_is_to_be_met_again_and_no_other(caller):
