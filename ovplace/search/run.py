@@ -8,10 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
+from ovplace.core.one_thread import one_thread
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
@@ -116,9 +115,7 @@ def _search(call: Call) -> RunResult:
     now, time_s = time.monotonic(), session.config.search.time_s
     measurer = Measurer(session, call.store, time=TimeBudget(now, start + time_s - now if time_s else float("inf")))
     defender = call.earlier.best.hash if call.earlier and call.earlier.is_faster else ""
-    # NumPy and SciPy have an OpenBLAS each. On two processors, each one's idle threads spin on the other's processor:
-    # the fits of `min_cut` in a search of the demo take four times as long as with one thread.
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         findings = explore(measurer, call.listener, defender)
     findings = replace(findings, preparing_s=now - start, total_s=time.monotonic() - start, command=call.command)
     result = _with_limits(build_result(findings), session.config, call.earlier)
