@@ -42,7 +42,7 @@ class Options:
     rounds: int = 12
 
 
-SHORT = Options(models=("siren",), short_s=20.0, long_s=20.0, rounds=2)
+SHORT = Options(models=("siren",), short_s=10.0, long_s=10.0, rounds=2)
 
 
 def rows(options: Options) -> Iterator[Row]:
