@@ -1,7 +1,7 @@
 """Matrix products on one thread.
 
-NumPy and SciPy have an OpenBLAS each, with threads of its own. On two processors these disturb one another: fitting the
-costs of the demo to forty random placements, one after the other, took 10 s, and 2.4 s on one thread.
+NumPy and SciPy have an OpenBLAS each, with threads of its own. On two processors these disturb one another, and fits of
+costs take several times as long as on one thread.
 """
 
 from __future__ import annotations
