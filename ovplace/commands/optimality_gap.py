@@ -10,7 +10,6 @@ from typing import Any
 
 from ovplace.core.certificate import Certificate, finite
 from ovplace.core.cost_table import CostTable
-from ovplace.core.one_thread import one_thread
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.cost.calibration.agreement import Agreement
@@ -163,8 +162,7 @@ def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> Opti
         profiled, measured_now = _costs(run, store, listener)
         choices, latencies = measured_placements(run, store)
     listener(Progress("bound", 1, 3, f"fitting the model to {len(choices)} placements"))
-    with one_thread():
-        fitted = fit(profiled, choices, latencies)
+    fitted = fit(profiled, choices, latencies)
     # The costs of a simulated machine are exact; fitting would only add its noise.
     table = profiled if run.simulated else fitted.table
     listener(Progress("bound", 2, 3, f"solving, for at most {time_limit_s:.0f} s"))
