@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import permutations, product
 
 import numpy as np
 
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.cost.calibration.links import SinglePiece, SplitPiece
+from ovplace.cost.calibration.links import Links, SinglePiece, SplitPiece, fit_links, link_intervals
 from ovplace.graphs.op_graph import IntArray
 from ovplace.ir.parts.link_piece import STAGES, Piece
 
@@ -24,6 +24,28 @@ _THERE_AND_BACK = ((0,), (1, 2), (3,))
 Ask = Callable[[Sequence[Candidate], MeasureSpec], list[Measurement]]
 
 
+@dataclass(frozen=True, eq=False)
+class MeasuredLinks:
+    """The links between the devices of a run, with the effort and the precision of measuring them.
+
+    Attributes:
+        links: the terms of the cost model.
+        timed: cuts between devices that were timed.
+        wanted: cuts that there are.
+        interval: `[lowest, highest]` of each term, block by block.
+    """
+
+    links: Links
+    timed: int
+    wanted: int
+    interval: Mapping[str, list[object]]
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every cut was timed."""
+        return self.timed == self.wanted
+
+
 @dataclass
 class LinkSamples:
     """Measurements of the link model.
@@ -35,6 +57,16 @@ class LinkSamples:
 
     alone: list[SinglePiece] = field(default_factory=list)
     splits: list[SplitPiece] = field(default_factory=list)
+
+    def fitted(self, n_devices: int) -> MeasuredLinks:
+        """Return the links of D devices."""
+        low, high = link_intervals(n_devices, self.alone, self.splits)
+        return MeasuredLinks(
+            links=fit_links(n_devices, self.alone, self.splits),
+            timed=len(self.splits),
+            wanted=(len(PIECES) + 1) * n_devices * (n_devices - 1),
+            interval={f.name: [getattr(low, f.name).tolist(), getattr(high, f.name).tolist()] for f in fields(Links)},
+        )
 
 
 @dataclass(frozen=True)

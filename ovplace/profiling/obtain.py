@@ -16,6 +16,7 @@ from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.parts import OpenLinks, Profile, Profiler
+from ovplace.profiling.timed_parts import TimedParts
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
@@ -24,11 +25,8 @@ from ovplace.store.atomic import temporary_folder
 from ovplace.store.cache import find_profile, keep_profile
 from ovplace.store.run_db import RunStore, cache_key
 
-FORMAT = 1
+FORMAT = 2
 """Version of stored profiles; those of another version are measured anew."""
-
-ENOUGH = 0.8
-"""An incomplete profile of an earlier run is taken if measuring anew might last no longer than its time over this."""
 
 _TABLE, _ABOUT = "costs", "costs_about"  # in the run's store
 
@@ -40,14 +38,17 @@ class Costs:
     Attributes:
         table: the costs.
         about: source, number of measured parts, whether the profile is of an earlier run.
+        parts: the measured parts; None where they are not known, or not needed any more.
     """
 
     table: CostTable
     about: Mapping[str, Any]
+    parts: TimedParts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, the inverse of `from_dict`."""
-        return {"format": FORMAT, "table": self.table.to_dict(), "about": dict(self.about)}
+        parts = self.parts.to_dict() if self.parts else None
+        return {"format": FORMAT, "table": self.table.to_dict(), "about": dict(self.about), "parts": parts}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Costs:
@@ -59,7 +60,8 @@ class Costs:
         try:
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']}")
-            return cls(CostTable.from_dict(data["table"]), dict(data["about"]))
+            parts = TimedParts.from_dict(data["parts"]) if data.get("parts") else None
+            return cls(CostTable.from_dict(data["table"]), dict(data["about"]), parts)
         except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
             raise ValueError(f"no cost table: {error}") from error
 
@@ -85,6 +87,7 @@ def profile_costs(
     listener: Listener,
     budget_s: float,
     open_links: OpenLinks = link_bench,
+    known: TimedParts | None = None,
 ) -> Profile:
     """Time cuts, then each group on each device, then pairs of neighbours, and assemble the costs.
 
@@ -94,6 +97,7 @@ def profile_costs(
         listener: is called with each step.
         budget_s: seconds for all of it. What is not measured then is estimated.
         open_links: opens the link model.
+        known: what an earlier call has measured of this model.
 
     Raises:
         BackendError: the measuring process cannot be started.
@@ -101,7 +105,7 @@ def profile_costs(
     by_name = {baseline.name: baseline.measurement.median_ms for baseline in baselines}
     names = measurer.session.problem.device_names
     whole_ms = np.array([by_name.get(name, np.inf) for name in names])
-    return Profiler(measurer, whole_ms, listener, budget_s).run(open_links)
+    return Profiler(measurer, whole_ms, listener, budget_s, known).run(open_links)
 
 
 def obtain_costs(
@@ -159,8 +163,7 @@ def _may_be_completed(found: Costs, measurer: Measurer) -> bool:
 
     Only once the run has an answer: one that was stopped goes on asking what it would have asked.
     """
-    is_cut = bool(found.about.get("estimated")) and measurer.session.folder.result.exists()
-    return is_cut and not _is_worth(found.about, _budget_s(measurer))
+    return bool(found.about.get("estimated")) and measurer.session.folder.result.exists()
 
 
 def _budget_s(measurer: Measurer) -> float:
@@ -188,23 +191,18 @@ def _remembered_or_measured(
     measurer: Measurer, baselines: Sequence[Baseline], listener: Listener, open_links: OpenLinks
 ) -> Costs:
     session, key = measurer.session, _key(measurer.session)
-    budget_s = _budget_s(measurer)
     known = _read(find_profile(key)) if session.config.profiling.reuse else None
-    if known is not None and _fits(known.table, session) and _is_worth(known.about, budget_s):
+    if known is not None and not _fits(known.table, session):
+        known = None
+    if known is not None and not known.about.get("estimated", True):
         listener(Progress("profile", 1, 1, "the parts were timed in an earlier run"))
         return Costs(known.table, {**known.about, "reused": True})
-    profile = profile_costs(measurer, baselines, listener, budget_s, open_links)
+    earlier = known.parts if known else None
+    profile = profile_costs(measurer, baselines, listener, _budget_s(measurer), open_links, earlier)
     about = {"source": profile.table.source, "reused": False, **dataclasses.asdict(profile.report)}
-    costs = Costs(profile.table, about)
     if session.config.profiling.reuse:
-        keep_profile(key, costs.to_dict())
-    return costs
-
-
-def _is_worth(about: Mapping[str, Any], budget_s: float) -> bool:
-    """Return whether a profile is complete, or took about the time that there is now."""
-    seconds = about.get("seconds")
-    return not about.get("estimated", True) or (isinstance(seconds, int | float) and seconds >= ENOUGH * budget_s)
+        keep_profile(key, Costs(profile.table, about, profile.parts).to_dict())
+    return Costs(profile.table, about)
 
 
 def _key(session: Session) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
@@ -13,11 +13,11 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.cost.calibration.assemble import assemble
-from ovplace.cost.calibration.links import Links, fit_links, link_intervals
 from ovplace.cost.calibration.part_layout import PartLayout, PartTask, PartTimes
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.measuring.pool import Pool
-from ovplace.profiling.links import PIECES, LinkBench, LinkSamples
+from ovplace.profiling.links import LinkBench, LinkSamples, MeasuredLinks
+from ovplace.profiling.timed_parts import TimedParts
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
@@ -31,6 +31,9 @@ SINGLES_SHARE = 0.75
 
 REQUEST_S = 4.0
 """About how long a request takes: longer ones would overrun the budget, shorter ones only cost round trips."""
+
+FINE_ENOUGH = 0.8
+"""What an earlier call has measured is completed if it has this part of the units that there is time for now."""
 
 PART_S = 0.15
 """Seconds assumed for compiling and timing a part before any is measured; decides how finely a large model is cut."""
@@ -49,7 +52,7 @@ class ProfileReport:
     """The effort and the precision of a profile.
 
     Attributes:
-        seconds: it took.
+        seconds: it took, those of the calls that it goes on with included.
         measured: parts timed: single units and pairs.
         failed: parts that do not run on their device.
         estimated: parts for which time was up; their costs are guessed from those that were timed.
@@ -66,7 +69,7 @@ class ProfileReport:
     units: int
     cuts: str
     spread: float
-    link_interval: dict[str, list[object]] = field(repr=False)
+    link_interval: Mapping[str, list[object]] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,20 +79,27 @@ class Profile:
     Attributes:
         table: the costs.
         report: effort and precision.
-        times: what was measured, with the range of each.
+        parts: what was measured.
         layout: of what.
     """
 
     table: CostTable
     report: ProfileReport
-    times: PartTimes
+    parts: TimedParts
     layout: PartLayout
 
 
 class Profiler:
     """Measures one profile: cuts, then each group on each device, then pairs of neighbours."""
 
-    def __init__(self, measurer: Measurer, whole_ms: FloatArray, listener: Listener, budget_s: float) -> None:
+    def __init__(
+        self,
+        measurer: Measurer,
+        whole_ms: FloatArray,
+        listener: Listener,
+        budget_s: float,
+        known: TimedParts | None = None,
+    ) -> None:
         """Plan the measurements.
 
         Args:
@@ -97,6 +107,7 @@ class Profiler:
             whole_ms: latency of the whole model on each device, `[D]`.
             listener: is called with each step.
             budget_s: time limit in seconds.
+            known: what an earlier call has measured of this model.
         """
         self._measurer, self._listener = measurer, listener
         self._problem, self._config = measurer.session.problem, measurer.session.config.profiling
@@ -104,7 +115,12 @@ class Profiler:
         self._start, self._budget_s = self._clock(), budget_s
         d = len(self._problem.devices)
         self._layout = PartLayout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))
-        self._whole_ms, self._times, self._links = whole_ms, PartTimes(), LinkSamples()
+        if known and known.unit_of.max() < FINE_ENOUGH * self._layout.unit_of.max():
+            known = None
+        if known:
+            self._layout = PartLayout.of_units(self._problem, known.unit_of)
+        self._known = known
+        self._whole_ms, self._times = whole_ms, PartTimes(dict(known.times.ms) if known else {})
         self._overhead_s = [[PART_S] for _ in range(d)]  # of each part timed so far, inferences apart
         self._wanted = len(self._layout.singles())
         self._alone_ms = np.zeros(d)
@@ -118,11 +134,8 @@ class Profiler:
         Raises:
             BackendError: the measuring process cannot be started.
         """
-        with suppress(TimeIsUpError):
-            self._measure_links(open_links)
-        d = len(self._problem.devices)
-        links = fit_links(d, self._links.alone, self._links.splits)
-        self._alone_ms = links.alone_ms
+        links = self._obtain_links(open_links)
+        self._alone_ms = links.links.alone_ms
         by_unit: dict[tuple[int, ...], list[PartTask]] = {}
         for task in self._layout.singles():
             by_unit.setdefault(task.units, []).append(task)
@@ -132,11 +145,12 @@ class Profiler:
         self._wanted += len(pairs)
         with suppress(TimeIsUpError):
             self._measure([[task] for task in pairs], 0.0)
-        table = assemble(self._problem, self._layout, self._times, links, self._whole_ms)
-        report = self._report()
+        table = assemble(self._problem, self._layout, self._times, links.links, self._whole_ms)
+        report = self._report(links)
         text = f"{report.measured} parts timed, {report.estimated} estimated"
         self._listener(Progress("profile", self._wanted, self._wanted, text))
-        return Profile(table, report, self._times, self._layout)
+        parts = TimedParts(self._layout.unit_of, self._times, links, report.seconds)
+        return Profile(table, report, parts, self._layout)
 
     def _left_s(self) -> float:
         return self._budget_s - (self._clock() - self._start)
@@ -144,7 +158,15 @@ class Profiler:
     def _tell(self, text: str) -> None:
         self._listener(Progress("profile", len(self._times.ms), self._wanted, text, phase_s=self._left_s()))
 
-    def _measure_links(self, open_links: OpenLinks) -> None:
+    def _obtain_links(self, open_links: OpenLinks) -> MeasuredLinks:
+        if self._known and self._known.links.is_complete:
+            return self._known.links
+        samples = LinkSamples()
+        with suppress(TimeIsUpError):
+            self._measure_links(open_links, samples)
+        return samples.fitted(len(self._problem.devices))
+
+    def _measure_links(self, open_links: OpenLinks, into: LinkSamples) -> None:
         spec = MeasureSpec(1, blocks=3, repeats=3, min_time_ms=2.0, hopeless_ratio=1e9)
         with open_links(self._measurer.session) as (bench, pool):
             for number in range(len(bench.pieces)):
@@ -152,12 +174,13 @@ class Profiler:
                     break
                 self._tell(f"cuts, {bench.pieces[number].tensor_bytes} bytes")
                 limited = dataclasses.replace(spec, deadline_s=self._left_s() + GRACE_S)
-                bench.measure(number, lambda c, s: self._measurer.request(c, s, pool), limited, self._links)
+                bench.measure(number, lambda c, s: self._measurer.request(c, s, pool), limited, into)
 
     def _measure(self, bundles: Sequence[Sequence[PartTask]], reserve_s: float) -> None:
         """Time bundles of tasks, a few in a request, until `reserve_s` are left; the tasks of a bundle take turns."""
         waiting: list[PartTask] = []
-        for bundle in bundles:
+        for everything in bundles:
+            bundle = [task for task in everything if task not in self._times.ms]
             left_s = self._left_s() - reserve_s
             if waiting and self._expected_s([*waiting, *bundle]) > min(REQUEST_S, left_s / 2):
                 self._request(waiting)
@@ -239,22 +262,17 @@ class Profiler:
             total += float(np.mean(self._overhead_s[task.device][-20:])) + self._runs(ms) * ms / 1e3
         return total
 
-    def _report(self) -> ProfileReport:
-        d = len(self._problem.devices)
+    def _report(self, links: MeasuredLinks) -> ProfileReport:
         ranges = [v for v in self._times.ms.values() if np.isfinite(v[1])]
-        low, high = link_intervals(d, self._links.alone, self._links.splits)
         return ProfileReport(
-            seconds=self._clock() - self._start,
+            seconds=self._clock() - self._start + (self._known.seconds if self._known else 0.0),
             measured=len(ranges),
             failed=len(self._times.ms) - len(ranges),
             estimated=self._wanted - len(self._times.ms),
             units=len(self._layout.members),
-            cuts=f"{len(self._links.splits)} of {(len(PIECES) + 1) * d * (d - 1)}",
+            cuts=f"{links.timed} of {links.wanted}",
             spread=float(np.median([(top - bottom) / middle for bottom, middle, top in ranges])) if ranges else 0.0,
-            link_interval={
-                f.name: [getattr(low, f.name).tolist(), getattr(high, f.name).tolist()]
-                for f in dataclasses.fields(Links)
-            },
+            link_interval=links.interval,
         )
 
 

@@ -212,9 +212,9 @@ def test_the_time_of_the_phase_limits_the_profile(tmp_path, store, open_links, m
     budgets = []
     real = profiler_module.Profiler.__init__
 
-    def spy(self, m, whole, listener, budget_s):
+    def spy(self, m, whole, listener, budget_s, known=None):
         budgets.append(budget_s)
-        real(self, m, whole, listener, budget_s)
+        real(self, m, whole, listener, budget_s, known)
 
     monkeypatch.setattr(profiler_module.Profiler, "__init__", spy)
     of = measurer(tmp_path, store)
@@ -224,19 +224,84 @@ def test_the_time_of_the_phase_limits_the_profile(tmp_path, store, open_links, m
     assert ProfilingConfig().budget_s > 3
 
 
-@pytest.mark.parametrize(("estimated", "seconds", "reused"), [(3, 1.0, False), (3, 59.0, True), (0, 1.0, True)])
-def test_a_profile_that_was_cut_short_is_reused_where_there_is_no_more_time(
-    tmp_path, store, open_links, estimated, seconds, reused, cache
-):
-    obtain(measurer(tmp_path, store), open_links)
+def edited(cache, edit):
+    """Change the stored profile into one that was cut short."""
     kept = next(cache.iterdir())
     data = json.loads(kept.read_text())
-    data["about"] |= {"estimated": estimated, "seconds": seconds}
+    data["about"]["estimated"] = 3
+    edit(data["parts"])
     kept.write_text(json.dumps(data))
+
+
+def without_the_last_three(parts):
+    parts["times"] = parts["times"][:-3]
+
+
+def in_one_unit(parts):
+    parts["unit_of"] = [0] * len(parts["unit_of"])
+
+
+def without_a_unit(parts):
+    parts["times"] = [time for time in parts["times"] if 5 not in time[0]]
+
+
+def without_units(parts):
+    del parts["unit_of"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "is_missing"),
+    [
+        (without_the_last_three, lambda number, of_all, name: number >= of_all - 3),
+        (without_a_unit, lambda number, of_all, name: "(5," in name or " 5)" in name),
+        (in_one_unit, lambda number, of_all, name: True),
+        (without_units, lambda number, of_all, name: True),
+    ],
+)
+def test_another_run_times_what_the_first_had_no_time_for(tmp_path, store, open_links, cache, edit, is_missing):
+    pool, asked = counting()
+    first = obtain(measurer(tmp_path, store, pool), open_links)
+    parts = [c.name for i, c in enumerate(asked) if is_missing(i, len(asked), c.name)]
+    edited(cache, edit)
+    asked.clear()
     other = RunStore(tmp_path / "other.db")
-    found = obtain(measurer(tmp_path, other), open_links)
+    second = obtain(measurer(tmp_path, other, pool), open_links)
     other.close()
-    assert found.about["reused"] == reused
+    assert sorted(c.name for c in asked) == sorted(parts)
+    np.testing.assert_allclose(second.table.group_ms, first.table.group_ms, rtol=0.02)
+    assert second.about["measured"] == first.about["measured"]
+    assert second.about["estimated"] == 0 and not second.about["reused"]
+    assert json.loads(next(cache.iterdir()).read_text())["about"]["estimated"] == 0
+
+
+@pytest.mark.parametrize("timed", [3, 10])
+def test_links_are_measured_again_unless_all_cuts_were_timed(tmp_path, store, open_links, cache, timed):
+    opened = []
+
+    @contextmanager
+    def watched(of):
+        opened.append(of)
+        with open_links(of) as bench:
+            yield bench
+
+    obtain(measurer(tmp_path, store), watched)
+    edited(cache, lambda parts: parts.update(cuts=[timed, 10]))
+    other = RunStore(tmp_path / "other.db")
+    found = obtain(measurer(tmp_path, other), watched)
+    other.close()
+    assert len(opened) == (1 if timed == 10 else 2)
+    assert found.about["cuts"] == "10 of 10"
+
+
+def test_a_part_that_failed_is_not_timed_again(tmp_path, store, open_links, cache):
+    pool = failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",))
+    first = obtain(measurer(tmp_path, store, pool), open_links)
+    edited(cache, without_the_last_three)
+    other = RunStore(tmp_path / "other.db")
+    second = obtain(measurer(tmp_path, other), open_links)
+    other.close()
+    assert first.about["failed"] == second.about["failed"] == 1
+    assert np.argwhere(np.isinf(second.table.group_ms)).tolist() == [[5, 1]]
 
 
 def test_a_run_without_costs_has_none(store):

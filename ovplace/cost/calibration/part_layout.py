@@ -53,8 +53,17 @@ class PartLayout:
             problem: the groups to place.
             most_units: about the largest number of units.
         """
+        return cls.of_units(problem, _stretches(problem, most_units))
+
+    @classmethod
+    def of_units(cls, problem: Problem, unit_of: IntArray) -> PartLayout:
+        """Return the layout of a problem in given units.
+
+        Args:
+            problem: the groups to place.
+            unit_of: unit of each group, `[G]`; groups of a unit run on the same devices.
+        """
         n = problem.n_groups
-        unit_of = _stretches(problem, most_units)
         n_units = int(unit_of.max()) + 1
         allowed = np.ones((n_units, len(problem.devices)), dtype=bool)
         np.logical_and.at(allowed, unit_of, problem.allowed)
