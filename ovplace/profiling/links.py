@@ -30,20 +30,15 @@ class MeasuredLinks:
 
     Attributes:
         links: the terms of the cost model.
-        timed: cuts between devices that were timed.
-        wanted: cuts that there are.
+        cuts: cuts timed between devices, of those there are.
         interval: `[lowest, highest]` of each term, block by block.
+        is_complete: whether there was time for all cuts.
     """
 
     links: Links
-    timed: int
-    wanted: int
+    cuts: str
     interval: Mapping[str, list[object]]
-
-    @property
-    def is_complete(self) -> bool:
-        """True if every cut was timed."""
-        return self.timed == self.wanted
+    is_complete: bool
 
 
 @dataclass
@@ -53,19 +48,21 @@ class LinkSamples:
     Attributes:
         alone: pieces of the smallest tensors on one device each.
         splits: pieces cut between devices.
+        pieces: how many pieces were measured; a cut that failed is in neither list.
     """
 
     alone: list[SinglePiece] = field(default_factory=list)
     splits: list[SplitPiece] = field(default_factory=list)
+    pieces: int = 0
 
     def fitted(self, n_devices: int) -> MeasuredLinks:
         """Return the links of D devices."""
         low, high = link_intervals(n_devices, self.alone, self.splits)
         return MeasuredLinks(
             links=fit_links(n_devices, self.alone, self.splits),
-            timed=len(self.splits),
-            wanted=(len(PIECES) + 1) * n_devices * (n_devices - 1),
+            cuts=f"{len(self.splits)} of {(len(PIECES) + 1) * n_devices * (n_devices - 1)}",
             interval={f.name: [getattr(low, f.name).tolist(), getattr(high, f.name).tolist()] for f in fields(Links)},
+            is_complete=self.pieces == len(PIECES),
         )
 
 
@@ -97,6 +94,7 @@ class LinkBench:
         self._measure(number, _HALVES, ask, spec, into)
         if self.pieces[number].branches > 1:
             self._measure(number, _THERE_AND_BACK, ask, spec, into)
+        into.pieces += 1
 
     def _measure(
         self, number: int, stretches: Sequence[tuple[int, ...]], ask: Ask, spec: MeasureSpec, into: LinkSamples

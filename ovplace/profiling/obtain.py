@@ -18,15 +18,11 @@ from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.parts import OpenLinks, Profile, Profiler
 from ovplace.profiling.timed_parts import TimedParts
 from ovplace.session.baselines import Baseline, measure_baselines
-from ovplace.session.events import Listener, Progress
+from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 from ovplace.store.atomic import temporary_folder
-from ovplace.store.cache import find_profile, keep_profile
 from ovplace.store.run_db import RunStore, cache_key
-
-FORMAT = 2
-"""Version of stored profiles; those of another version are measured anew."""
 
 _TABLE, _ABOUT = "costs", "costs_about"  # in the run's store
 
@@ -38,32 +34,10 @@ class Costs:
     Attributes:
         table: the costs.
         about: source, number of measured parts, whether the profile is of an earlier run.
-        parts: the measured parts; None where they are not known, or not needed any more.
     """
 
     table: CostTable
     about: Mapping[str, Any]
-    parts: TimedParts | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, the inverse of `from_dict`."""
-        parts = self.parts.to_dict() if self.parts else None
-        return {"format": FORMAT, "table": self.table.to_dict(), "about": dict(self.about), "parts": parts}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Costs:
-        """Build it from what `to_dict` returned.
-
-        Raises:
-            ValueError: the data are of another format, or damaged.
-        """
-        try:
-            if data["format"] != FORMAT:
-                raise ValueError(f"format {data['format']}")
-            parts = TimedParts.from_dict(data["parts"]) if data.get("parts") else None
-            return cls(CostTable.from_dict(data["table"]), dict(data["about"]), parts)
-        except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
-            raise ValueError(f"no cost table: {error}") from error
 
 
 @contextmanager
@@ -132,7 +106,7 @@ def obtain_costs(
             table = session.pool.ask("costs", session.problem.partition)
             found = Costs(table, {"source": table.source})
         else:
-            found = _remembered_or_measured(measurer, baselines, listener, open_links)
+            found = _profiled(measurer, baselines, listener, open_links)
         measurer.store.put(_ABOUT, dict(found.about))
         measurer.store.put(_TABLE, found.table.to_dict())
     return found
@@ -171,13 +145,12 @@ def _budget_s(measurer: Measurer) -> float:
 
 
 def _stored(store: RunStore) -> Costs | None:
-    return _read({"format": FORMAT, "table": store.get(_TABLE), "about": store.get(_ABOUT) or {}})
-
-
-def _read(data: object) -> Costs | None:
+    table, about = store.get(_TABLE), store.get(_ABOUT)
+    if not (isinstance(table, Mapping) and isinstance(about, Mapping)):
+        return None
     try:
-        return Costs.from_dict(data) if isinstance(data, Mapping) else None
-    except ValueError:
+        return Costs(CostTable.from_dict(table), about)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError):  # damaged
         return None
 
 
@@ -187,29 +160,22 @@ def _fits(table: CostTable, session: Session) -> bool:
     return shapes == ((problem.n_groups, len(problem.devices)), problem.quotient.edges.shape)
 
 
-def _remembered_or_measured(
-    measurer: Measurer, baselines: Sequence[Baseline], listener: Listener, open_links: OpenLinks
-) -> Costs:
+def _profiled(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener, open_links: OpenLinks) -> Costs:
+    """Return the costs by the parts that earlier runs have timed, and by those that are timed now."""
     session, key = measurer.session, _key(measurer.session)
-    known = _read(find_profile(key)) if session.config.profiling.reuse else None
-    if known is not None and not _fits(known.table, session):
-        known = None
-    if known is not None and not known.about.get("estimated", True):
-        listener(Progress("profile", 1, 1, "the parts were timed in an earlier run"))
-        return Costs(known.table, {**known.about, "reused": True})
-    earlier = known.parts if known else None
-    profile = profile_costs(measurer, baselines, listener, _budget_s(measurer), open_links, earlier)
-    about = {"source": profile.table.source, "reused": False, **dataclasses.asdict(profile.report)}
-    if session.config.profiling.reuse:
-        keep_profile(key, Costs(profile.table, about, profile.parts).to_dict())
-    return Costs(profile.table, about)
+    reuse = session.config.profiling.reuse
+    known = TimedParts.find(key, session.problem) if reuse else None
+    profile = profile_costs(measurer, baselines, listener, _budget_s(measurer), open_links, known)
+    if reuse and profile.parts is not known:
+        profile.parts.keep(key)
+    about = {"source": profile.table.source, "reused": profile.parts is known}
+    return Costs(profile.table, about | dataclasses.asdict(profile.report))
 
 
 def _key(session: Session) -> str:
     """Return what a profile depends on: model, groups, devices with their drivers, versions, inputs and repeats."""
     config = session.config.profiling
     return cache_key(
-        FORMAT,
         session.graph.content_hash,
         session.problem.partition.group_of.tolist(),
         session.problem.allowed.tolist(),

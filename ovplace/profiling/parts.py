@@ -33,7 +33,7 @@ REQUEST_S = 4.0
 """About how long a request takes: longer ones would overrun the budget, shorter ones only cost round trips."""
 
 FINE_ENOUGH = 0.8
-"""What an earlier call has measured is completed if it has this part of the units that there is time for now."""
+"""What an earlier call has measured is used if it has this part of the units that there is time for now."""
 
 PART_S = 0.15
 """Seconds assumed for compiling and timing a part before any is measured; decides how finely a large model is cut."""
@@ -146,10 +146,11 @@ class Profiler:
         with suppress(TimeIsUpError):
             self._measure([[task] for task in pairs], 0.0)
         table = assemble(self._problem, self._layout, self._times, links.links, self._whole_ms)
-        report = self._report(links)
-        text = f"{report.measured} parts timed, {report.estimated} estimated"
+        parts = self._parts(links)
+        report = self._report(parts)
+        reused = ", in an earlier run" if parts is self._known else ""
+        text = f"{report.measured} parts timed, {report.estimated} estimated{reused}"
         self._listener(Progress("profile", self._wanted, self._wanted, text))
-        parts = TimedParts(self._layout.unit_of, self._times, links, report.seconds)
         return Profile(table, report, parts, self._layout)
 
     def _left_s(self) -> float:
@@ -262,17 +263,25 @@ class Profiler:
             total += float(np.mean(self._overhead_s[task.device][-20:])) + self._runs(ms) * ms / 1e3
         return total
 
-    def _report(self, links: MeasuredLinks) -> ProfileReport:
+    def _parts(self, links: MeasuredLinks) -> TimedParts:
+        """Return all that was measured: what was known, where nothing was added."""
+        known = self._known
+        if known and links is known.links and len(self._times.ms) == len(known.times.ms):
+            return known
+        seconds = self._clock() - self._start + (known.seconds if known else 0.0)
+        return TimedParts(self._layout.unit_of, self._times, links, seconds)
+
+    def _report(self, parts: TimedParts) -> ProfileReport:
         ranges = [v for v in self._times.ms.values() if np.isfinite(v[1])]
         return ProfileReport(
-            seconds=self._clock() - self._start + (self._known.seconds if self._known else 0.0),
+            seconds=parts.seconds,
             measured=len(ranges),
             failed=len(self._times.ms) - len(ranges),
             estimated=self._wanted - len(self._times.ms),
             units=len(self._layout.members),
-            cuts=f"{links.timed} of {links.wanted}",
+            cuts=parts.links.cuts,
             spread=float(np.median([(top - bottom) / middle for bottom, middle, top in ranges])) if ranges else 0.0,
-            link_interval=links.interval,
+            link_interval=parts.links.interval,
         )
 
 

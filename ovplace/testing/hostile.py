@@ -17,7 +17,7 @@ from ovplace.errors import OvplaceError
 from ovplace.ir.shapes import parse_shapes
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.learning.tensors_text import tensors_from_text
-from ovplace.profiling.obtain import Costs
+from ovplace.profiling.timed_parts import TimedParts
 from ovplace.simulation.machine_file import load_machine
 from ovplace.store.blobs import Blobs
 from ovplace.store.run_db import RunStore
@@ -51,7 +51,7 @@ def _database(path: Path) -> None:
 
 def _profile(path: Path) -> object:
     try:
-        return Costs.from_dict(parse_json(path.read_bytes()))
+        return TimedParts.from_dict(parse_json(path.read_bytes()))
     except ValueError:  # is as good as none, for who reads it
         return None
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import openvino as ov
@@ -192,7 +193,7 @@ def test_another_question_is_measured_anew(tmp_path, store, open_links, cache, c
     count = len(asked)
     of = measurer(tmp_path, other := RunStore(tmp_path / "other.db"), pool, seed=1 if change == "seed" else 0)
     if change == "damage":
-        next(cache.iterdir()).write_text('{"format": 1, "table": {"group_ms": "?"}}')
+        next(cache.iterdir()).write_text('{"format": 2, "unit_of": "?"}')
     if change == "reuse":
         of.session.config = replace(of.session.config, profiling=ProfilingConfig(reuse=False))
     found = obtain(of, open_links)
@@ -225,28 +226,34 @@ def test_the_time_of_the_phase_limits_the_profile(tmp_path, store, open_links, m
 
 
 def edited(cache, edit):
-    """Change the stored profile into one that was cut short."""
+    """Change the kept profile, as if it had been cut short, or damaged."""
     kept = next(cache.iterdir())
     data = json.loads(kept.read_text())
-    data["about"]["estimated"] = 3
-    edit(data["parts"])
+    edit(data)
     kept.write_text(json.dumps(data))
 
 
-def without_the_last_three(parts):
-    parts["times"] = parts["times"][:-3]
+def another_run(of, open_links):
+    """Return the costs of a run of the same model in another folder."""
+    with closing(RunStore(Path(":memory:"))) as store:
+        return obtain(Measurer(of.session, store), open_links)
 
 
-def in_one_unit(parts):
-    parts["unit_of"] = [0] * len(parts["unit_of"])
+def without_the_last_three(kept):
+    kept["times"] = kept["times"][:-3]
 
 
-def without_a_unit(parts):
-    parts["times"] = [time for time in parts["times"] if 5 not in time[0]]
+def without_a_unit(kept):
+    kept["times"] = [time for time in kept["times"] if 5 not in time[0]]
 
 
-def without_units(parts):
-    del parts["unit_of"]
+def in_one_unit(kept):
+    kept["unit_of"] = [0] * len(kept["unit_of"])
+    kept["times"] = []
+
+
+def of_another_version(kept):
+    kept["format"] = 99
 
 
 @pytest.mark.parametrize(
@@ -255,27 +262,27 @@ def without_units(parts):
         (without_the_last_three, lambda number, of_all, name: number >= of_all - 3),
         (without_a_unit, lambda number, of_all, name: "(5," in name or " 5)" in name),
         (in_one_unit, lambda number, of_all, name: True),
-        (without_units, lambda number, of_all, name: True),
+        (of_another_version, lambda number, of_all, name: True),
     ],
 )
 def test_another_run_times_what_the_first_had_no_time_for(tmp_path, store, open_links, cache, edit, is_missing):
     pool, asked = counting()
-    first = obtain(measurer(tmp_path, store, pool), open_links)
-    parts = [c.name for i, c in enumerate(asked) if is_missing(i, len(asked), c.name)]
+    of = measurer(tmp_path, store, pool)
+    first = obtain(of, open_links)
+    missing = [c.name for i, c in enumerate(asked) if is_missing(i, len(asked), c.name)]
     edited(cache, edit)
     asked.clear()
-    other = RunStore(tmp_path / "other.db")
-    second = obtain(measurer(tmp_path, other, pool), open_links)
-    other.close()
-    assert sorted(c.name for c in asked) == sorted(parts)
+    second = another_run(of, open_links)
+    assert sorted(c.name for c in asked) == sorted(missing)
     np.testing.assert_allclose(second.table.group_ms, first.table.group_ms, rtol=0.02)
     assert second.about["measured"] == first.about["measured"]
     assert second.about["estimated"] == 0 and not second.about["reused"]
-    assert json.loads(next(cache.iterdir()).read_text())["about"]["estimated"] == 0
+    asked.clear()
+    assert another_run(of, open_links).about["reused"] and not asked
 
 
-@pytest.mark.parametrize("timed", [3, 10])
-def test_links_are_measured_again_unless_all_cuts_were_timed(tmp_path, store, open_links, cache, timed):
+@pytest.mark.parametrize("complete", [False, True])
+def test_links_are_measured_again_unless_there_was_time_for_all(tmp_path, store, open_links, cache, complete):
     opened = []
 
     @contextmanager
@@ -284,22 +291,33 @@ def test_links_are_measured_again_unless_all_cuts_were_timed(tmp_path, store, op
         with open_links(of) as bench:
             yield bench
 
-    obtain(measurer(tmp_path, store), watched)
-    edited(cache, lambda parts: parts.update(cuts=[timed, 10]))
-    other = RunStore(tmp_path / "other.db")
-    found = obtain(measurer(tmp_path, other), watched)
-    other.close()
-    assert len(opened) == (1 if timed == 10 else 2)
-    assert found.about["cuts"] == "10 of 10"
+    of = measurer(tmp_path, store)
+    obtain(of, watched)
+    edited(cache, lambda kept: kept.update(all_links=complete))
+    found = another_run(of, watched)
+    assert len(opened) == (1 if complete else 2)
+    assert found.about["cuts"] == "10 of 10" and found.about["reused"] == complete
+
+
+def test_a_kept_profile_is_scaled_to_the_latencies_of_the_run(tmp_path, store, open_links):
+    of = measurer(tmp_path, store)
+    first = obtain(of, open_links)
+    slower = [
+        replace(b, measurement=replace(b.measurement, samples_ms=tuple(1.1 * ms for ms in b.measurement.samples_ms)))
+        for b in measure_baselines(of, of.session.config.measure, silent)
+    ]
+    with closing(RunStore(Path(":memory:"))) as other:
+        second = obtain_costs(Measurer(of.session, other), slower, silent, open_links)
+    uniform = np.repeat([[0], [1]], OPS, axis=1)
+    np.testing.assert_allclose(latency_ms(second.table, uniform), 1.1 * latency_ms(first.table, uniform), rtol=1e-6)
 
 
 def test_a_part_that_failed_is_not_timed_again(tmp_path, store, open_links, cache):
-    pool = failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",))
-    first = obtain(measurer(tmp_path, store, pool), open_links)
+    of = measurer(tmp_path, store, failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",)))
+    first = obtain(of, open_links)
     edited(cache, without_the_last_three)
-    other = RunStore(tmp_path / "other.db")
-    second = obtain(measurer(tmp_path, other), open_links)
-    other.close()
+    of.session.pool.measure = direct().measure
+    second = another_run(of, open_links)
     assert first.about["failed"] == second.about["failed"] == 1
     assert np.argwhere(np.isinf(second.table.group_ms)).tolist() == [[5, 1]]
 
