@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ovplace.config import toml
+from ovplace.core import one_thread
 from ovplace.errors import OvplaceError
-from ovplace.experiments.execute import ONE_THREAD
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Task
 
@@ -62,8 +62,8 @@ def _work(function: str, config: str, folder: str, options: dict[str, object]) -
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Let processes that start now compute in one thread each: results must not depend on how many there are."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
+    before = {name: os.environ.get(name) for name in one_thread.ENVIRONMENT}
+    os.environ.update(one_thread.ENVIRONMENT)
     try:
         yield
     finally:

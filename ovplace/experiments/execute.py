@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ovplace.config import toml
+from ovplace.core import one_thread
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Task
-
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-"""For cells that share the processors: what a placer computes must not depend on how many run at once."""
 
 _LONGEST_ERROR = 400
 """Characters."""
@@ -41,7 +39,7 @@ def execute(cells: Sequence[Cell], task: Task[Any], jobs: int, done: Done) -> No
         KeyboardInterrupt: Ctrl-C; the processes have been killed, which a run folder survives.
     """
     # Runs that are timed here: nothing else may run at the same time.
-    _in_parallel([cell for cell in cells if not cell.timed_here], _Processes(task, ONE_THREAD), jobs, done)
+    _in_parallel([cell for cell in cells if not cell.timed_here], _Processes(task, one_thread.ENVIRONMENT), jobs, done)
     _in_parallel([cell for cell in cells if cell.timed_here], _Processes(task, {}), 1, done)
 
 

@@ -11,12 +11,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from ovplace.core import one_thread
 from ovplace.errors import BackendError, InterruptedRunError, OvplaceError
 
 Data = dict[str, Any]
-
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Set to 1, because trainings at the same time share the processors, and results must not depend on their number."""
 
 SAVING_S = 20.0
 """Time for a training that is stopped to write its state; an update takes less than a second."""
@@ -74,7 +72,7 @@ class TrainingProcess:
 
 def _work(answers: Connection, text: str, output: str) -> None:
     """Train and send the report, or the error."""
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # before NumPy and torch are imported
+    os.environ.update(one_thread.ENVIRONMENT)  # before NumPy and torch are imported
     os.setsid()  # Ctrl-C goes to the parent alone, which stops this process
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with_parent, daemon=True).start()
