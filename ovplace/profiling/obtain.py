@@ -145,7 +145,7 @@ def _budget_s(measurer: Measurer) -> float:
 
 
 def _stored(store: RunStore) -> Costs | None:
-    table, about = store.get(_TABLE), store.get(_ABOUT)
+    table, about = store.get(_TABLE), store.get(_ABOUT) or {}
     if not (isinstance(table, Mapping) and isinstance(about, Mapping)):
         return None
     try:
