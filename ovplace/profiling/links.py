@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import permutations, product
 
 import numpy as np
 
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
-from ovplace.cost.calibration.links import Links, SinglePiece, SplitPiece, fit_links, link_intervals
+from ovplace.cost.calibration.links import SinglePiece, SplitPiece
 from ovplace.graphs.op_graph import IntArray
 from ovplace.ir.parts.link_piece import STAGES, Piece
 
@@ -21,24 +21,14 @@ _HALVES = ((0, 1), (2, 3))
 _THERE_AND_BACK = ((0,), (1, 2), (3,))
 """Each branch of the middle is a submodel of its own, which separates the overheads of the two devices."""
 
+CUTS = tuple(
+    (number, stretches)
+    for number, (_, branches) in enumerate(PIECES)
+    for stretches in ((_HALVES, _THERE_AND_BACK) if branches > 1 else (_HALVES,))
+)
+"""Pieces, and where each is cut, between all pairs of devices."""
+
 Ask = Callable[[Sequence[Candidate], MeasureSpec], list[Measurement]]
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredLinks:
-    """The links between the devices of a run, with the effort and the precision of measuring them.
-
-    Attributes:
-        links: the terms of the cost model.
-        cuts: cuts timed between devices, of those there are.
-        interval: `[lowest, highest]` of each term, block by block.
-        is_complete: whether there was time for all cuts.
-    """
-
-    links: Links
-    cuts: str
-    interval: Mapping[str, list[object]]
-    is_complete: bool
 
 
 @dataclass
@@ -48,22 +38,12 @@ class LinkSamples:
     Attributes:
         alone: pieces of the smallest tensors on one device each.
         splits: pieces cut between devices.
-        pieces: how many pieces were measured; a cut that failed is in neither list.
+        cuts: how many of `CUTS` were measured, from the first on; what failed is in neither list.
     """
 
     alone: list[SinglePiece] = field(default_factory=list)
     splits: list[SplitPiece] = field(default_factory=list)
-    pieces: int = 0
-
-    def fitted(self, n_devices: int) -> MeasuredLinks:
-        """Return the links of D devices."""
-        low, high = link_intervals(n_devices, self.alone, self.splits)
-        return MeasuredLinks(
-            links=fit_links(n_devices, self.alone, self.splits),
-            cuts=f"{len(self.splits)} of {(len(PIECES) + 1) * n_devices * (n_devices - 1)}",
-            interval={f.name: [getattr(low, f.name).tolist(), getattr(high, f.name).tolist()] for f in fields(Links)},
-            is_complete=self.pieces == len(PIECES),
-        )
+    cuts: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,23 +62,16 @@ class LinkBench:
     devices: tuple[str, ...]
     staged: bool = False
 
-    def measure(self, number: int, ask: Ask, spec: MeasureSpec, into: LinkSamples) -> None:
-        """Measure one piece cut in two between all pairs of devices; one with branches also with these elsewhere.
+    def measure(self, cut: int, ask: Ask, spec: MeasureSpec, into: LinkSamples) -> None:
+        """Measure a piece cut between all pairs of devices, and its stretches alone.
 
         Args:
-            number: index of the piece.
+            cut: index in `CUTS`.
             ask: measures candidates in turns.
             spec: how long and how often.
             into: collects the measurements.
         """
-        self._measure(number, _HALVES, ask, spec, into)
-        if self.pieces[number].branches > 1:
-            self._measure(number, _THERE_AND_BACK, ask, spec, into)
-        into.pieces += 1
-
-    def _measure(
-        self, number: int, stretches: Sequence[tuple[int, ...]], ask: Ask, spec: MeasureSpec, into: LinkSamples
-    ) -> None:
+        number, stretches = CUTS[cut]
         piece, every = self.pieces[number], range(len(self.devices))
         alone = list(product(stretches, every))
         splits = list(permutations(every, 2))
@@ -119,6 +92,7 @@ class LinkBench:
                 kept = tuple(part for part in parts if part)
                 tensors = self._tensors(piece, stretches, pair)
                 into.splits.append(SplitPiece(m.block_medians_ms, kept, submodels, tensors, piece.tensor_bytes))
+        into.cuts += 1
 
     def _tensors(self, piece: Piece, stretches: Sequence[tuple[int, ...]], pair: tuple[int, int]) -> IntArray:
         """Return how many tensors pass between devices that alternate from stretch to stretch, `[D, D]`."""

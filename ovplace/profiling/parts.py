@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
@@ -13,10 +13,11 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.cost.calibration.assemble import assemble
+from ovplace.cost.calibration.links import Links, fit_links, link_intervals
 from ovplace.cost.calibration.part_layout import PartLayout, PartTask, PartTimes
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.measuring.pool import Pool
-from ovplace.profiling.links import LinkBench, LinkSamples, MeasuredLinks
+from ovplace.profiling.links import CUTS, LinkBench, LinkSamples
 from ovplace.profiling.timed_parts import TimedParts
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
@@ -69,7 +70,7 @@ class ProfileReport:
     units: int
     cuts: str
     spread: float
-    link_interval: Mapping[str, list[object]] = field(repr=False)
+    link_interval: dict[str, list[object]] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +115,15 @@ class Profiler:
         self._clock = measurer.time.clock
         self._start, self._budget_s = self._clock(), budget_s
         d = len(self._problem.devices)
-        self._layout = PartLayout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))
-        if known and known.unit_of.max() < FINE_ENOUGH * self._layout.unit_of.max():
-            known = None
-        if known:
-            self._layout = PartLayout.of_units(self._problem, known.unit_of)
-        self._known = known
-        self._whole_ms, self._times = whole_ms, PartTimes(dict(known.times.ms) if known else {})
+        layout = PartLayout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))
+        known = known or TimedParts(layout.unit_of)
+        if known.unit_of.max() < FINE_ENOUGH * layout.unit_of.max():  # the links are those of any units
+            known = dataclasses.replace(known, unit_of=layout.unit_of, times=PartTimes())
+        self._known, self._layout = known, PartLayout.of_units(self._problem, known.unit_of)
+        self._whole_ms, self._times = whole_ms, PartTimes(dict(self._known.times.ms))
+        self._links = LinkSamples(list(self._known.links.alone), list(self._known.links.splits), self._known.links.cuts)
         self._overhead_s = [[PART_S] for _ in range(d)]  # of each part timed so far, inferences apart
         self._wanted = len(self._layout.singles())
-        self._alone_ms = np.zeros(d)
 
     def run(self, open_links: OpenLinks) -> Profile:
         """Measure within the time limit, and assemble the costs.
@@ -134,20 +134,22 @@ class Profiler:
         Raises:
             BackendError: the measuring process cannot be started.
         """
-        links = self._obtain_links(open_links)
-        self._alone_ms = links.links.alone_ms
+        with suppress(TimeIsUpError):
+            self._measure_links(open_links)
+        links = fit_links(len(self._problem.devices), self._links.alone, self._links.splits)
         by_unit: dict[tuple[int, ...], list[PartTask]] = {}
         for task in self._layout.singles():
             by_unit.setdefault(task.units, []).append(task)
         with suppress(TimeIsUpError):
             self._measure(list(by_unit.values()), (1 - SINGLES_SHARE) * self._budget_s)
-        pairs = self._layout.neighbours(self._times.units(self._layout))
+        pairs = self._layout.neighbours(self._times.without(links.alone_ms).units(self._layout))
         self._wanted += len(pairs)
         with suppress(TimeIsUpError):
             self._measure([[task] for task in pairs], 0.0)
-        table = assemble(self._problem, self._layout, self._times, links.links, self._whole_ms)
-        parts = self._parts(links)
-        report = self._report(parts)
+        net = self._times.without(links.alone_ms)
+        table = assemble(self._problem, self._layout, net, links, self._whole_ms)
+        parts = self._parts()
+        report = self._report(net, parts.seconds)
         reused = ", in an earlier run" if parts is self._known else ""
         text = f"{report.measured} parts timed, {report.estimated} estimated{reused}"
         self._listener(Progress("profile", self._wanted, self._wanted, text))
@@ -159,23 +161,17 @@ class Profiler:
     def _tell(self, text: str) -> None:
         self._listener(Progress("profile", len(self._times.ms), self._wanted, text, phase_s=self._left_s()))
 
-    def _obtain_links(self, open_links: OpenLinks) -> MeasuredLinks:
-        if self._known and self._known.links.is_complete:
-            return self._known.links
-        samples = LinkSamples()
-        with suppress(TimeIsUpError):
-            self._measure_links(open_links, samples)
-        return samples.fitted(len(self._problem.devices))
-
-    def _measure_links(self, open_links: OpenLinks, into: LinkSamples) -> None:
+    def _measure_links(self, open_links: OpenLinks) -> None:
+        if self._links.cuts == len(CUTS):
+            return
         spec = MeasureSpec(1, blocks=3, repeats=3, min_time_ms=2.0, hopeless_ratio=1e9)
         with open_links(self._measurer.session) as (bench, pool):
-            for number in range(len(bench.pieces)):
+            for cut in range(self._links.cuts, len(CUTS)):
                 if self._left_s() < (1 - LINKS_SHARE) * self._budget_s:
                     break
-                self._tell(f"cuts, {bench.pieces[number].tensor_bytes} bytes")
+                self._tell(f"cuts, {bench.pieces[CUTS[cut][0]].tensor_bytes} bytes")
                 limited = dataclasses.replace(spec, deadline_s=self._left_s() + GRACE_S)
-                bench.measure(number, lambda c, s: self._measurer.request(c, s, pool), limited, into)
+                bench.measure(cut, lambda c, s: self._measurer.request(c, s, pool), limited, self._links)
 
     def _measure(self, bundles: Sequence[Sequence[PartTask]], reserve_s: float) -> None:
         """Time bundles of tasks, a few in a request, until `reserve_s` are left; the tasks of a bundle take turns."""
@@ -209,18 +205,10 @@ class Profiler:
             return
         for task, m in zip(tasks, measured, strict=True):
             if m.error != ErrorKind.TIMEOUT or self._left_s() > 0:
-                self._times.ms[task] = self._range(m, task.device)
+                self._times.ms[task] = _range(m)
         overhead_ms = max(0.0, spent_ms - sum(self._running_ms(m) for m in measured)) / max(1.0, _compiling(measured))
         for task, m in zip(tasks, measured, strict=True):
             self._overhead_s[task.device].append(overhead_ms * m.compile_ms / 1e3)
-
-    def _range(self, m: Measurement, device: int) -> tuple[float, float, float]:
-        if not m.ok:
-            return (np.inf, np.inf, np.inf)
-        low, high = m.block_medians_ms.min(), m.block_medians_ms.max()
-        # What is left is work: an empty part would still be called, and its tensors handed over.
-        net = [max(ms - self._alone_ms[device], 0.02 * ms) for ms in (low, m.median_ms, high)]
-        return net[0], net[1], net[2]
 
     def _candidate(self, task: PartTask) -> Candidate:
         names = self._problem.device_names
@@ -263,26 +251,36 @@ class Profiler:
             total += float(np.mean(self._overhead_s[task.device][-20:])) + self._runs(ms) * ms / 1e3
         return total
 
-    def _parts(self, links: MeasuredLinks) -> TimedParts:
+    def _parts(self) -> TimedParts:
         """Return all that was measured: what was known, where nothing was added."""
         known = self._known
-        if known and links is known.links and len(self._times.ms) == len(known.times.ms):
+        if (self._links.cuts, len(self._times.ms)) == (known.links.cuts, len(known.times.ms)):
             return known
-        seconds = self._clock() - self._start + (known.seconds if known else 0.0)
-        return TimedParts(self._layout.unit_of, self._times, links, seconds)
+        return TimedParts(known.unit_of, self._times, self._links, known.seconds + self._clock() - self._start)
 
-    def _report(self, parts: TimedParts) -> ProfileReport:
-        ranges = [v for v in self._times.ms.values() if np.isfinite(v[1])]
+    def _report(self, net: PartTimes, seconds: float) -> ProfileReport:
+        d, splits = len(self._problem.devices), self._links.splits
+        ranges = [v for v in net.ms.values() if np.isfinite(v[1])]
+        low, high = link_intervals(d, self._links.alone, splits)
         return ProfileReport(
-            seconds=parts.seconds,
+            seconds=seconds,
             measured=len(ranges),
-            failed=len(self._times.ms) - len(ranges),
-            estimated=self._wanted - len(self._times.ms),
+            failed=len(net.ms) - len(ranges),
+            estimated=self._wanted - len(net.ms),
             units=len(self._layout.members),
-            cuts=parts.links.cuts,
+            cuts=f"{len(splits)} of {len(CUTS) * d * (d - 1)}",
             spread=float(np.median([(top - bottom) / middle for bottom, middle, top in ranges])) if ranges else 0.0,
-            link_interval=parts.links.interval,
+            link_interval={
+                f.name: [getattr(low, f.name).tolist(), getattr(high, f.name).tolist()]
+                for f in dataclasses.fields(Links)
+            },
         )
+
+
+def _range(m: Measurement) -> tuple[float, float, float]:
+    if not m.ok:
+        return (np.inf, np.inf, np.inf)
+    return float(m.block_medians_ms.min()), m.median_ms, float(m.block_medians_ms.max())
 
 
 def _compiling(measured: Sequence[Measurement]) -> float:

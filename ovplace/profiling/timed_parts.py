@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ovplace.core.problem import Problem
-from ovplace.cost.calibration.links import Links
+from ovplace.cost.calibration.links import SinglePiece, SplitPiece
 from ovplace.cost.calibration.part_layout import PartTask, PartTimes
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.profiling.links import MeasuredLinks
+from ovplace.profiling.links import CUTS, LinkSamples
 from ovplace.store.cache import find_profile, keep_profile
 
 FORMAT = 2
@@ -26,14 +26,14 @@ class TimedParts:
     Attributes:
         unit_of: unit of each group, `[G]`.
         times: of the parts that were timed, in these units.
-        links: between the devices.
+        links: measurements of the link model.
         seconds: what all of it took.
     """
 
     unit_of: IntArray
-    times: PartTimes
-    links: MeasuredLinks
-    seconds: float
+    times: PartTimes = field(default_factory=PartTimes)
+    links: LinkSamples = field(default_factory=LinkSamples)
+    seconds: float = 0.0
 
     @classmethod
     def find(cls, key: str, problem: Problem) -> TimedParts | None:
@@ -48,8 +48,7 @@ class TimedParts:
             found = cls.from_dict(data) if data else None
         except ValueError:
             return None
-        shape = (problem.n_groups, len(problem.devices))
-        return found if found and shape == (len(found.unit_of), len(found.links.links.submodel_ms)) else None
+        return found if found and found._fits(problem) else None
 
     def keep(self, key: str) -> None:
         """Store it in the user's cache.
@@ -61,7 +60,6 @@ class TimedParts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, the inverse of `from_dict`; a part that failed has no times."""
-        measured = self.links
         return {
             "format": FORMAT,
             "unit_of": self.unit_of.tolist(),
@@ -69,10 +67,9 @@ class TimedParts:
                 [list(task.units), task.device, list(ms) if np.isfinite(ms).all() else None]
                 for task, ms in self.times.ms.items()
             ],
-            "links": {f.name: getattr(measured.links, f.name).tolist() for f in fields(Links)},
-            "cuts": measured.cuts,
-            "interval": dict(measured.interval),
-            "all_links": measured.is_complete,
+            "alone": [_plain_single(piece) for piece in self.links.alone],
+            "splits": [_plain_split(piece) for piece in self.links.splits],
+            "cuts": self.links.cuts,
             "seconds": self.seconds,
         }
 
@@ -86,39 +83,65 @@ class TimedParts:
         try:
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']}")
-            links = Links(**{f.name: np.array(data["links"][f.name], dtype=np.float64) for f in fields(Links)})
-            measured = MeasuredLinks(links, str(data["cuts"]), dict(data["interval"]), bool(data["all_links"]))
-            unit_of = np.array(data["unit_of"], dtype=np.int64)
-            found = cls(unit_of, _times(data["times"]), measured, float(data["seconds"]))
+            times = {
+                PartTask(tuple(map(int, units)), int(device)): _range(ms) if ms else (np.inf, np.inf, np.inf)
+                for units, device, ms in data["times"]
+            }
+            splits = [_split(piece) for piece in data["splits"]]
+            links = LinkSamples([_single(piece) for piece in data["alone"]], splits, int(data["cuts"]))
+            return cls(_whole(data["unit_of"]), PartTimes(times), links, float(data["seconds"]))
         except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
             raise ValueError(f"no profile: {error}") from error
-        if not found._is_sound():
-            raise ValueError("a profile with values that cannot be")
-        return found
 
-    def _is_sound(self) -> bool:
-        links, n_units = self.links.links, len(np.unique(self.unit_of))
-        d = links.submodel_ms.size
-        costs = {(d, d): (links.latency_ms, links.ms_per_byte), (d,): (links.submodel_ms, links.alone_ms)}
+    def _fits(self, problem: Problem) -> bool:
+        """Return whether it can be of this problem: a damaged file may have any numbers."""
+        d, units = len(problem.devices), np.unique(self.unit_of)
         return (
-            self.unit_of.ndim == 1
-            and np.array_equal(np.unique(self.unit_of), np.arange(n_units))
-            and all(array.shape == shape and _is_time(array) for shape, of in costs.items() for array in of)
-            and all(0 <= unit < n_units for task in self.times.ms for unit in task.units)
-            and all(0 <= task.device < d for task in self.times.ms)
-            and _is_time(np.array([self.seconds]))
+            self.unit_of.shape == (problem.n_groups,)
+            and np.array_equal(units, np.arange(len(units)))
+            and all(0 <= unit < len(units) for task in self.times.ms for unit in task.units)
+            and all(0 <= device < d for device in self._devices())
+            and all(piece.submodels.shape == (d,) and piece.tensors.shape == (d, d) for piece in self.links.splits)
+            and 0 <= self.links.cuts <= len(CUTS)
         )
 
-
-def _times(data: Sequence[Any]) -> PartTimes:
-    times = PartTimes()
-    for units, device, ms in data:
-        low, median, high = map(float, ms) if ms else (np.inf, np.inf, np.inf)
-        if not all(value >= 0 for value in (low, median, high)):
-            raise ValueError(f"times {ms}")
-        times.ms[PartTask(tuple(map(int, units)), int(device))] = (low, median, high)
-    return times
+    def _devices(self) -> Iterator[int]:
+        yield from (task.device for task in self.times.ms)
+        yield from (piece.device for piece in self.links.alone)
+        yield from (piece.device for split in self.links.splits for piece in split.stretches)
 
 
-def _is_time(values: FloatArray) -> bool:
-    return bool((np.isfinite(values) & (values >= 0)).all())
+def _plain_single(piece: SinglePiece) -> list[Any]:
+    return [piece.device, piece.n_ops, piece.ms.tolist()]
+
+
+def _single(data: Sequence[Any]) -> SinglePiece:
+    device, n_ops, ms = data
+    return SinglePiece(int(device), int(n_ops), _positive(ms))
+
+
+def _plain_split(piece: SplitPiece) -> list[Any]:
+    stretches = [_plain_single(stretch) for stretch in piece.stretches]
+    return [piece.ms.tolist(), stretches, piece.submodels.tolist(), piece.tensors.tolist(), piece.tensor_bytes]
+
+
+def _split(data: Sequence[Any]) -> SplitPiece:
+    ms, stretches, submodels, tensors, tensor_bytes = data
+    singles = tuple(_single(stretch) for stretch in stretches)
+    return SplitPiece(_positive(ms), singles, _whole(submodels), _whole(tensors), int(tensor_bytes))
+
+
+def _range(data: Sequence[Any]) -> tuple[float, float, float]:
+    low, median, high = _positive(data).tolist()
+    return low, median, high
+
+
+def _positive(data: Sequence[Any]) -> FloatArray:
+    values = np.array(data, dtype=np.float64)
+    if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
+        raise ValueError(f"no times: {data}")
+    return values
+
+
+def _whole(data: Sequence[Any]) -> IntArray:
+    return np.array(data, dtype=np.int64)

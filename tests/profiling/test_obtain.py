@@ -17,8 +17,9 @@ from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.ir.parts.link_model import save_link_model
 from ovplace.profiling import parts as profiler_module
-from ovplace.profiling.links import PIECES, LinkBench
+from ovplace.profiling.links import CUTS, PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs, profile_costs, stored_costs
+from ovplace.profiling.timed_parts import TimedParts
 from ovplace.search.run import run
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import Deadline
@@ -281,22 +282,102 @@ def test_another_run_times_what_the_first_had_no_time_for(tmp_path, store, open_
     assert another_run(of, open_links).about["reused"] and not asked
 
 
-@pytest.mark.parametrize("complete", [False, True])
-def test_links_are_measured_again_unless_there_was_time_for_all(tmp_path, store, open_links, cache, complete):
-    opened = []
+@pytest.mark.parametrize("measured", [0, 2, len(CUTS)])
+def test_another_run_measures_the_cuts_that_the_first_had_no_time_for(tmp_path, store, cache, measured):
+    n, pieces = save_link_model(tmp_path / "links.xml", PIECES)
+    asked = []
 
     @contextmanager
     def watched(of):
-        opened.append(of)
-        with open_links(of) as bench:
-            yield bench
+        def measure(candidates, spec):
+            asked.append(len(candidates))
+            return direct(ops=n).measure(candidates, spec)
+
+        yield LinkBench(n, pieces, of.problem.device_names), DirectPool(measure)
 
     of = measurer(tmp_path, store)
-    obtain(of, watched)
-    edited(cache, lambda kept: kept.update(all_links=complete))
-    found = another_run(of, watched)
-    assert len(opened) == (1 if complete else 2)
-    assert found.about["cuts"] == "10 of 10" and found.about["reused"] == complete
+    first = obtain(of, watched)
+    everything = list(asked)
+    edited(cache, lambda kept: kept.update(cuts=measured, splits=kept["splits"][: 2 * measured]))
+    asked.clear()
+    second = another_run(of, watched)
+    assert asked == everything[measured:]
+    assert second.about["cuts"] == first.about["cuts"] == "10 of 10"
+    assert second.about["reused"] == (measured == len(CUTS))
+    extra = [of.table.latency_ms[0, 1] + of.table.submodel_ms.sum() for of in (first, second)]
+    assert extra[1] == pytest.approx(extra[0]) and extra[0] > 0
+
+
+def test_the_links_of_a_coarse_profile_are_kept(tmp_path, store, open_links, cache):
+    of = measurer(tmp_path, store)
+    first = obtain(of, open_links)
+    edited(cache, in_one_unit)
+
+    def opened(_):
+        raise AssertionError("all cuts were timed")
+
+    assert another_run(of, opened).about["link_interval"] == first.about["link_interval"]
+
+
+def test_parts_are_kept_as_they_were_timed(tmp_path, store, open_links, cache):
+    obtain(measurer(tmp_path, store), open_links)
+    kept = json.loads(next(cache.iterdir()).read_text())
+    one = next(ms for units, device, ms in kept["times"] if len(units) == 1 and device == 0)
+    assert one == pytest.approx([10 / OPS + fake_backend.CALL_MS] * 3, rel=0.05)
+
+
+def in_units_with_a_gap(kept):
+    kept["unit_of"] = [unit + (unit > 0) for unit in kept["unit_of"]]
+
+
+def of_fewer_groups(kept):
+    kept["unit_of"] = kept["unit_of"][1:]
+
+
+def of_a_unit_that_is_not_there(kept):
+    kept["times"][0][0] = [999]
+
+
+def of_a_device_that_is_not_there(kept):
+    kept["times"][0][1] = 2
+
+
+def with_a_time_of_zero(kept):
+    kept["times"][0][2] = [0.0, 0.0, 0.0]
+
+
+def with_tensors_between_three_devices(kept):
+    kept["splits"][0][3] = [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+
+
+def with_a_piece_on_a_device_that_is_not_there(kept):
+    kept["alone"][0][0] = -1
+
+
+def with_more_cuts_than_there_are(kept):
+    kept["cuts"] = len(CUTS) + 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        in_units_with_a_gap,
+        of_fewer_groups,
+        of_a_unit_that_is_not_there,
+        of_a_device_that_is_not_there,
+        with_a_time_of_zero,
+        with_tensors_between_three_devices,
+        with_a_piece_on_a_device_that_is_not_there,
+        with_more_cuts_than_there_are,
+    ],
+)
+def test_a_profile_that_cannot_be_is_none(tmp_path, store, open_links, cache, damage):
+    of = measurer(tmp_path, store)
+    obtain(of, open_links)
+    key = next(cache.iterdir()).stem
+    assert TimedParts.find(key, of.session.problem)
+    edited(cache, damage)
+    assert TimedParts.find(key, of.session.problem) is None
 
 
 def test_a_kept_profile_is_scaled_to_the_latencies_of_the_run(tmp_path, store, open_links):

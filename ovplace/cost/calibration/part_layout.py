@@ -107,13 +107,23 @@ class PartLayout:
 
 @dataclass
 class PartTimes:
-    """The measured time of each task, without the overhead of timing a part by itself.
+    """The measured time of each task.
 
     Attributes:
         ms: `(low, median, high)` of the samples of a task in ms; infinite where the part failed.
     """
 
     ms: dict[PartTask, tuple[float, float, float]] = field(default_factory=dict)
+
+    def without(self, alone_ms: FloatArray) -> PartTimes:
+        """Return the times less the overhead of timing a part by itself.
+
+        What is left is work: an empty part would still be called, and its tensors handed over.
+
+        Args:
+            alone_ms: that overhead on each device, `[D]`.
+        """
+        return PartTimes({task: _net(ms, float(alone_ms[task.device])) for task, ms in self.ms.items()})
 
     def median(self, task: PartTask) -> float:
         """Return the median of a task, NaN where it was not measured."""
@@ -123,6 +133,11 @@ class PartTimes:
         """Return the time of each unit on each device, ms `[U, D]`: infinite where it failed, NaN where unknown."""
         u, d = layout.allowed.shape
         return np.array([[self.median(PartTask((i,), j)) for j in range(d)] for i in range(u)]).reshape(u, d)
+
+
+def _net(ms: tuple[float, float, float], alone_ms: float) -> tuple[float, float, float]:
+    low, median, high = (max(one - alone_ms, 0.02 * one) for one in ms)
+    return low, median, high
 
 
 def _stretches(problem: Problem, most: int) -> IntArray:
