@@ -42,12 +42,25 @@ class MeasuredSession:
     baselines: list[Baseline]
 
 
-@contextmanager
-def opened_session(model: str, devices: str) -> Iterator[Measurer]:
-    """Open a session of a recipe on real devices.
+def saved_model(model: str, path: Path) -> Path:
+    """Return a model file as it is, or build a recipe into a file.
 
     Args:
-        model: name of a recipe.
+        model: name of a recipe, or a model file.
+        path: the file for a recipe.
+    """
+    if model not in zoo.names():
+        return Path(model)
+    zoo.save_recipe(model, zoo.recipe(model).Config(), path)
+    return path
+
+
+@contextmanager
+def opened_session(model: str, devices: str) -> Iterator[Measurer]:
+    """Open a session of a model on real devices.
+
+    Args:
+        model: name of a recipe, or a model file.
         devices: a name of `DEVICES`.
 
     Raises:
@@ -58,9 +71,8 @@ def opened_session(model: str, devices: str) -> Iterator[Measurer]:
         raise UnavailableError(reason)
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        zoo.save_recipe(model, zoo.recipe(model).Config(), folder / f"{model}.xml")
         search = SearchConfig(
-            model=str(folder / f"{model}.xml"),
+            model=str(saved_model(model, folder / "model.xml")),
             device=DEVICES[devices],
             emulate_gpu=True if emulated else None,
             early_exit=False,
@@ -74,10 +86,10 @@ def opened_session(model: str, devices: str) -> Iterator[Measurer]:
 
 @contextmanager
 def measured_session(model: str, devices: str) -> Iterator[MeasuredSession]:
-    """Open a session of a recipe on real devices, and measure its baselines.
+    """Open a session of a model on real devices, and measure its baselines.
 
     Args:
-        model: name of a recipe.
+        model: name of a recipe, or a model file.
         devices: a name of `DEVICES`.
 
     Raises:
@@ -111,12 +123,8 @@ def searched(model: str, folder: Path, time_s: float, budget: int | None, *, sta
         budget: placements at most; None for as many as there is time for.
         stages: whether placements are measured in stages, or whole.
     """
-    path = Path(model)
-    if model in zoo.names():
-        path = folder.with_suffix(".xml")
-        zoo.save_recipe(model, zoo.recipe(model).Config(), path)
     search = SearchConfig(
-        model=str(path),
+        model=str(saved_model(model, folder.with_suffix(".xml"))),
         device=EMULATED_GPU,
         emulate_gpu=True,
         budget=budget,
