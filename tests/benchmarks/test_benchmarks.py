@@ -30,7 +30,7 @@ def test_every_suite_is_planned():
     assert {
         "systems",
         "answers",
-        "hsdag",
+        "paper_models",
         "placeto",
         "transfer",
         "wrong_costs",
