@@ -33,7 +33,7 @@ class Options:
 
     Attributes:
         models: recipes, or model files.
-        revision: the earlier revision; the last one that measured only whole placements.
+        revision: the earlier revision; by default one that measured only whole placements.
         now_s: limit of this revision's call.
         earlier_s: limit of the earlier revision's call, or of its search where `--time` limits only that.
         rounds: fresh processes in which both answers take turns.
