@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ovplace.core.statistics import Interval
 from ovplace.core.text.markdown_table import pipe_table
 
 Row = Mapping[str, object]
@@ -69,6 +70,11 @@ def from_rows(name: str, title: str, rows: Iterable[Row], note: str = "") -> Res
     columns = tuple(dict.fromkeys(column for row in found for column in row))
     texts = tuple(tuple(_text(row.get(column, "")) for column in columns) for row in found)
     return ResultTable(name, title, columns, texts, note)
+
+
+def interval_text(found: Interval) -> str:
+    """Return a ratio with its interval as text, however wide that is."""
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def publish(tables: Sequence[ResultTable], folder: Path | None) -> None:

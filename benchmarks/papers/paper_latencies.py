@@ -3,7 +3,7 @@
 *Published* is the paper's own measurement on its hardware. *Simulated* is the machine `i9-12900k+flex170`, whose single
 devices are calibrated to the paper's, *counterfactual* the machine that is made so that the optimum is HSDAG's figure;
 both on the models in f16, without noise. OpenVINO-CPU and OpenVINO-GPU are HETERO's own choice in either order. The
-learned placers' latencies are those of the answers of the suite `paper_models`, median over its seeds; an answer is
+learned placers' latencies are those of the answers of the suite `hsdag_table_2`, median over its seeds; an answer is
 never slower than the best single device. *Policy* is the median of the last 20 placements that they ask for, which is
 what the policy has become. BERT on the simulated CPU is faster than published, since its calibration was made in f32.
 """
@@ -33,7 +33,7 @@ OPTIMUM, LOG_REWARD = "certified optimum", "HSDAG, log reward"
 LEARNED = {
     "Placeto": "placeto paper", "RNN-based": "seq2seq paper", "HSDAG": "hsdag paper", LOG_REWARD: "hsdag paper-log",
 }  # fmt: skip
-SEARCHES = ROOT / "results" / "searches" / "paper-models-searches.json"
+SEARCHES = ROOT / "results" / "searches" / "hsdag-table-2-searches.json"
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _searched(model: str, column: str, optimum_ms: float) -> dict[str, float]:
-    """Return the median over the seeds of a column of `paper_models`, in ms, by method."""
+    """Return the median over the seeds of a column of `hsdag_table_2`, in ms, by method."""
     data = json.loads(SEARCHES.read_text(encoding="utf-8"))
     rows = [dict(zip(data["columns"], row, strict=True)) for row in data["rows"]]
     values = {
         method: [float(row[column]) for row in rows if row["variant"] == variant and row["model"].startswith(model)]
         for method, variant in LEARNED.items()
     }
-    return {method: optimum_ms * median(of) for method, of in values.items() if of}
+    return {method: optimum_ms * median(of) for method, of in values.items()}
 
 
 def _published(method: str, model: str) -> str:

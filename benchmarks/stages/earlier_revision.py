@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import Row
+from benchmarks.report import Row, interval_text
 from benchmarks.revisions import checked_out, searched_by
 from benchmarks.sessions import opened_session, own_cache, searched
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
@@ -46,7 +46,7 @@ class Options:
     rounds: int = 12
 
 
-SHORT = Options(models=("siren",), revision="HEAD", now_s=5.0, earlier_s=5.0, rounds=2)
+SHORT = Options(models=("siren",), revision="HEAD", now_s=10.0, earlier_s=10.0, rounds=2)
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,7 @@ def _in_turns(session: Session, answers: Sequence[Placement], rounds: int) -> li
 
 
 def _ratio(measured: Sequence[Sequence[Measurement]], numerator: int, denominator: int) -> str:
-    found = ratio_interval(_blocks(measured, numerator), _blocks(measured, denominator))
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    return interval_text(ratio_interval(_blocks(measured, numerator), _blocks(measured, denominator)))
 
 
 def _blocks(measured: Sequence[Sequence[Measurement]], which: int) -> list[FloatArray]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.report import Row
+from benchmarks.report import Row, interval_text
 from benchmarks.sessions import opened_session
 from benchmarks.timing import in_new_process
 from ovplace.core.device import Device
@@ -155,8 +155,7 @@ def _row(found: Sequence[dict[str, Any]]) -> Row:
 
 
 def _ratio(numerator: Sequence[Any], denominator: Sequence[Any]) -> str:
-    found = ratio_interval(numerator, denominator)
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    return interval_text(ratio_interval(numerator, denominator))
 
 
 def _spread(numerator: Sequence[Any], denominator: Sequence[Any]) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import Row
+from benchmarks.report import Row, interval_text
 from benchmarks.script import UnavailableError
 from benchmarks.sessions import own_cache, searched
 from ovplace.core.result.run_result import RunResult
@@ -60,5 +60,5 @@ def _row(result: RunResult) -> Row:
         "compiling": f"{seconds.compiling / seconds.total:.0%}",
         "outside": f"{search.outside_fraction.run:.0%}",
         "verdict": result.verdict.status,
-        "answer": f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]" if ratio else "-",
+        "answer": interval_text(ratio) if ratio else "-",
     }

@@ -30,7 +30,7 @@ def test_every_suite_is_planned():
     assert {
         "systems",
         "answers",
-        "paper_models",
+        "hsdag_table_2",
         "placeto",
         "transfer",
         "wrong_costs",
