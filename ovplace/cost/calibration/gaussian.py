@@ -3,8 +3,9 @@
 Two forms of the same: from the rows themselves, whose work grows with their number B, and from sums over them, whose
 work grows with the number of parameters P only. `given` takes the smaller one.
 
-Source: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006: 2.1 (both forms of the linear model),
-5.12 (leave-one-out in closed form).
+Sources: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006: 2.1 (both forms of the linear model),
+5.12 (leave-one-out in closed form); Hoffman and Ribak, "Constrained realizations of Gaussian fields", 1991 (draws given
+rows, from draws of the prior).
 """
 
 from __future__ import annotations
@@ -88,30 +89,38 @@ class Gaussian(ABC):
     def variances(self, rows: FloatArray) -> FloatArray:
         """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
 
-    def not_negative(self) -> FloatArray:
-        """Return the most likely parameters that are not negative, `[P]`.
+    @abstractmethod
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """Return parameters drawn from the distribution, which may be negative, `[P]`."""
+
+    def not_negative(self, free: FloatArray | None = None) -> FloatArray:
+        """Return the parameters next to some that may be negative, none of which is, `[P]`.
 
         Those that turn negative are pinned at zero, as if measured there, and released when the pin no longer holds
-        them up.
+        them up; what was measured holds as before, so that others become smaller for it.
+
+        Args:
+            free: parameters that may be negative, `[P]`; the most likely ones by default.
         """
-        vector, pinned = self.mean, np.zeros(len(self.mean), dtype=bool)
+        free = self.mean if free is None else free
+        vector, pinned = free, np.zeros(len(free), dtype=bool)
         for _ in range(PINNING_ROUNDS):
             force = np.zeros(len(vector))
             if pinned.any():
-                vector, force[pinned] = self._held(np.flatnonzero(pinned))
+                vector, force[pinned] = self._held(free, np.flatnonzero(pinned))
             negative, released = ~pinned & (vector < 0), pinned & (force < 0)
             if not negative.any() and not released.any():
                 break
             pinned = (pinned | negative) & ~released
         return np.maximum(vector, 0.0)
 
-    def _held(self, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the most likely parameters `[P]` with some pinned at zero, and the force on each pin, up positive."""
-        pins = np.eye(len(self.mean))[:, pinned]
+    def _held(self, free: FloatArray, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return `free` as it is with some parameters pinned at zero `[P]`, and the force on each pin, up positive."""
+        pins = np.eye(len(free))[:, pinned]
         spread = self.covariance_times(pins)
         tight = _TIGHT * np.diag(self.prior.covariance_times(pins, self.scale)[pinned])
-        force = np.asarray(np.linalg.solve(spread[pinned] + np.diag(tight), -self.mean[pinned]), dtype=np.float64)
-        return self.mean + spread @ force, force
+        force = np.asarray(np.linalg.solve(spread[pinned] + np.diag(tight), -free[pinned]), dtype=np.float64)
+        return free + spread @ force, force
 
 
 class FromRows(Gaussian):
@@ -127,7 +136,7 @@ class FromRows(Gaussian):
             noise: variance of each measurement, `[B]`.
         """
         super().__init__(prior, scale)
-        self._rows, self._spread = rows, prior.covariance_times(rows.T, scale)
+        self._rows, self._noise, self._spread = rows, noise, prior.covariance_times(rows.T, scale)
         self._kernel = rows @ self._spread + np.diag(noise)
         self.mean = prior.mean + self._spread @ np.linalg.solve(self._kernel, 1 - rows @ prior.mean)
 
@@ -135,6 +144,12 @@ class FromRows(Gaussian):
         """Return the product of the covariance `[P, P]` and a matrix `[P, M]`."""
         before = self.prior.covariance_times(matrix, self.scale)
         return np.asarray(before - self._spread @ np.linalg.solve(self._kernel, self._rows @ before))
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """Return parameters drawn from the distribution, which may be negative, `[P]`."""
+        before = self.prior.drawn(rng, self.scale)
+        measured = 1 + np.sqrt(self._noise) * rng.standard_normal(len(self._noise))
+        return np.asarray(before + self._spread @ np.linalg.solve(self._kernel, measured - self._rows @ before))
 
     def variances(self, rows: FloatArray) -> FloatArray:
         """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
@@ -170,11 +185,15 @@ class FromSums(Gaussian):
         """Return the product of the covariance `[P, P]` and a matrix `[P, M]`."""
         from scipy.linalg import cho_solve
 
-        solved = cho_solve((self._factor, True), self._to_directions(matrix))
-        product = self._common @ solved[len(self._own) :]
-        if len(self._own):
-            product += self._own[:, None] * solved[: len(self._own)]
-        return np.asarray(product)
+        return self._from_directions(cho_solve((self._factor, True), self._to_directions(matrix)))
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """Return parameters drawn from the distribution, which may be negative, `[P]`."""
+        from scipy.linalg import solve_triangular
+
+        numbers = rng.standard_normal((len(self._factor), 1))
+        spread = self._from_directions(solve_triangular(self._factor, numbers, lower=True, trans="T"))
+        return self.mean + spread[:, 0]
 
     def variances(self, rows: FloatArray) -> FloatArray:
         """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
@@ -182,6 +201,13 @@ class FromSums(Gaussian):
 
         half = solve_triangular(self._factor, self._to_directions(rows.T), lower=True)
         return np.asarray((half**2).sum(axis=0))
+
+    def _from_directions(self, numbers: FloatArray) -> FloatArray:
+        """Return the changes of the parameters that standard normal numbers `[D, M]` stand for, `[P, M]`."""
+        product = self._common @ numbers[len(self._own) :]
+        if len(self._own):
+            product += self._own[:, None] * numbers[: len(self._own)]
+        return np.asarray(product)
 
     def _to_directions(self, matrix: FloatArray) -> FloatArray:
         """Return the derivatives by the standard normal numbers of those by the parameters, `[P, M]`."""

@@ -34,6 +34,16 @@ class PriorScale:
     common: float
     single: float
 
+    def at_least(self, least: PriorScale) -> PriorScale:
+        """Return the larger one of each deviation and that of `least`."""
+        return PriorScale(
+            max(self.overall, least.overall), max(self.common, least.common), max(self.single, least.single)
+        )
+
+
+EXACT = PriorScale(0.0, 0.0, 0.0)
+"""The profile as it is."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prior:
@@ -72,6 +82,17 @@ class Prior:
         """
         common, single = self.directions(scale), (scale.single * self.size) ** 2
         return np.asarray(single[:, None] * matrix + common @ (common.T @ matrix))
+
+    def drawn(self, rng: np.random.Generator, scale: PriorScale) -> FloatArray:
+        """Return parameters drawn from the prior, which may be negative, `[P]`.
+
+        Args:
+            rng: source of randomness.
+            scale: standard deviations of the prior.
+        """
+        common = self.directions(scale)
+        single = scale.single * self.size * rng.standard_normal(len(self.size))
+        return np.asarray(self.mean + single + common @ rng.standard_normal(common.shape[1]))
 
 
 def _kinds(table: CostTable) -> IntArray:

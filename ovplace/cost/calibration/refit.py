@@ -11,8 +11,8 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.equations import Equations, Rows
-from ovplace.cost.calibration.gaussian import FromRows, FromSums, Gaussian, Information, many
-from ovplace.cost.calibration.prior import Prior
+from ovplace.cost.calibration.gaussian import FromRows, FromSums, Gaussian, Information, given, many
+from ovplace.cost.calibration.prior import EXACT, Prior, PriorScale
 from ovplace.cost.calibration.shrinkage import TRIED, Shrinkage, shrinkage_of
 from ovplace.cost.evaluate.design_matrix import with_parameters
 from ovplace.graphs.op_graph import IntArray
@@ -50,12 +50,26 @@ class Refit:
             return self._table
         return with_parameters(self._table, self._gaussian().not_negative())
 
-    def _gaussian(self) -> Gaussian:
+    def drawn(self, rng: np.random.Generator, least: PriorScale) -> CostTable:
+        """Return costs drawn from what the placements leave open.
+
+        Args:
+            rng: source of randomness.
+            least: the profile is taken to be off by so much at least, before any placement: a few that agree with it do
+                not make it exact.
+        """
+        gaussian = self._gaussian(least)
+        return with_parameters(self._table, gaussian.not_negative(gaussian.drawn(rng)))
+
+    def _gaussian(self, least: PriorScale = EXACT) -> Gaussian:
+        if not self._equations:
+            return given(self._prior, least, np.empty((0, len(self._prior.mean))), np.empty(0))
         shrinkage, reference_ms = self._up_to_date(), self.reference_ms
+        scale = shrinkage.prior_scale.at_least(least)
         if self._sums is not None:
-            return FromSums(self._prior, shrinkage.prior_scale, self._sums.over(reference_ms))
+            return FromSums(self._prior, scale, self._sums.over(reference_ms))
         rows, noise = self._rows.over(reference_ms), shrinkage.noise(self._rows.variances)
-        return FromRows(self._prior, shrinkage.prior_scale, rows, noise)
+        return FromRows(self._prior, scale, rows, noise)
 
     def _up_to_date(self) -> Shrinkage:
         """Take in the placements that were added, and return the shrinkage."""

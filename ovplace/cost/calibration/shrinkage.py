@@ -9,18 +9,18 @@ from itertools import product
 import numpy as np
 
 from ovplace.cost.calibration.gaussian import FromSums, Information, many
-from ovplace.cost.calibration.prior import Prior, PriorScale
+from ovplace.cost.calibration.prior import EXACT, Prior, PriorScale
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 NOISE = 0.03
 """Relative spread of a measurement about the model: what two compilations of one placement differ by."""
 
 TRIED = (
-    PriorScale(0.0, 0.0, 0.0),
+    EXACT,
     PriorScale(1.0, 0.0, 0.0),
     *(PriorScale(1.0, common, single) for common, single in product((0.3, 1.0, 3.0), (0.0, 0.03, 0.1, 0.3, 1.0))),
 )
-"""Scales to choose from; the first leaves the profile as it is."""
+"""Scales to choose from."""
 
 ONE_TRIAL = 1
 """Row of `TRIED` for a single trial, which nothing can be left out of: the overall factor alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.cost.solvers.local_descent import moves
 from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
-from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.graphs.op_graph import IntArray
 from ovplace.placers._base.cost_model import CostModelPlacer
 from ovplace.placers._base.log import Log
 from ovplace.placers.min_cut.observation import Observation
@@ -33,9 +33,10 @@ class Config:
         weights: factors on the transfer costs of the model, at least 0; each gives a placement, the optimum under the
             scaled costs.
         sweeps: number of times that all weights are solved, at least 1; the model is refitted before each solution.
-        draws: after the sweeps, number of randomly perturbed models that are solved until one gives a new placement,
-            at least 0.
-        cost_noise: standard deviation of the logarithm of the factor on each cost of a perturbed model, at least 0.
+        draws: after the sweeps, number of models drawn from what the measurements leave open that are solved until one
+            gives a new placement, at least 0.
+        cost_noise: relative standard deviation of each cost, and of all costs of a kind together, before anything but
+            the profile is measured; models are drawn with at least so much, at least 0.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
             than two devices; above 0.
     """
@@ -60,9 +61,9 @@ class Config:
 class Placer(CostModelPlacer):
     """Asks for the optima of a cost model that is refitted to all measurements.
 
-    First come the optima for several weights of the transfers; then those of randomly perturbed models
-    (perturb-and-MAP: Papandreou and Yuille, ICCV 2011); when these bring nothing new, the neighbour of the best
-    placement that is the fastest under the model.
+    First come the optima for several weights of the transfers; then those of models drawn from what the measurements
+    leave open (Thompson sampling: Russo et al., "A tutorial on Thompson sampling", 2018, 4.2); when these bring nothing
+    new, the neighbour of the best placement that is the fastest under the model.
 
     Two devices are solved by a minimum cut of the pairwise model, more by expansion moves. A local descent follows
     under the full model, which also counts submodels.
@@ -130,7 +131,7 @@ class Placer(CostModelPlacer):
         self._told.update(_bytes(observation.choice) for observation in observations)
 
     def _solve(self) -> list[list[int]]:
-        """Return new choices `[G]`: optima of the refitted model, else of a perturbed one, else a neighbour."""
+        """Return new choices `[G]`: optima of the refitted model, else of one that is drawn, else a neighbour."""
         table, weights = self._model.costs(), self._config.weights
         while self._solved < self._config.sweeps * len(weights):
             weight = weights[self._solved % len(weights)]
@@ -139,7 +140,7 @@ class Placer(CostModelPlacer):
                 return new
         rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations) + len(self._asked))
         for _ in range(self._config.draws):
-            if new := self._new(candidates(_perturbed(table, self._config.cost_noise, rng))):
+            if new := self._new(candidates(self._model.drawn_costs(rng, self._config.cost_noise))):
                 return new[:1]
         return self._neighbour(table)
 
@@ -178,18 +179,3 @@ def _bytes(choice: list[int]) -> bytes:
 
 def _or_inf(ratio: float | None) -> float:
     return np.inf if ratio is None else ratio
-
-
-def _perturbed(table: CostTable, cost_noise: float, rng: np.random.Generator) -> CostTable:
-    """Return the table with every cost multiplied by an independent log-normal factor."""
-
-    def perturb(costs: FloatArray) -> FloatArray:
-        return np.asarray(costs * np.exp(cost_noise * rng.standard_normal(costs.shape)))
-
-    return replace(
-        table,
-        group_ms=perturb(table.group_ms),
-        saving_ms=perturb(table.saving_ms),
-        latency_ms=perturb(table.latency_ms),
-        submodel_ms=perturb(table.submodel_ms),
-    )

@@ -10,6 +10,7 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
 from ovplace.cost.calibration.equations import Equations
 from ovplace.cost.calibration.failure_model import failure_probabilities
+from ovplace.cost.calibration.prior import PriorScale
 from ovplace.cost.calibration.refit import Refit
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.stages import Stages, reader_shares
@@ -61,6 +62,16 @@ class RefittedModel:
     def costs(self) -> CostTable:
         """Return the costs fitted to all observations, with a penalty on assignments that may cause failures."""
         return self._penalised(self._refit.table())
+
+    def drawn_costs(self, rng: np.random.Generator, doubt: float) -> CostTable:
+        """Return costs drawn from those that the observations leave open, with the same penalty.
+
+        Args:
+            rng: source of randomness.
+            doubt: relative standard deviation of each cost, and of all costs of a kind together, before the first
+                observation; more if the observations say so.
+        """
+        return self._penalised(self._refit.drawn(rng, PriorScale(overall=0.0, common=doubt, single=doubt)))
 
     def _runs(self, choice: IntArray) -> bool:
         """Return whether every group can run on its device by the table."""

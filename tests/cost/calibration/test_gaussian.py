@@ -39,6 +39,23 @@ def test_rows_and_sums_over_them_say_the_same(scale: PriorScale, count: int) -> 
     )
 
 
+@pytest.mark.parametrize("by_sums", [False, True])
+def test_draws_are_spread_as_the_distribution_is(by_sums: bool) -> None:
+    truth = true_table(8)
+    profile = profiled(truth)
+    prior, rows = Prior.of(profile), rows_of(truth, profile, 12)
+    noise, scale = np.linspace(NOISE, 4 * NOISE, len(rows)), PriorScale(0.2, 0.3, 0.1)
+    sums = Information.of(rows, noise)
+    of = FromSums(prior, scale, sums) if by_sums else FromRows(prior, scale, rows, noise)
+    rng, seen = np.random.default_rng(0), rows_of(truth, profile, 60)
+    drawn = np.array([seen @ of.drawn(rng) for _ in range(4000)])
+    sd = np.sqrt(of.variances(seen))
+    np.testing.assert_allclose((drawn.mean(axis=0) - seen @ of.mean) / sd, 0.0, atol=0.08)  # five standard errors
+    np.testing.assert_allclose(drawn.std(axis=0) / sd, 1.0, atol=0.06)
+    unmeasured = np.sqrt((seen.T * prior.covariance_times(seen.T, scale)).sum(axis=0))
+    assert (sd[: len(rows)] < 0.2 * unmeasured[: len(rows)]).all()
+
+
 def test_parameters_that_no_trial_counts_do_not_change_the_shrinkage() -> None:
     truth = true_table(12)
     profile = profiled(truth)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.agreement import Agreement, agreement
 from ovplace.cost.calibration.equations import REPEATS, Equations, Rows
 from ovplace.cost.calibration.fit import fit
+from ovplace.cost.calibration.prior import PriorScale
 from ovplace.cost.calibration.refit import Refit
 from ovplace.cost.evaluate.design_matrix import parameters
 from ovplace.cost.evaluate.latency import latency_ms
@@ -72,6 +75,37 @@ def test_later_placements_count() -> None:
 def test_without_placements_the_profile_stays() -> None:
     table = true_table()
     assert Refit(table).table() is table
+
+
+def drawn_tables(refit: Refit, seeds: Iterable[int]) -> list[CostTable]:
+    return [refit.drawn(np.random.default_rng(seed), PriorScale(0.0, 0.3, 0.3)) for seed in seeds]
+
+
+@pytest.mark.parametrize(("count", "widest"), [(20, 0.04), (140, 0.03)])  # rows, sums
+def test_costs_drawn_agree_with_what_was_measured(count: int, widest: float) -> None:
+    truth = true_table(10, seed=3)
+    profile, seen = profiled(truth, 3), placements(truth, 140, seed=0)
+    refit = Refit(profile)
+    before = [latency_ms(table, seen[:count]) for table in drawn_tables(refit, range(40))]
+    for one in equations(profile, truth, 140)[:count]:
+        refit.add(one)
+    after = np.array([latency_ms(table, seen[:count]) for table in drawn_tables(refit, range(40))])
+    true_ms = latency_ms(truth, seen[:count])
+    np.testing.assert_allclose(np.median(after.mean(axis=0) / true_ms), 1.0, atol=0.05)
+    assert np.median(after.std(axis=0) / true_ms) < widest < 0.3 < np.median(np.std(before, axis=0) / true_ms)
+
+
+@pytest.mark.parametrize("count", [0, 20, 140])
+def test_costs_drawn_are_never_negative_and_depend_on_the_generator_only(count: int) -> None:
+    truth = true_table(10, seed=3)
+    profile = profiled(truth, 3)
+    refit = Refit(profile)
+    for one in equations(profile, truth, 140)[:count]:
+        refit.add(one)
+    first, same, other = map(parameters, drawn_tables(refit, (1, 1, 2)))
+    assert min(first.min(), other.min()) >= 0
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).mean() > 0.5
 
 
 def test_a_placement_measured_again_is_one_row_of_bounded_weight() -> None:
