@@ -36,7 +36,7 @@ class Config:
         draws: after the sweeps, number of models drawn from what the measurements leave open that are solved until one
             gives a new placement, at least 0.
         cost_noise: relative standard deviation of each cost, and of all costs of a kind together, before anything but
-            the profile is measured; models are drawn with at least so much, at least 0.
+            the profile is measured, at least 0; drawing takes a larger one where the measurements say so.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
             than two devices; above 0.
     """
