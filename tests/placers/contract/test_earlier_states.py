@@ -13,7 +13,8 @@ from ovplace.testing.contracts.placer import advance
 from ovplace.testing.graphs import chain, problem
 
 FOUND = json.loads((Path(__file__).parent / "data" / "states_before_logs.json").read_text(encoding="utf-8"))
-"""What revision c60dea7 stored after twelve trials, without weights, and what it asked next."""
+"""What revision c60dea7 stored after twelve trials, without weights, and what it asked next: `min_cut` without draws,
+which it made in another way."""
 
 OF = problem(chain(("Convolution", "Add", "Sin", "MatMul") * 2), n_devices=2)
 
