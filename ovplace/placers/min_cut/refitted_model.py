@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ovplace.cost.calibration.refit import Refit
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.stages import Stages, reader_shares
 from ovplace.cost.solvers.penalise_failures import penalise_failures
-from ovplace.graphs.op_graph import IntArray
+from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.placers.min_cut.observation import Observation
 
 
@@ -37,6 +38,7 @@ class RefittedModel:
         self._problem, self._table = problem, table
         self._reader_share = reader_shares(problem.devices)
         self._refit = Refit(table)
+        self._penalised_at, self._penalty_ms = 0, np.zeros((0, 0))
 
     def observe(self, observations: Iterable[Observation]) -> None:
         """Learn from measured placements."""
@@ -64,7 +66,7 @@ class RefittedModel:
         return self._penalised(self._refit.table())
 
     def drawn_costs(self, rng: np.random.Generator, doubt: float) -> CostTable:
-        """Return costs drawn from those that the observations leave open, with the same penalty.
+        """Return costs drawn from what the observations leave open, with the same penalty.
 
         Args:
             rng: source of randomness.
@@ -82,9 +84,22 @@ class RefittedModel:
         ran = np.array([observation.ratio is not None for observation in self.observations], dtype=np.bool_)
         if ran.all():
             return table
+        if self._penalised_at != len(ran):  # many solutions, and one for all draws between two observations
+            self._penalised_at, self._penalty_ms = len(ran), self._found_penalty_ms(ran)
+        return replace(table, group_ms=table.group_ms + self._penalty_ms)
+
+    def _found_penalty_ms(self, ran: BoolArray) -> FloatArray:
+        """Return the penalty by the fitted costs, `[G, D]`.
+
+        Args:
+            ran: which observations are no failures, `[B]`.
+        """
+        table = self._refit.table()
         choices = np.array([observation.choice for observation in self.observations], dtype=np.int64)
         failure = failure_probabilities(choices, ran, table.n_devices)
-        return penalise_failures(table, failure, self._best_known_ms(table, choices[ran]))
+        penalised = penalise_failures(table, failure, self._best_known_ms(table, choices[ran]))
+        runs = np.isfinite(table.group_ms)
+        return np.subtract(penalised.group_ms, table.group_ms, out=np.zeros_like(table.group_ms), where=runs)
 
     def _best_known_ms(self, table: CostTable, successes: IntArray) -> float:
         """Return the latency of the best placement known to run, observed or the reference, in ms."""
