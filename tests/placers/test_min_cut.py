@@ -13,6 +13,7 @@ from ovplace.cost.solvers.min_cut import solve_min_cut
 from ovplace.graphs.op_graph import IntArray
 from ovplace.plugins import registry
 from ovplace.testing.graphs import costs, layered, problem, trial_of
+from ovplace.testing.measurements import profiled
 
 GROUPS = 30
 
@@ -41,3 +42,22 @@ def test_it_finds_out_what_fails_and_does_without(seed):
         found += [told(table, placement.device_of, bad) for placement in asked]
         placer.tell([trial_of(number, placement, found[-1], alone) for placement in asked])
     assert min(found) < optimum_ms + 0.25 * (alone - optimum_ms)
+
+
+@pytest.mark.parametrize(("draws", "same"), [(0, True), (5, False)])
+def test_after_the_sweeps_the_seed_decides_what_is_drawn(draws: int, same: bool) -> None:
+    plugin = registry.load("placers", "min_cut")
+    of = problem(layered(GROUPS, 0), 2, 0)
+    truth, poor = costs(of, 0), profiled(costs(of, 0))
+    alone = float(min(latency_ms(truth, np.array([[0] * GROUPS, [1] * GROUPS]))))
+    asked = []
+    for seed in (0, 1):
+        placer = plugin.factory(replace(of, costs=poor, seed=seed), plugin.config({"draws": draws}))
+        hashes = []
+        for number in range(40):
+            (placement,) = placer.ask(1)
+            hashes.append(placement.hash)
+            placer.tell([trial_of(number, placement, told(truth, placement.device_of, []), alone)])
+        asked.append(hashes)
+    assert asked[0][:5] == asked[1][:5]
+    assert (asked[0] == asked[1]) is same
