@@ -97,15 +97,8 @@ def test_what_is_not_there_is_refused():
     )
 
 
-DONE_ELSEWHERE = {
-    "failing_calls",  # by tests/search/faults/test_struck_runs.py
-    *("hsdag_parts", "hsdag_table_2", "published_resnet"),  # by `published`: HSDAG on ResNet-50, counterfactual
-}
-"""Benchmarks whose small part only `make bench` runs: a test does the same."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({*suite_file.suite_files(), *script.script_files()} - DONE_ELSEWHERE))
+@pytest.mark.parametrize("name", sorted([*suite_file.suite_files(), *script.script_files()]))
 def test_a_small_part_runs(name, tmp_path):
     done = run("run", name, "--short", "--cells", tmp_path)
     assert "| --- |" in done.stdout or done.stdout.startswith("skipped")

@@ -94,13 +94,13 @@ class Gaussian(ABC):
         """Return parameters drawn from the distribution, which may be negative, `[P]`."""
 
     def not_negative(self, free: FloatArray | None = None) -> FloatArray:
-        """Return the parameters next to some that may be negative, none of which is, `[P]`.
+        """Return parameters with none negative, `[P]`.
 
         Those that turn negative are pinned at zero, as if measured there, and released when the pin no longer holds
-        them up; what was measured holds as before, so that others become smaller for it.
+        them up. The others change with them as they are correlated, so that what was measured still holds.
 
         Args:
-            free: parameters that may be negative, `[P]`; the most likely ones by default.
+            free: the parameters to start from, which may be negative, `[P]`; the most likely ones by default.
         """
         free = self.mean if free is None else free
         vector, pinned = free, np.zeros(len(free), dtype=bool)

@@ -62,8 +62,8 @@ class Placer(CostModelPlacer):
     """Asks for the optima of a cost model that is refitted to all measurements.
 
     First come the optima for several weights of the transfers; then those of models drawn from what the measurements
-    leave open (Thompson sampling: Russo et al., "A tutorial on Thompson sampling", 2018, 4); when these bring nothing
-    new, the neighbour of the best placement that is the fastest under the model.
+    leave open (Thompson sampling: Russo et al., "A tutorial on Thompson sampling", 2018, section 4); when these bring
+    nothing new, the neighbour of the best placement that is the fastest under the model.
 
     Two devices are solved by a minimum cut of the pairwise model, more by expansion moves. A local descent follows
     under the full model, which also counts submodels.

@@ -38,10 +38,11 @@ class RefittedModel:
         self._problem, self._table = problem, table
         self._reader_share = reader_shares(problem.devices)
         self._refit = Refit(table)
-        self._penalised_at, self._penalty_ms = 0, np.zeros((0, 0))
+        self._penalty_ms: FloatArray | None = None  # `[G, D]`; found when needed, anew after each observation
 
     def observe(self, observations: Iterable[Observation]) -> None:
         """Learn from measured placements."""
+        self._penalty_ms = None
         for observation in observations:
             self.observations.append(observation)
             if equations := self._equations(observation):
@@ -84,12 +85,12 @@ class RefittedModel:
         ran = np.array([observation.ratio is not None for observation in self.observations], dtype=np.bool_)
         if ran.all():
             return table
-        if self._penalised_at != len(ran):  # many solutions, and one for all draws between two observations
-            self._penalised_at, self._penalty_ms = len(ran), self._found_penalty_ms(ran)
+        if self._penalty_ms is None:  # takes ten solutions of the model, more than a draw
+            self._penalty_ms = self._found_penalty_ms(ran)
         return replace(table, group_ms=table.group_ms + self._penalty_ms)
 
     def _found_penalty_ms(self, ran: BoolArray) -> FloatArray:
-        """Return the penalty by the fitted costs, `[G, D]`.
+        """Return the penalty that suits the fitted costs, `[G, D]`.
 
         Args:
             ran: which observations are no failures, `[B]`.
