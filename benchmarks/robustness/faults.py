@@ -4,8 +4,8 @@ A run of a tiny model with computed latencies is struck at 40 % of the steps tha
 it has ended; where a fault ends it, the same command continues it. *survived*: the run went on or was continued, and
 ended with the trials of one that nothing strikes, each recorded once. *trials lost*: they failed by the fault, or were
 measured and not stored. *by one fault*: the most of them, for faults that end the run. *left behind*: processes,
-temporary files, sockets and locks. Faults of the child strike the next request, whose deadline is 1.5 s. The last rows
-are runs with OpenVINO on the CPU under two names.
+temporary files, sockets and locks. Faults of the child strike the next request, whose deadline is 1.5 s. Rows of *real*
+faults are runs with OpenVINO on the CPU under two names.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Finding:
         subject: what it is about: a device, or `plugins`.
         good: whether there is nothing to mend.
         text: what was found.
-        command: what mends it; empty where there is nothing to mend, or no command for it.
+        command: what fixes it; empty where there is nothing to fix, or no command for it.
     """
 
     subject: str

@@ -68,6 +68,8 @@ class Chain:
         """
         self.last_ms: tuple[float, ...] = ()
         self._requests = [stage.compiled.create_infer_request() for stage in stages]
+        # Without the wrapper around it, which makes a dictionary of the outputs: 3 to 7 us less between two stages.
+        self._infers = [super(ov.InferRequest, request).infer for request in self._requests]  # type: ignore[misc]
         self._entries: list[list[tuple[ov.InferRequest, int]]] = [[] for _ in inputs]
         known: dict[Feed, ov.Tensor] = {}
         handed_over = {feed for stage in stages for feed in stage.part.feeds}
@@ -111,8 +113,8 @@ class Chain:
                 by default.
         """
         times = [perf_counter()]
-        for request in self._requests:
-            request.infer(share_outputs=share_outputs)
+        for infer in self._infers:
+            infer({}, share_outputs, False)
             times.append(perf_counter())
         self.last_ms = tuple((after - before) * 1e3 for before, after in pairwise(times))
 

@@ -72,7 +72,7 @@ def test_devices_say_how_an_npu_is_treated(ovplace):
     assert "-d NPU,CPU" in data(ovplace("devices", "--json"))["npu"]
 
 
-def test_devices_tells_what_is_missing_and_the_command_that_mends_it(ovplace, monkeypatch):
+def test_devices_tells_what_is_missing_and_the_command_that_fixes_it(ovplace, monkeypatch):
     bad = doctor.Finding("GPU", good=False, text="no permission", command="sudo usermod -a -G render $USER")
     fine = doctor.Finding("NPU", good=True, text="there is no Intel NPU")
     monkeypatch.setattr(doctor, "lacking", lambda *_: (bad, fine))

@@ -1,4 +1,4 @@
-"""The doctor finds what is there but invisible on machines made of folders, and says what mends it."""
+"""The doctor finds what is there but invisible on machines made of folders, and says what fixes it."""
 
 import os
 

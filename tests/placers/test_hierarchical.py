@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 from ovplace.errors import ConfigError
+from ovplace.learning.group_features import GroupFeatures
+from ovplace.learning.objectives import perturbed
+from ovplace.placers.fc_grouper.policy import GroupedPolicy
+from ovplace.placers.seq2seq.network import Seq2Seq
 from ovplace.plugins import registry
 from ovplace.testing.contracts.placer import advance
 from ovplace.testing.graphs import chain, diamond, problem, trial_of
@@ -27,6 +33,50 @@ def test_the_published_code_has_these_defaults():
         "drop_failures_after": 1000, "signal": "sqrt",
     }  # fmt: skip
     assert {name: getattr(paper, name) for name in table} == table
+
+
+def published(of=None):
+    """Return the policy that the preset `paper` builds."""
+    of = of or problem(chain(("Add", "Sin", "Relu") * 20), n_devices=2)
+    config = HIERARCHICAL.config({"preset": "paper"})
+    return GroupedPolicy(GroupFeatures.of(of), 2, config, lambda width: Seq2Seq(width, 2, config))
+
+
+def test_the_published_grouper_is_built():
+    linear = [part for part in published().grouper.modules() if isinstance(part, nn.Linear)]
+    assert [part.out_features for part in linear] == [64, 40]  # 20 groups for each device
+    assert published().types.out_features == 20
+
+
+def test_the_published_placer_is_built():
+    network = published().head
+    encoder, decoder = network.encoder, network.decoder
+    assert (encoder.bidirectional, encoder.hidden_size) == (True, 256)
+    assert (decoder.bidirectional, decoder.hidden_size, decoder.input_size) == (False, 512, 512)
+    assert network.keys.out_features == network.query.out_features == len(network.score) == 512
+    assert network.classify.in_features == 1024  # the context of the attention stands beside the state
+    assert network.stay is None
+
+
+def test_published_logits_of_devices_are_bounded_by_1():
+    of = problem(chain(("Add", "Sin", "Relu") * 20), n_devices=2)
+    policy = published(of)
+    with torch.no_grad():
+        policy.head.classify.weight.mul_(1e3)
+        x, _ = policy.head_inputs(np.zeros((1, of.n_groups), dtype=np.int64))
+        encoded = policy.head._encode(x)
+        h, _ = policy.head.decoder(torch.zeros(1, 3, 512), encoded.last)
+        logits = policy.head._logits(encoded, h, torch.zeros(1, 3, dtype=torch.int64))
+    assert logits.abs().max() == pytest.approx(1.0)
+
+
+def test_noise_is_half_of_the_root_mean_square_of_the_logits():
+    policy, rng = published(), np.random.default_rng(0)
+    logits = 7.0 * torch.from_numpy(rng.standard_normal((60, 40)))
+    noise = 0.5 * np.ones((60, 40))
+    added = perturbed(logits, noise, axes=(0, 1)) - logits
+    assert added.numpy() == pytest.approx(0.5 * logits.square().mean().sqrt().item())
+    assert policy._settings.noise == 0.5
 
 
 def test_what_the_user_sets_goes_before_the_preset():

@@ -1,4 +1,4 @@
-"""`ovplace doctor`: what OpenVINO sees, what is there but invisible, and what mends it."""
+"""`ovplace doctor`: what OpenVINO sees, what is there but invisible, and what fixes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @options.as_json
 @options.common
 def command(as_json: bool) -> None:
-    """Show what OpenVINO sees on this machine, what it does not see, and the command that mends it.
+    """Show what OpenVINO sees on this machine, what it does not see, and the command that fixes it.
 
     The command examines devices and their drivers, permissions, WSL, OpenVINO's plugins, and the emulated GPU. It
     changes nothing.

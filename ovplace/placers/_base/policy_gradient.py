@@ -23,11 +23,12 @@ from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
 REPEATED = 20
-"""Updates after which the weights are saved anew: those of the hierarchical planner are a text of 50 MB, and it makes
-an update a trial. A search that goes on repeats the updates since."""
+"""Updates after which the weights are saved anew: those of the hierarchical planner are a text of 50 MB, and it updates
+after every trial. A search that goes on repeats the updates since."""
 
 WORTH = 10
-"""Times that the weights must be as long as the updates since, which are stored after each; else they are saved."""
+"""The weights are saved anew as soon as their text is shorter than this many times that of the updates since, which is
+stored after each of them."""
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ class PlacetoSettings:
         messages: embeddings are formed by message passing; otherwise the features themselves are pooled.
         embedding_layers: linear layers from features to initial embeddings.
         activation_final: the networks of messages and pooling end in a ReLU, as published.
-        masked: a group without neighbours in a direction keeps its initial embedding; otherwise the message of none.
+        masked: a group without neighbours in a direction keeps its initial embedding; otherwise it also receives g(0).
         pooling: how the groups of a set are aggregated: their `mean`, or their `sum`, as published.
         partition: sets that are pooled: `three`, the ancestors, the descendants and the groups parallel to the current
-            one, which is added; or `one` of all groups.
+            one, next to its own embedding; or `one` of all groups, without that embedding.
     """
 
     head: str = "devices"

@@ -19,7 +19,8 @@ class Level:
 
     Attributes:
         labels: group of each node of the level below, `[N]`.
-        held: pairs of the level below whose scores weight the groups: those that connect them, or all inside, `[K]`.
+        held: pairs of the level below whose scores weight the groups: those that the parse kept, or all inside a group,
+            `[K]`.
         n_groups: number of groups.
         n_pairs: number of pairs of the level below.
         chosen: pair drawn by each node, `NONE` for none, `[N]`; empty if nothing was drawn.
@@ -61,7 +62,7 @@ def drawn_level(n_nodes: int, pairs: IntArray, scores: FloatArray, rng: np.rando
 
 
 def fixed_level(labels: IntArray, n_pairs: int) -> Level:
-    """Return given groups as a level, connected by no pair.
+    """Return given groups as a level that holds no pair, so that every group has weight 1.
 
     Args:
         labels: group of each node, `[N]`.

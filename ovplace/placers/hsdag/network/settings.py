@@ -9,7 +9,10 @@ from ovplace.placers.hsdag.network.perceptron import Activation
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """The network of HSDAG; the sizes are those of its Table 6, the preset `paper` has its layers in every detail.
+    """The network of HSDAG, with the sizes of its Table 6.
+
+    The preset `paper` has the layers of the published code, but for the layer normalisation before the encoder and the
+    width after the pooling (`docs/explanation/systems/hsdag.md`).
 
     Attributes:
         encoder: graph convolution: gcn, gat, gin, sage or dag.
