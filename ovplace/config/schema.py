@@ -50,7 +50,8 @@ class SearchConfig:
         stages: run the placements of the search submodel by submodel, where the backend can: only what changed is
             compiled, and each submodel is timed. The final comparison runs HETERO itself in any case.
         early_exit: skip the search where the profile proves that no placement gains over 1 % on the best single device,
-            even if each cost is wrong by a factor of 2. Only for placers that need a profile.
+            even if other devices and copies between them were twice as fast as profiled. Only for placers that need a
+            profile.
     """
 
     model: str = ""

@@ -11,8 +11,8 @@ import pickle
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
@@ -28,6 +28,9 @@ QUERY_DEADLINE_S = 600.0
 
 START_ATTEMPTS = 3
 """A child that is killed while it starts is started again; one that fails by itself fails three times."""
+
+_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+"""The limit of memory in bytes, or `max`, where the root of the control groups (version 2) is that of a container."""
 
 CLOSE_PATIENCE_S = 0.5
 """Closing waits this long for a running request, then ends it."""
@@ -133,9 +136,16 @@ def renew(worker: WorkerSpec) -> None:
         child = _spares.pop(worker.key, None) or Child(worker.backend, worker.job)
         preload(worker)
         _started(worker, child)
+        _await_spare(worker)
+
+
+def _await_spare(worker: WorkerSpec) -> None:
+    """Wait until the spare child has imported: what is measured next must have the processor for itself."""
+    try:
         if spare := _spares.get(worker.key):
-            with suppress(OvplaceError, ChildTimeoutError, ChildDiedError):  # starting it will tell
-                spare.wait_until_imported()  # what is measured next must have the processor for itself
+            spare.wait_until_imported()
+    except (OvplaceError, ChildTimeoutError, ChildDiedError):  # the next one that is started will tell
+        _spares.pop(worker.key).close()
 
 
 def discard(worker: WorkerSpec) -> None:
@@ -166,10 +176,11 @@ def recycle(worker: WorkerSpec) -> None:
 
 
 def interrupt(worker: WorkerSpec) -> None:
-    """Kill the child in the middle of a request of another thread, which then fails."""
-    seat = _seats.get(worker.key)  # without the lock: that thread holds it
-    if seat:
+    """Kill the child in the middle of a request of another thread, which then fails, and the spare one."""
+    if seat := _seats.get(worker.key):  # without the lock: that thread holds it
         seat.child.kill()
+    if spare := _spares.get(worker.key):
+        spare.kill()
 
 
 def kill_all() -> None:
@@ -184,10 +195,15 @@ def running_pids() -> list[int]:
 
 
 def _memory_mib() -> float:
+    """Return the memory of this machine, or the limit of the container where that is less."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
     except (AttributeError, ValueError, OSError):  # Windows
         return float("inf")
+    try:
+        return min(machine, int(_CONTAINER_LIMIT.read_text()) / 2**20)
+    except (OSError, ValueError):  # no container, or `max`
+        return machine
 
 
 class ProcessPool:

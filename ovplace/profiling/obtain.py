@@ -47,9 +47,8 @@ def link_bench(session: Session) -> Iterator[tuple[LinkBench, Pool]]:
 
     search = session.config.search
     with temporary_folder(session.folder.path, "links") as folder:
-        path = folder / "links.xml"
-        staged = search.stages and session.config.plugins.backend.factory.runs_stages
-        bench = LinkBench(*save_link_model(path, PIECES), devices=session.problem.device_names, staged=staged)
+        path, names = folder / "links.xml", session.problem.device_names
+        bench = LinkBench(*save_link_model(path, PIECES), devices=names, staged=session.runs_stages)
         job = Job(str(path), session.devices, seed=search.seed, options=session.config.plugins.backend.options)
         with closing(session.site.open_pool(WorkerSpec(search.backend, job))) as pool:
             yield bench, pool
@@ -173,7 +172,7 @@ def _profiled(measurer: Measurer, baselines: Sequence[Baseline], listener: Liste
 
 
 def _key(session: Session) -> str:
-    """Return what a profile depends on: model, groups, devices with their drivers, versions, inputs and repeats."""
+    """Return what a profile depends on: model, groups, devices, drivers, versions, inputs, repeats and stages."""
     config = session.config.profiling
     return cache_key(
         session.graph.content_hash,
@@ -181,7 +180,7 @@ def _key(session: Session) -> str:
         session.problem.allowed.tolist(),
         [device.to_dict() for device in session.devices],
         session.facts,
-        session.input_id(),
-        [config.repeats, config.blocks],
+        session.input_id,
+        [config.repeats, config.blocks, session.runs_stages],
         session.config.plugins.backend.options,
     )

@@ -13,7 +13,8 @@ from ovplace.session.baselines import Baseline
 from ovplace.session.session import Session
 
 FACTOR = 2.0
-"""Factor by which each cost of the profile may be wrong in favour of splits, all of them at once.
+"""Factor by which costs of the profile may be wrong in favour of splits, all of them at once: those of other devices,
+transfers and submodels, and what neighbours save on the best device, whose own latency is measured.
 
 `benchmarks/studies/early_exit.py` counts how many searches a factor skips, and what they lose. With 2 it is a quarter
 of them and nothing, whatever the spread of the errors; with 1.5, half of them, and a gain of 33 % was lost where costs
@@ -53,8 +54,8 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
     if gain > LEAST_GAIN:
         return ""
     return (
-        f"no split can help here: none gains more than {gain:.1%} over {names[fastest]}, even if each cost of the "
-        f"profile is wrong by a factor of {FACTOR:g} in its favour; --no-early-exit searches all the same"
+        f"no split can help here: none gains more than {gain:.1%} over {names[fastest]}, even if other devices and "
+        f"copies between them are {FACTOR:g} times as fast as profiled; --no-early-exit searches all the same"
     )
 
 

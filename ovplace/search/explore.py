@@ -49,10 +49,10 @@ def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findi
     listener = with_labels(with_time_left(listener, measurer), session)
     baselines = limiting_baselines(measurer, listener)
     searched = _search(measurer, baselines, listener)
-    about, cut = searched.costs.about if searched.costs else None, measurer.deadline.left_s <= 0
+    about = searched.costs.about if searched.costs else None
     with measurer.seconds.counting("comparison"):
         comparison = decide(measurer, baselines, searched.trials, listener, searched.table, defender)
-    found = (searched.hopeless,) if searched.hopeless else notes(measurer, searched.trials, about, cut=cut)
+    found = (searched.hopeless,) if searched.hopeless else notes(measurer, searched.trials, about, cut=searched.cut)
     return Findings(
         session,
         baselines,
@@ -78,6 +78,7 @@ class _Searched:
         info: what the placer tells of itself.
         hopeless: why no search was needed; empty where one was.
         aside: why machines of the fleet were set aside, by name.
+        cut: whether time ended the search.
     """
 
     trials: Sequence[Trial] = ()
@@ -86,6 +87,7 @@ class _Searched:
     info: Mapping[str, float] = field(default_factory=dict)
     hopeless: str = ""
     aside: Mapping[str, str] = field(default_factory=dict)
+    cut: bool = False
 
     @property
     def table(self) -> CostTable | None:
@@ -119,7 +121,7 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
 def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> _Searched:
     measurer.enter(Phase.PROFILE)
     if not measurer.session.problem.is_divisible or measurer.deadline.left_s <= 0:
-        return _Searched()
+        return _Searched(cut=measurer.deadline.left_s <= 0)
     costs = _costs(measurer, baselines, listener)
     table = costs.table if costs else None
     measurer.enter(Phase.SEARCH)
@@ -130,7 +132,8 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
         while not hopeless and not comparable(trials, baselines) and measurer.extend():
             loop = make_loop(measurer, baselines[0], listener, table)
             trials = loop.run()
-    return _Searched(trials, costs, loop.placer.certificate, loop.placer.info, hopeless, loop.flight.notes)
+        cut = measurer.deadline.left_s <= 0  # before the certificate, which may take seconds
+    return _Searched(trials, costs, loop.placer.certificate, loop.placer.info, hopeless, loop.flight.notes, cut)
 
 
 def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:
@@ -180,9 +183,8 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
         costs: cost table for placers that work with one.
     """
     search, problem = measurer.session.config.search, measurer.session.problem
-    placer, backend = measurer.session.config.plugins.placer, measurer.session.config.plugins.backend
-    spec = measurer.session.config.measure
-    staging = Staging(measurer, spec, search.stages and backend.factory.runs_stages)
+    placer, spec = measurer.session.config.plugins.placer, measurer.session.config.measure
+    staging = Staging(measurer, spec, measurer.session.runs_stages)
     return Loop(
         placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,

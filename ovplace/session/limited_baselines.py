@@ -30,7 +30,7 @@ def measure_alone(
         spec: how long and how often, at best.
 
     Returns:
-        One measurement for each candidate, with how long and how often they were really measured.
+        One measurement for each candidate, and how long and how often all of them were measured at least.
     """
     devices, found = measurer.session.devices, dict[int, Measurement]()
     for d in sorted(range(len(candidates)), key=lambda d: devices[d].plugin != "CPU"):
@@ -41,8 +41,9 @@ def measure_alone(
     if fitted is None or fitted == one_sample(spec):
         return [found[d] for d in sorted(found)], one_sample(spec)
     again = _or_none(measurer, [candidates[d] for d in working], fitted)
-    if all(m.ok for m in again):
-        found.update(zip(working, again, strict=True))
+    if not all(m.ok for m in again):
+        return [found[d] for d in sorted(found)], one_sample(spec)
+    found.update(zip(working, again, strict=True))
     return [found[d] for d in sorted(found)], fitted
 
 

@@ -122,7 +122,7 @@ class Measurer:
         session = self.session
         return cache_key(
             session.graph.content_hash,
-            session.input_id(),
+            session.input_id,
             [device.to_dict() for device in (*session.devices, *session.defaults)],
             session.facts,
             spec.key(),

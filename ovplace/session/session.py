@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from ovplace.config.schema import RunConfig
@@ -74,12 +75,22 @@ class Session:
         self.pool.close()
         self.site.close()
 
+    @property
+    def runs_stages(self) -> bool:
+        """Whether placements are run in stages, where these take as long as by HETERO."""
+        return self.config.search.stages and self.config.plugins.backend.factory.runs_stages
+
+    @property
     def input_id(self) -> str:
-        """Return what identifies the inputs: their file's hash, or the seed they are drawn from."""
+        """What identifies the inputs: their file's hash, or the seed they are drawn from."""
         path = self.config.search.input
-        if not path:
-            return f"seed {self.config.search.seed}"
-        return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()
+        return _digest(path, Path(path).stat().st_mtime_ns) if path else f"seed {self.config.search.seed}"
+
+
+@cache
+def _digest(path: str, changed_ns: int) -> str:
+    """Return the hash of a file as it was changed last: each measurement asks for it."""
+    return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()
 
 
 def check_settings(config: RunConfig) -> None:

@@ -58,6 +58,7 @@ def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
         StoreError: it cannot be made.
     """
     path = folder / f"{name}.{os.getpid()}.tmp"
+    shutil.rmtree(path, ignore_errors=True)  # of a killed process: in a container the next one may have its number
     try:
         path.mkdir()
     except OSError as error:

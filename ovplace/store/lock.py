@@ -77,10 +77,7 @@ def locked(path: Path, what: str, advice: str) -> Iterator[None]:
         descriptor = _acquired(path)
         if descriptor is None:
             raise InUseError(f"{what} {holder(path) or Holder()}; {advice}")
-        os.ftruncate(descriptor, 0)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        mine = Holder(os.getpid(), time.strftime("%Y-%m-%d %H:%M:%S"))
-        os.write(descriptor, json.dumps(asdict(mine)).encode())
+        _sign(descriptor)
     except OSError as error:
         raise StoreError(f"cannot write '{path}': {error.strerror}; choose another place with -o") from error
     try:
@@ -136,6 +133,22 @@ def holder(path: Path) -> Holder | None:
         return Holder()
     finally:
         os.close(descriptor)
+
+
+def _sign(descriptor: int) -> None:
+    """Write who holds the lock into its file; where that fails, nobody does.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    mine = Holder(os.getpid(), time.strftime("%Y-%m-%d %H:%M:%S"))
+    try:
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, json.dumps(asdict(mine)).encode())
+    except OSError:
+        os.close(descriptor)
+        raise
 
 
 def _acquired(path: Path, *, is_shared: bool = False) -> int | None:

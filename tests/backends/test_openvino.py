@@ -11,6 +11,7 @@ import pytest
 from openvino import opset13 as ops
 
 from ovplace.backends.openvino import Backend
+from ovplace.backends.openvino import backend as backend_module
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Job, MeasureSpec
 from ovplace.core.placement import Placement
@@ -119,6 +120,13 @@ def test_short_inferences_get_more_samples_and_hopeless_candidates_one(saved, mo
     measured = backend.measure([fast, slow], spec)
     assert min(measured[0].blocks) > 2
     assert measured[1].blocks == (1,)
+
+
+def test_one_slow_warm_up_does_not_make_a_candidate_slow(saved, monkeypatch):
+    backend, paces = Backend(Job(saved(chain()), PAIR)), iter([3.0, 1.0, 9.0])
+    monkeypatch.setattr(Backend, "_timed", lambda self, ready: next(paces))
+    ready = backend_module._Ready(None, first_ms=50.0)
+    assert backend._warm_up(ready, replace(SPEC, warmup=3)) == 1.0
 
 
 def test_a_planted_difference_is_seen(saved):

@@ -120,6 +120,23 @@ def test_a_spare_process_that_died_is_replaced(make):
     assert pool.measure([WHOLE], QUICK)[0].ok
 
 
+def test_a_spare_process_that_dies_while_it_imports_is_replaced(make, monkeypatch):
+    original, imported = Child.wait_until_imported, []
+
+    def wait(self):
+        imported.append(self.pid)
+        if len(set(imported)) == 2:  # the first spare
+            self.kill()
+            raise self._death()
+        return original(self)
+
+    monkeypatch.setattr(Child, "wait_until_imported", wait)
+    pool = make()
+    for _ in range(2):
+        pool.renew()
+        assert pool.measure([WHOLE], QUICK)[0].ok
+
+
 def test_a_child_killed_while_it_starts_is_started_again(make, monkeypatch):
     original, killed = Child.build, []
 

@@ -16,6 +16,7 @@ from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.errors import ConfigError, InterruptedRunError, StoreError
+from ovplace.search.comparison import final_comparison
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.run import run
 from ovplace.session.baselines import measure_baselines
@@ -95,6 +96,14 @@ def test_the_earlier_answer_goes_where_a_faster_one_was_found():
     assert found.placement.hash == split(1).hash
 
 
+def test_the_better_of_two_answers_is_judged_at_a_higher_level(monkeypatch):
+    levels, original = [], final_comparison.hardest_to_beat
+    monkeypatch.setattr(final_comparison, "hardest_to_beat", lambda *given: levels.append(given[3]) or original(*given))
+    for defender in ("", split(0).hash):
+        decided((0.9, 0.7), (0.9, 0.7), defender)
+    assert levels == pytest.approx([0.98, 0.99])
+
+
 def simulated(model, folder, **limits):
     given = {"model": str(model), "machine": "i9-12900k+flex170", "placer": "cut", **limits}
     return run(effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given), folder)
@@ -131,7 +140,6 @@ def test_a_damaged_result_is_made_anew(model, tmp_path):
 
 def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp_path, monkeypatch):
     from ovplace.core.verdict import Status
-    from ovplace.search.comparison import final_comparison
 
     folder = tmp_path / "run"
     found = simulated(model, folder, budget=2)

@@ -81,8 +81,8 @@ def test_it_says_what_is_proven(run):
     made, baselines, table = run
     text = why_hopeless(made, baselines, Costs(table, {}))
     assert text == (
-        f"no split can help here: none gains more than 0.0% over {baselines[0].name}, even if each cost of the profile "
-        "is wrong by a factor of 2 in its favour; --no-early-exit searches all the same"
+        f"no split can help here: none gains more than 0.0% over {baselines[0].name}, even if other devices and "
+        "copies between them are 2 times as fast as profiled; --no-early-exit searches all the same"
     )
 
 

@@ -232,6 +232,15 @@ def test_a_baseline_without_time_is_listed_and_measured_by_a_later_call(store):
     assert all(b.measurement.ok for b in again.baselines)
 
 
+def test_single_samples_do_not_stand_for_measurements_in_turns(store):
+    world = World(lambda c, spec: 500.0 if spec.blocks > 1 else 1.0)
+    first = explore_module.limiting_baselines(measurer(world, store), silent)
+    assert all(b.measurement.ok and len(b.measurement.blocks) == 1 for b in first[:2])
+    world.cost_s = SLOW["nothing"]
+    again = explore_module.limiting_baselines(measurer(world, store), silent)
+    assert all(len(b.measurement.blocks) == SPEC.blocks for b in again[:2])
+
+
 def test_the_first_device_gets_the_time_it_needs(store):
     world = World(lambda c, spec: 45.0)
     found = explore(measurer(world, store, limit_s=10.0), silent)

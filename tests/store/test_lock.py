@@ -91,6 +91,16 @@ def test_a_place_that_cannot_be_written(tmp_path):
         hold(tmp_path / "file" / "run.lock")
 
 
+def test_a_full_disk_leaves_nobody_holding_it(path, monkeypatch):
+    def full(descriptor, data):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(StoreError, match="No space left"):
+        patch.setattr(lock.os, "write", full)
+        hold(path)
+    assert hold(path).pid == os.getpid()
+
+
 def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(path, monkeypatch):
     real, removed = lock._taken, []
 

@@ -127,6 +127,11 @@ def test_a_temporary_folder_is_deleted_and_one_that_cannot_be_made_is_told_of(tm
     assert list(tmp_path.iterdir()) == []
     with temporary_folder(tmp_path, "links") as folder:
         folder.rmdir()  # somebody else tidied up
+    left = tmp_path / f"links.{os.getpid()}.tmp"
+    left.mkdir()
+    (left / "links.xml").write_text("of a killed process with the same number")
+    with temporary_folder(tmp_path, "links") as folder:
+        assert list(folder.iterdir()) == []
     with pytest.raises(StoreError, match="cannot write"), temporary_folder(tmp_path / "nowhere", "links"):
         pass
 

@@ -126,8 +126,8 @@ def _by_sums(prior: Prior, rows: FloatArray) -> _LeftOut:
 def _simplest(left_out: FloatArray) -> int:
     """Return the first row of errors `[S, B]` that none betters by more than chance.
 
-    Chance is a standard error of the difference, and a measurement's own noise: with two or three trials, some
-    choice of many always seems to be right.
+    Chance is the spread of the differences, and a measurement's own noise, over the number of rows: with two or three
+    rows, some choice of many always seems to be right.
     """
     count = left_out.shape[1]
     if count == 1:

@@ -20,7 +20,7 @@ def gain_bound(table: CostTable, device: int, factor: float, time_limit_s: float
     Args:
         table: the costs.
         device: where the whole model runs; it must be able to.
-        factor: how wrong each cost may be, at least 1.
+        factor: how wrong these costs may be, at least 1.
         time_limit_s: time limit in seconds of the mixed-integer program that solves for more than two devices.
 
     Raises:

@@ -27,8 +27,9 @@ _SINGLE = (0.0, 0.03, 0.1, 0.3, 1.0)
 _UNKNOWN = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 """Relative deviations of a placement from the model to choose from. The least is not 0: no model is exact."""
 
-_LEVEL_VARIANCE = 1.0
-"""Variance of the logarithm of a factor on all latencies, which is free: only differences count."""
+_LEVEL_VARIANCE = 1e4
+"""Variance of the logarithm of a factor on all latencies. It is the reference's latency, as ratios are compared with
+milliseconds of the model: no value of it may seem less likely than another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class Shape:
         return cls(covariance, np.maximum(variances, 0.0), (vectors.T @ off) ** 2)
 
     def log_likelihood(self, variance: float) -> float:
-        """Return that of what was measured, but for a constant, where `variance` comes to each placement by itself."""
+        """Return the log likelihood of what was measured, up to a constant, with `variance` added to each."""
         total = self.variances + variance
         return float(-0.5 * (self.squares / total + np.log(total)).sum())
 

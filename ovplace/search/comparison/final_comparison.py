@@ -10,7 +10,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Measurement, Trial
 from ovplace.core.placement import Placement
-from ovplace.core.verdict import Status, Verdict
+from ovplace.core.verdict import LEVEL, Status, Verdict
 from ovplace.search.comparison.finalists import choose
 from ovplace.search.comparison.judgement import close_to_best, hardest_to_beat, leading
 from ovplace.search.comparison.measure_rounds import measure_rounds
@@ -149,7 +149,8 @@ def _compare(
         best, null = next(finalist for finalist in finalists if finalist.name == first), None
     if rounds.interval(best.name, close[0]) is None:
         return _baseline_answer(contenders[0], f"the final comparison {_TOO_SHORT if cut else _TOO_FAULTY}")
-    hardest, ratio = hardest_to_beat(rounds, best.name, close)
+    # The better one of two is more often lucky than one alone (Bonferroni's bound).
+    hardest, ratio = hardest_to_beat(rounds, best.name, close, 1 - (1 - LEVEL) / len(finalists))
     verdict = Verdict(
         status=Status.of(ratio),
         against=hardest,

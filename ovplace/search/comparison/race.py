@@ -1,7 +1,7 @@
 """The race: placements that may be the best are measured again, in turns, until one is known to be the best or nearly.
 
 In each heat the placement that is believed to be the fastest and those most likely to be faster still take turns in a
-fresh process, with a compilation of their own, and all that was measured sharpens what is believed. The race ends when
+fresh process, and all that was measured sharpens what is believed. The race ends when
 the first is surely as fast as the best but for `CLOSE`, when surely none is as fast as the best baseline, or when its
 measurements are spent.
 
@@ -35,8 +35,9 @@ _DRAWS = 2000
 _USUAL_NOISE, _USUAL_WEIGHT = 0.03, 4
 """Relative spread between compilations of one placement, and the number of measurements this assumption is worth."""
 
-_HEAT_VARIANCE = 1.0
-"""Variance of the logarithm of a factor on all latencies of a heat, which is free: only differences count."""
+_HEAT_VARIANCE = 1e4
+"""Variance of the logarithm of a factor on all latencies of a heat. They are in milliseconds, what is expected is a
+ratio: no value of the factor may seem less likely than another."""
 
 
 @dataclass(frozen=True, eq=False)

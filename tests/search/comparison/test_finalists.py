@@ -15,7 +15,7 @@ from ovplace.search.comparison import finalists
 from ovplace.search.comparison.finalists import choose
 from ovplace.search.comparison.race import Standing
 from ovplace.search.staging import stages_over_hetero
-from ovplace.session.deadline import TimeBudget
+from ovplace.session.deadline import TimeBudget, TimeIsUpError
 from ovplace.session.events import Progress, silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
@@ -171,3 +171,12 @@ def test_stages_are_compared_where_there_is_time_for_it(racing, monkeypatch, lef
 def test_candidates_are_the_placements_of_the_trials(racing):
     chosen = choose(racing(Bench({}), config=ComparisonConfig(race=0)), [trial(3, 0.5), trial(1, 0.9)], None, silent)
     assert chosen == Candidate("trial 3", chosen.placement)
+
+
+def test_a_heat_counts_though_no_time_is_left_for_its_stages(racing, monkeypatch):
+    def no_time(*_):
+        raise TimeIsUpError
+
+    monkeypatch.setattr(finalists, "_compare_stages", no_time)
+    chosen = choose(racing(Bench({"trial 1": 5.0})), [trial(0, 0.5), trial(1, 0.51)], None, silent)
+    assert chosen.name == "trial 1"
