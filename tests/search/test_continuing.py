@@ -18,6 +18,7 @@ from ovplace.core.result.parts import Limits
 from ovplace.errors import ConfigError, InterruptedRunError, StoreError
 from ovplace.search.comparison import final_comparison
 from ovplace.search.comparison.final_comparison import decide
+from ovplace.search.comparison.judgement import hardest_to_beat
 from ovplace.search.run import run
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.configure import effective
@@ -97,8 +98,13 @@ def test_the_earlier_answer_goes_where_a_faster_one_was_found():
 
 
 def test_the_better_of_two_answers_is_judged_at_a_higher_level(monkeypatch):
-    levels, original = [], final_comparison.hardest_to_beat
-    monkeypatch.setattr(final_comparison, "hardest_to_beat", lambda *given: levels.append(given[3]) or original(*given))
+    levels = list[float]()
+
+    def judged(rounds, name, close, level):
+        levels.append(level)
+        return hardest_to_beat(rounds, name, close, level)
+
+    monkeypatch.setattr(final_comparison, "hardest_to_beat", judged)
     for defender in ("", split(0).hash):
         decided((0.9, 0.7), (0.9, 0.7), defender)
     assert levels == pytest.approx([0.98, 0.99])

@@ -96,7 +96,7 @@ def test_a_full_disk_leaves_nobody_holding_it(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(StoreError, match="No space left"):
-        patch.setattr(lock.os, "write", full)
+        patch.setattr(os, "write", full)
         hold(path)
     assert hold(path).pid == os.getpid()
 
