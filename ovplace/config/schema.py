@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -173,6 +173,12 @@ class RunConfig:
     backend: Mapping[str, object] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     devices: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def round_spec(self) -> MeasureSpec:
+        """How each candidate is timed in a round of the final comparison."""
+        own = self.comparison
+        return replace(self.measure, blocks=own.blocks, repeats=own.repeats, min_time_ms=own.min_time_ms)
 
     @cached_property
     def plugins(self) -> ChosenPlugins:

@@ -113,6 +113,10 @@ class CostTable:
         used = [(self.group_bytes * (device_of == device)).sum(axis=1) for device in range(self.n_devices)]
         return np.asarray((np.stack(used, axis=1) <= self.memory_bytes).all(axis=1))
 
+    def runs(self, device_of: IntArray) -> BoolArray:
+        """Return which placements `[..., G]` have each group on a device that can run it, `[...]`."""
+        return np.asarray(np.isfinite(self.group_ms[np.arange(self.n_groups), device_of]).all(axis=-1))
+
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON, the inverse of `from_dict`; infinite becomes None."""
         data: dict[str, object] = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "traffic"}

@@ -256,6 +256,11 @@ class Trial:
     origin: str
     cached: bool = False
 
+    @property
+    def candidate(self) -> Candidate:
+        """Its placement, to be measured again by HETERO."""
+        return Candidate(f"trial {self.number}", self.placement)
+
 
 @dataclass(frozen=True)
 class Job:

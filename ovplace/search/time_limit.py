@@ -45,8 +45,7 @@ def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, 
 
 def _round_s(session: Session, working: Sequence[Measurement]) -> float:
     """Return the time of the inferences of a round; the placement is taken to be as fast as the fastest device."""
-    config = session.config.comparison
-    spec = replace(session.config.measure, blocks=config.blocks, repeats=config.repeats, min_time_ms=config.min_time_ms)
+    spec = session.config.round_spec
     slow_ms = spec.hopeless_ratio * working[0].median_ms
     specs = [spec, *(one_sample(spec) if m.median_ms > slow_ms else spec for m in working)]
     timed = zip((working[0], *working), specs, strict=True)

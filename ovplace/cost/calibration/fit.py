@@ -68,8 +68,7 @@ def usable(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Boo
         device_of: device of each group under each placement, `[B, G]`.
         latency_ms: measured latencies, `[B]`; infinite for failures.
     """
-    runs = np.isfinite(table.group_ms[np.arange(table.n_groups), device_of]).all(axis=1)
-    return np.asarray(np.isfinite(latency_ms) & runs)
+    return np.asarray(np.isfinite(latency_ms) & table.runs(device_of))
 
 
 def _held_back(prior: Prior, counts: FloatArray, measured: FloatArray) -> FloatArray:

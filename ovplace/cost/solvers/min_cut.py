@@ -8,7 +8,6 @@ is exact (Kolmogorov and Zabih, "What energy functions can be minimized via grap
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,51 +54,25 @@ class _Network:
     slack_ms: float
 
 
-def solve_min_cut(table: CostTable, boundary_weight: float = 1.0) -> Solution:
-    """Return a placement with the lowest `pairwise_ms`, transfers multiplied by `boundary_weight`.
+def solve_min_cut(table: CostTable) -> Solution:
+    """Return a placement with the lowest `pairwise_ms`.
 
     Args:
         table: the costs of G groups on two devices.
-        boundary_weight: more makes fewer changes of device. The certificate is of the table's own costs only where it
-            is 1, elsewhere of the weighted ones.
 
     Raises:
-        ValueError: the table is not of two devices, or the weight is negative or not finite.
+        ValueError: the table is not of two devices.
 
     Cost: in practice about linear in groups, edges and readers; `benchmarks/micro/solvers.py` prints it.
     """
     if table.n_devices != 2:
         raise ValueError(f"a minimum cut needs exactly 2 devices, got {table.n_devices}; take milp for more")
     start = time.perf_counter()
-    costs = weighted(folded(table), boundary_weight)
+    costs = folded(table)
     device_of, bound = _minimum(_network(costs), costs)
     value = _value_ms(costs, device_of)
     text = ", ".join((_LEAVES_OUT, *left_out(table)))
-    text += "" if boundary_weight == 1 else f"; transfers count {boundary_weight:g} times"
     return Solution(device_of, _certificate(value, bound, time.perf_counter() - start, text))
-
-
-def sweep(table: CostTable, weights: Iterable[float]) -> list[Solution]:
-    """Return the distinct optima for several boundary weights, and for 1, the lowest `pairwise_ms` first.
-
-    Each certificate compares the placement's latency at the table's own costs with the bound proven at weight 1.
-
-    Args:
-        table: the costs of G groups on two devices.
-        weights: factors on the cost of transfers.
-
-    Raises:
-        ValueError: as `solve_min_cut`.
-    """
-    best = solve_min_cut(table)
-    found = {best.device_of.tobytes(): best}
-    for weight in weights:
-        start = time.perf_counter()
-        choice = solve_min_cut(table, weight).device_of
-        value, seconds = _value_ms(table, choice), time.perf_counter() - start
-        certificate = _certificate(value, best.certificate.lower_bound_ms, seconds, _LEAVES_OUT)
-        found.setdefault(choice.tobytes(), Solution(choice, certificate))
-    return sorted(found.values(), key=lambda solution: solution.certificate.value_ms)
 
 
 def weighted(table: CostTable, weight: float) -> CostTable:

@@ -51,7 +51,7 @@ class RefittedModel:
     def _equations(self, observation: Observation) -> Equations | None:
         """Return what a placement says of the costs: of each stage if it was run stage by stage; None for nothing."""
         choice = np.array(observation.choice, dtype=np.int64)
-        if not (observation.ratio and observation.latency_ms and self._runs(choice)):
+        if not (observation.ratio and observation.latency_ms and self._table.runs(choice)):
             return None
         if observation.stages_ms:
             placed = self._problem.lift(choice)
@@ -75,10 +75,6 @@ class RefittedModel:
                 observation; more if the observations say so.
         """
         return self._penalised(self._refit.drawn(rng, PriorScale(overall=0.0, common=doubt, single=doubt)))
-
-    def _runs(self, choice: IntArray) -> bool:
-        """Return whether every group can run on its device by the table."""
-        return bool(np.isfinite(self._table.group_ms[np.arange(self._table.n_groups), choice]).all())
 
     def _penalised(self, table: CostTable) -> CostTable:
         """Return the table with a penalty on assignments that may have caused the failures observed."""

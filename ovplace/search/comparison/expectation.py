@@ -99,7 +99,7 @@ def _model(costs: CostTable, device_of: IntArray) -> tuple[FloatArray, FloatArra
 
     None where the table says that a placement cannot run: it did.
     """
-    if not np.isfinite(costs.group_ms[np.arange(costs.n_groups), device_of]).all():
+    if not costs.runs(device_of).all():
         return None
     prior, counts = Prior.of(costs), design_matrix(costs, device_of)
     expected_ms = counts @ prior.mean

@@ -122,11 +122,7 @@ def _distinct(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Tr
 
 def _defenders(trials: Sequence[Trial], defender: str, best: Candidate) -> list[Candidate]:
     """Return the placement that an earlier call answered with, unless it is the best one again."""
-    return [
-        Candidate(f"trial {trial.number}", trial.placement)
-        for trial in trials
-        if trial.placement.hash == defender != best.hash
-    ]
+    return [trial.candidate for trial in trials if trial.placement.hash == defender != best.hash]
 
 
 def _compare(

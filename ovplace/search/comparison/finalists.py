@@ -42,7 +42,7 @@ def choose(
     if not trials:
         return None
     config = measurer.session.config.comparison
-    candidates = [Candidate(f"trial {trial.number}", trial.placement) for trial in trials]
+    candidates = [trial.candidate for trial in trials]
     field = _field(measurer.session, trials, costs)
     spent, now = 0, Standing(np.zeros(0, dtype=np.int64))
 
@@ -84,7 +84,7 @@ def _compare_stages(measurer: Measurer, trials: Sequence[Trial]) -> None:
     """Note how long placements that the search ran in stages take so over what they take by HETERO."""
     spec = measurer.session.config.measure
     for trial in trials:
-        whole = Candidate(f"trial {trial.number}", trial.placement)
+        whole = trial.candidate
         if trial.measurement.stages_ms and measurer.deadline.left_s > measuring_s(trial.measurement, spec):
             pair = measurer.stored_pair(in_stages(whole), whole, spec, check=False)
             note_agreement(measurer.store, {whole.name: pair.ratio})

@@ -61,14 +61,8 @@ def measure_rounds(
 
 
 def _spec(session: Session, candidates: int) -> MeasureSpec:
-    measure, comparison = session.config.measure, session.config.comparison
-    return replace(
-        measure,
-        blocks=comparison.blocks,
-        repeats=comparison.repeats,
-        min_time_ms=comparison.min_time_ms,
-        deadline_s=measure.deadline_s * candidates,
-    )
+    spec = session.config.round_spec
+    return replace(spec, deadline_s=spec.deadline_s * candidates)
 
 
 def _with_round(

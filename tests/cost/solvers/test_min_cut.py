@@ -12,7 +12,7 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers import min_cut
-from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut, sweep
+from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut, weighted
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, costs, graph, layered, problem
 from ovplace.testing.placements import every_choice, optimum
@@ -138,35 +138,14 @@ def test_two_devices_only(count):
 @pytest.mark.parametrize("weight", [-1.0, np.inf, np.nan])
 def test_impossible_weights(weight):
     with pytest.raises(ValueError, match="boundary weight"):
-        solve_min_cut(random_table(0), weight)
-
-
-def test_a_weight_solves_the_weighted_costs():
-    for seed in range(20):
-        table = random_table(seed)
-        dear = replace(table, latency_ms=3 * table.latency_ms, ms_per_byte=3 * table.ms_per_byte)
-        certificate = solve_min_cut(table, 3.0).certificate
-        assert certificate.value_ms == pytest.approx(optimum(dear, pairwise_ms))
-        assert "3 times" in certificate.leaves_out
-
-
-def test_a_sweep_gives_distinct_placements_best_first():
-    table = problem(layered(60, 3)).costs
-    found = sweep(table, (0.0, 0.5, 2.0, 8.0, 2.0))
-    values = [solution.certificate.value_ms for solution in found]
-    assert len(found) > 2
-    assert len({solution.device_of.tobytes() for solution in found}) == len(found)
-    assert values == sorted(values) == pairwise_ms(table, np.stack([s.device_of for s in found])).tolist()
-    assert found[0].certificate.gap < 1e-6
-    assert len({solution.certificate.lower_bound_ms for solution in found[1:]}) == 1
-    assert found[0].certificate.lower_bound_ms <= values[0]
+        weighted(random_table(0), weight)
 
 
 def test_dearer_transfers_cross_less():
     table = problem(layered(200, 5)).costs
     changes = [
         (solution.device_of[table.edges[0]] != solution.device_of[table.edges[1]]).sum()
-        for solution in (solve_min_cut(table, weight) for weight in (0.0, 1.0, 5.0, 100.0))
+        for solution in (solve_min_cut(weighted(table, weight)) for weight in (0.0, 1.0, 5.0, 100.0))
     ]
     assert changes == sorted(changes, reverse=True)
     assert changes[-1] < changes[0]

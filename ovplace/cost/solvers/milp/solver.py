@@ -175,7 +175,7 @@ def _first(table: CostTable) -> IntArray:
         PlacementError: there is none.
     """
     choices = np.concatenate([table.uniform_choices(), table.group_ms.argmin(axis=1)[None]])
-    possible = table.fits(choices) & np.isfinite(table.group_ms[np.arange(table.n_groups), choices]).all(axis=1)
+    possible = table.fits(choices) & table.runs(choices)
     return choices[possible] if possible.any() else _fitting(table)[None]
 
 
