@@ -16,6 +16,7 @@ from ovplace.fleet.pool import FleetPool
 from ovplace.search.flight import Landed
 from ovplace.search.machine_watch import MachineWatch
 from ovplace.search.staging import Staging
+from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.measurer import Measurer
 
 
@@ -112,6 +113,8 @@ class FleetFlight:
             try:
                 return self._answers.get(timeout=POLL_S)
             except queue.Empty:
+                if self._measurer.deadline.is_over:  # a machine began late, and waits for its own time limit
+                    raise TimeIsUpError from None
                 since = self._pool.check_machines(since)
 
     def _land(self, trial: _Trial, answer: Message) -> None:

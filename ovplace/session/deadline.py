@@ -58,6 +58,11 @@ class Deadline:
         """Seconds until then; negative afterwards."""
         return self.at_s - self.clock()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether even a request that began in time must have ended."""
+        return self.left_s < -self.grace_s
+
     def with_grace(self, grace_s: float) -> Deadline:
         """Return the deadline with a longer grace."""
         return replace(self, grace_s=max(self.grace_s, grace_s))

@@ -211,6 +211,22 @@ def test_a_request_has_its_own_time_or_what_is_left_of_the_search(searching):
         loop.flight.start(2, split(6))
 
 
+def test_nobody_waits_for_a_machine_that_began_late(searching, monkeypatch):
+    machines, now = Machines(a=1.0), [0.0]
+    measurer, _, loop = searching(machines, placer="random", budget=4)
+    measurer.deadline = Deadline(5.0, grace_s=2.0, clock=lambda: now[0])
+    loop.flight.start(0, split(4))
+
+    def silent_machine(since_s):
+        now[0] += 1.0
+        return since_s
+
+    monkeypatch.setattr(machines, "check_machines", silent_machine)
+    with pytest.raises(TimeIsUpError):
+        loop.flight.next()
+    assert now[0] == 8.0
+
+
 @pytest.mark.parametrize(("left_s", "is_result"), [(QUICK.deadline_s, True), (1.0, False)])
 def test_no_answer_in_time_is_a_result_where_the_time_was_its_own(searching, monkeypatch, left_s, is_result):
     machines = Machines(a=1.0)
