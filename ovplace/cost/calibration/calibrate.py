@@ -42,7 +42,7 @@ def calibrate(table: CostTable, whole_ms: FloatArray) -> CostTable:
 
 
 def bounded_savings(edges: IntArray, group_ms: FloatArray, saving_ms: FloatArray) -> FloatArray:
-    """Return savings on a device, reduced until half of those at each group sum to 95 % of its time at most.
+    """Return savings on a device, reduced where they exceed 95 % of a group's time; each end bears half of a saving.
 
     Args:
         edges: pairs of neighbouring groups, `[2, Q]`.

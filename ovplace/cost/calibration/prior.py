@@ -52,7 +52,8 @@ class Prior:
     Attributes:
         mean: the profile, `[P]`.
         size: a large change of each parameter, `[P]`.
-        kinds: directions in which all parameters of a kind change together, one a column, `[P, K]`.
+        kinds: directions in which all parameters of a kind change together, two a kind: in proportion to their means,
+            and to their sizes, `[P, 2 K]`.
     """
 
     mean: FloatArray
@@ -67,7 +68,7 @@ class Prior:
         return cls(mean, size, np.concatenate([member * mean[:, None], member * size[:, None]], axis=1))
 
     def directions(self, scale: PriorScale) -> FloatArray:
-        """Return the directions of common change, scaled, `[P, 1 + K]`."""
+        """Return the directions of common change, scaled, `[P, 1 + 2 K]`."""
         return np.column_stack([scale.overall * self.mean, scale.common * self.kinds])
 
     def covariance_times(self, matrix: FloatArray, scale: PriorScale) -> FloatArray:

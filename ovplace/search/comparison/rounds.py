@@ -1,4 +1,4 @@
-"""Rounds: candidates take turns in a fresh process, hence with compilations of their own."""
+"""Rounds: candidates take turns in a fresh process, compiled there or imported from what an earlier one compiled."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def measured_afresh(
 
 
 UNSTABLE = 1.3
-"""Candidates whose ratio differs by this factor between rounds are measured in as many rounds again. In simulated
+"""Candidates whose ratio differs by this factor between rounds are measured in half as many rounds again. In simulated
 comparisons of six rounds that is 1 in 100 where compilations differ by 4 %, and 9 in 100 where they differ by 5 %."""
 
 MIN_ROUNDS = 2
