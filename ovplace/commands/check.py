@@ -18,14 +18,14 @@ from ovplace.core.result.labels import ratio_text
 from ovplace.core.result.parts import Environment
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.verdict import Status
-from ovplace.errors import BackendError, DeviceError
+from ovplace.errors import BackendError, DeviceError, UsageError
 from ovplace.search.comparison.final_comparison import FinalComparison, decide
 from ovplace.search.comparison.judgement import CLOSE_RATIO
 from ovplace.search.explore import limiting_baselines
 from ovplace.search.result import environment_of
 from ovplace.search.time_limit import with_labels, with_time_left
 from ovplace.session.baselines import ATTEMPTS, Baseline
-from ovplace.session.deadline import TimeBudget
+from ovplace.session.deadline import TimeBudget, TimeIsUpError
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import open_session
@@ -46,6 +46,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
 
     Raises:
         OvplaceError: there is no finished run, or its files are damaged.
+        UsageError: the time does not suffice to measure the answer once.
     """
     start, files = time.monotonic(), RunFolder(folder)
     files.check_finished()
@@ -64,10 +65,13 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         listener = with_labels(with_time_left(listener, measurer), session)
         try:
             baselines = limiting_baselines(measurer, listener)
+            put = _put_up(measurer, files, result, Placement.from_names(session.graph, table), baselines)
         except BackendError as error:
             return replace(report, problem=str(error))
-        answer = Placement.from_names(session.graph, table)
-        return _with_answer(report, _put_up(measurer, files, result, answer, baselines), measurer, listener)
+        except TimeIsUpError:
+            text = f"{time_s:g} s do not suffice to measure the answer of '{folder}'; give more with --time"
+            raise UsageError(text) from None
+        return _with_answer(report, put, measurer, listener)
 
 
 def _as_in_the_run(config: RunConfig, result: RunResult, rounds: int) -> RunConfig:

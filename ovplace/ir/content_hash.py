@@ -49,4 +49,7 @@ def _op_digest(op: ov.Node, label: dict[str, str]) -> bytes:
 
 def _add_data(digest: hashlib.blake2b, constant: ov.op.Constant) -> None:
     data = constant.data
-    digest.update(repr(data.tolist()).encode() if data.dtype.kind in "SUO" else memoryview(data).cast("B"))
+    if data.dtype.kind in "SUO":
+        digest.update(repr(data.tolist()).encode())
+    elif data.size:  # no memory is cast where there is none
+        digest.update(memoryview(data).cast("B"))

@@ -60,11 +60,13 @@ def fitting_spec(
     """
     if not measurer.time.is_limited:
         return spec
-    used = [alone[name] for name in _devices_of(measurer.session, candidate)]
-    if not all(m.ok for m in used):
+    devices = _devices_of(measurer.session, candidate)
+    if any(alone[name].error == ErrorKind.TIMEOUT for name in devices):
         return None
+    # A device that cannot run the whole model may still run a part of it; how long that takes is not known.
+    used = [alone[name] for name in devices if alone[name].ok] or [m for m in alone.values() if m.ok]
     left_s = measurer.deadline.left_s
-    if candidate.target.startswith("AUTO:") or (candidate.target and len(used) == 1):
+    if candidate.target.startswith("AUTO:") or (candidate.target and len(devices) == 1):
         left_s = min(left_s, REPEATED_SHARE * measurer.time.limit_s)
     compiling_s = sum(m.compile_ms for m in used) / 1e3
     slowest = max(used, key=lambda m: m.median_ms)

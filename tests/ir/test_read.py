@@ -105,3 +105,13 @@ def test_the_hash_sees_every_change() -> None:
         *(looped(), looped(stride=-1), looped(scale=2.0)),
     )
     assert len({content_hash(model) for model in models}) == len(models)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64])
+def test_constants_without_elements_have_a_hash(kind: type) -> None:
+    def model(length: int) -> ov.Model:
+        x = ops.parameter([1, 2, 3], kind, name="x")
+        past = ops.constant(np.zeros((1, length, 3), kind), name="past")
+        return ov.Model([ops.result(ops.concat([past, x], 1, name="all"), name="out")], [x], "cached")
+
+    assert len({content_hash(model(length)) for length in (0, 0, 1)}) == 2

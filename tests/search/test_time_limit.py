@@ -241,6 +241,21 @@ def test_single_samples_do_not_stand_for_measurements_in_turns(store):
     assert all(len(b.measurement.blocks) == SPEC.blocks for b in again[:2])
 
 
+def test_a_device_that_cannot_run_the_whole_model_does_not_cost_the_automatic_modes(store, monkeypatch):
+    world = World(SLOW["nothing"])
+    real = world.measure
+
+    def refused(candidates, spec):
+        if any(on("CPU_1")(candidate) for candidate in candidates):
+            return [Measurement.failed(ErrorKind.COMPILE, "an operation is not supported")] * len(candidates)
+        return real(candidates, spec)
+
+    monkeypatch.setattr(world, "measure", refused)
+    found = explore_module.limiting_baselines(measurer(world, store), silent)
+    assert {b.name for b in found if b.measurement.error} == {"CPU_1"}
+    assert sum(b.name.startswith("HETERO") for b in found) == 2
+
+
 def test_the_first_device_gets_the_time_it_needs(store):
     world = World(lambda c, spec: 45.0)
     found = explore(measurer(world, store, limit_s=10.0), silent)

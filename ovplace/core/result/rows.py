@@ -11,6 +11,10 @@ from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 
 
+SLOW_RATIO = 1.5
+"""A line that took this many times as long as the best one was timed once for that reason, others for lack of time."""
+
+
 @dataclass(frozen=True)
 class ResultRow:
     """A line of the table: a baseline, or the search's best placement.
@@ -78,7 +82,7 @@ def remarks(result: RunResult, row: ResultRow) -> Iterator[str]:
     elif baseline.name.startswith("HETERO") and len(baseline.submodels) == 1:
         yield f"all on {label(result, baseline.submodels[0])}"
     if row.latency_ms is None and _is_of_one_sample(result, baseline):
-        yield "too slow, timed once"
+        yield "too slow, timed once" if (row.ratio or 0.0) > SLOW_RATIO else "timed once, in a single inference"
     elif row.is_earlier:
         yield "timed once, before the search"
 

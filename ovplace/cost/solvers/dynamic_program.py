@@ -18,6 +18,7 @@ from ovplace.core.integer_labels import sums_by_label
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.min_cut import full_bound_ms, solve_min_cut
+from ovplace.cost.solvers.simple_bound import simple_bound_ms
 from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
 from ovplace.graphs.dag import component_rank, connected_labels
@@ -146,5 +147,4 @@ def _bound_ms(table: CostTable) -> float:
     """Return what no placement goes below under the full model."""
     if table.n_devices == 2:
         return full_bound_ms(table, solve_min_cut(table).certificate.lower_bound_ms)
-    cheapest = float(table.group_ms.min(axis=1).sum() - table.saving_ms.max(axis=1).sum())
-    return full_bound_ms(table, cheapest)
+    return full_bound_ms(table, simple_bound_ms(table))

@@ -9,6 +9,8 @@ import pytest
 
 from ovplace.api.run import open_run
 from ovplace.api.searching import optimize
+from ovplace.commands import check as check_module
+from ovplace.session.deadline import TimeIsUpError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
 
@@ -49,6 +51,16 @@ def test_an_answer_holds_where_nothing_has_changed(ovplace, faster):
     done = ovplace("check", faster.folder)
     assert (done.code, done.out.splitlines()[-1]) == (0, "The answer holds."), done.err
     assert {path.name: path.read_bytes() for path in faster.folder.iterdir()} == before
+
+
+def test_too_little_time_says_nothing_about_the_answer(ovplace, faster, monkeypatch):
+    def no_time(*_):
+        raise TimeIsUpError
+
+    monkeypatch.setattr(check_module, "_trial", no_time)
+    done = ovplace("check", faster.folder, "--time", "5s")
+    assert (done.code, done.out) == (2, "")
+    assert "5 s do not suffice to measure the answer of" in done.err
 
 
 @pytest.mark.slow

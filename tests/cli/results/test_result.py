@@ -130,6 +130,13 @@ def test_every_latency_is_of_the_final_comparison_and_fits_its_ratio(capsys):
     assert rows["HETERO:GPU (emulated),CPU (automatic)"].endswith("timed once, before the search")
 
 
+def test_a_line_that_only_had_no_time_is_not_called_slow(capsys):
+    near = tuple(replace(b, ratio=1.07) if b.name == "GPU" else b for b in COMPARED.baselines)
+    assert shown(capsys, replace(COMPARED, baselines=near))["GPU (emulated)"].endswith(
+        "timed once, in a single inference"
+    )
+
+
 def test_one_row_is_the_answer_and_a_placement_that_lost_has_its_row(capsys):
     won = shown(capsys, COMPARED)
     assert [name for name, line in won.items() if line.endswith("the answer")] == ["found by cut"]

@@ -23,6 +23,7 @@ from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.milp.forest_relaxation import ForestRelaxation
 from ovplace.cost.solvers.milp.lazy_cuts import add_lazy_cuts
 from ovplace.cost.solvers.milp.program import Answer, Program
+from ovplace.cost.solvers.simple_bound import simple_bound_ms
 from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import FloatArray, IntArray
@@ -92,8 +93,7 @@ def solve_milp(table: CostTable, model: str = FULL, time_limit_s: float = 60.0, 
     table = folded(table)
     search = _Search(table, model, gap)
     search.offer(_first(table))
-    # Valid without any solver, for when there is no time: nothing is passed, and all savings are had.
-    search.bound_ms = float(table.group_ms.min(axis=1).sum() - table.saving_ms.max(axis=1, initial=0.0).sum())
+    search.bound_ms = simple_bound_ms(table)  # for when there is no time
     _minimise(search, start + time_limit_s)
     bound = min(search.bound_ms, search.value_ms)
     certificate = Certificate("milp", model, search.value_ms, bound, perf_counter() - start, ", ".join(unsolved))
