@@ -10,7 +10,6 @@ from ovplace.core.result.parts import BaselineSummary
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 
-
 SLOW_RATIO = 1.5
 """A line that took this many times as long as the best one was timed once for that reason, others for lack of time."""
 
