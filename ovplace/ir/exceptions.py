@@ -8,12 +8,18 @@ from pathlib import Path
 
 _POSITION = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:\s*")
 
+_EXTERNAL = re.compile(r"externally stored data in file \((.+?), offset")
+"""What OpenVINO's ONNX reader says of weights in a file of their own that it cannot read."""
+
 
 def last_line(error: Exception | str) -> str:
     """Return the last line of an exception that is no source position."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     texts = [line for line in lines if not re.match(r"Exception from|Check |FrontEnd API failed|\[ ?ERROR ?\]", line)]
-    return (texts or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
+    said = (texts or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
+    if external := _EXTERNAL.search(said):
+        return f"its external data file '{external[1]}' is missing, or shorter than the model says"
+    return said
 
 
 def unwritten(error: Exception, folder: Path) -> str:

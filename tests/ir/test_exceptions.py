@@ -30,6 +30,11 @@ def test_what_is_nothing_but_positions_stays() -> None:
     assert last_line(RuntimeError(said)) == said
 
 
+def test_missing_weights_of_an_onnx_file_are_named() -> None:
+    said = "Invalid usage of method for externally stored data in file (ext.data, offset: 0, data_length: 512)"
+    assert last_line(said) == "its external data file 'ext.data' is missing, or shorter than the model says"
+
+
 def test_no_text_gives_the_type() -> None:
     assert without_positions(RuntimeError()) == last_line(RuntimeError()) == "RuntimeError"
 
