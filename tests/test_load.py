@@ -240,3 +240,12 @@ def test_a_device_that_is_not_here_is_named(tmp_path):
     write(tmp_path, (Device("NPU", "NPU"), VARIANTS[1]))
     with pytest.raises(DeviceError, match="needs device 'NPU'"):
         ovplace.load(tmp_path)
+
+
+def test_what_is_no_folder_is_said(tmp_path):
+    file = tmp_path / "placed.xml"
+    file.write_text("")
+    with pytest.raises(PlacementError, match=r"placed.xml' is a file, not a run folder; give the folder it is in"):
+        ovplace.load(file)
+    with pytest.raises(PlacementError, match=r"there is no run folder '.*nope'.* check the path"):
+        ovplace.load(tmp_path / "nope")

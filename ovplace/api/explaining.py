@@ -21,7 +21,7 @@ def explain(
     model: str | Path | ov.Model,
     placement: Mapping[str, str] | None = None,
     *,
-    settings: Sequence[str] = (),
+    settings: str | Sequence[str] = (),
     config_file: str | Path | None = None,
     progress: bool = True,
     listener: Listener | None = None,

@@ -46,10 +46,10 @@ def named_arrays(value: Any, model: str | Path | ov.Model) -> Arrays:
         model: its inputs have the names that `value` lacks.
 
     Raises:
-        UsageError: `value` lacks names and the model is a file, or their numbers differ.
+        UsageError: `value` lacks names and the model is a file, their numbers differ, or one is no array.
     """
     if isinstance(value, Mapping):
-        return {str(name): _array(item) for name, item in value.items()}
+        return {str(name): _array(str(name), item) for name, item in value.items()}
     if isinstance(model, str | Path):
         raise UsageError("arrays for a model file need names: input={'NAME': array}, or input='file.npz'")
     from ovplace.ir.inputs import input_name
@@ -57,7 +57,8 @@ def named_arrays(value: Any, model: str | Path | ov.Model) -> Arrays:
     arrays = value if isinstance(value, list | tuple) else [value]
     if len(arrays) != len(model.inputs):
         raise UsageError(f"input has {len(arrays)} arrays, the model {len(model.inputs)} inputs; give one for each")
-    return {input_name(port): _array(item) for port, item in zip(model.inputs, arrays, strict=True)}
+    names = map(input_name, model.inputs)
+    return {name: _array(name, item) for name, item in zip(names, arrays, strict=True)}
 
 
 def save_inputs(arrays: Arrays, folder: Path, begun: bool) -> Path:
@@ -85,6 +86,13 @@ def save_inputs(arrays: Arrays, folder: Path, begun: bool) -> Path:
     return path
 
 
-def _array(value: Any) -> np.ndarray[Any, Any]:
+def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
     """Return a value as an array; a tensor that takes part in training is copied out of it."""
-    return np.asarray(value.detach() if hasattr(value, "detach") else value)
+    try:
+        array = np.asarray(value.detach() if hasattr(value, "detach") else value)
+    except (TypeError, ValueError, RuntimeError) as error:  # lists of different lengths, tensors on a GPU
+        why = str(error).splitlines()[0]
+        raise UsageError(f"input '{name}' is no array: {why}; give a numpy array of the input's type") from error
+    if array.dtype.hasobject:
+        raise UsageError(f"input '{name}' is no array, got {type(value).__name__}; give a numpy array of numbers")
+    return array

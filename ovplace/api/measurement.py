@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ovplace.api.given_inputs import with_saved_inputs
 from ovplace.api.model_file import find_model
-from ovplace.api.options import MeasureOptions, search_fields
+from ovplace.api.options import MeasureOptions, search_fields, setting_texts
 from ovplace.commands.measure import MeasureReport
 from ovplace.commands.measure import measure as measure_all
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
@@ -31,7 +31,7 @@ def measure(
     placement: Mapping[str, str] | None = None,
     *,
     rigorous: bool = False,
-    settings: Sequence[str] = (),
+    settings: str | Sequence[str] = (),
     config_file: str | Path | None = None,
     progress: bool = True,
     listener: Listener | None = None,
@@ -64,7 +64,10 @@ def measure(
 
 @contextmanager
 def without_search(
-    model: str | Path | ov.Model, options: Mapping[str, Any], settings: Sequence[str], config_file: str | Path | None
+    model: str | Path | ov.Model,
+    options: Mapping[str, Any],
+    settings: str | Sequence[str],
+    config_file: str | Path | None,
 ) -> Iterator[RunConfig]:
     """Yield the configuration of a call that searches nothing.
 
@@ -77,7 +80,7 @@ def without_search(
     Raises:
         UsageError: an option or setting is not understood.
     """
-    given = search_fields(options, MeasureOptions.__annotations__)
+    given, settings = search_fields(options, MeasureOptions.__annotations__), setting_texts(settings)
     with tempfile.TemporaryDirectory() as folder:
         given = with_saved_inputs(given, model, Path(folder))
         yield effective(config_file, settings, {"model": _source(model, Path(folder)), **given})

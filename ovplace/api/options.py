@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ovplace.config.duration import seconds
+from ovplace.core.text.input_shapes import shape_item
 from ovplace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,18 +92,54 @@ def search_fields(options: Mapping[str, Any], known: Collection[str]) -> dict[st
     return {name: _plain(name, value) for name, value in given.items()}
 
 
+def setting_texts(settings: str | Sequence[str]) -> tuple[str, ...]:
+    """Return `section.key=value` texts as a tuple, of one text as well.
+
+    Raises:
+        UsageError: they are something else.
+    """
+    one = isinstance(settings, str) or not isinstance(settings, Iterable)
+    texts: tuple[Any, ...] = (settings,) if one else tuple(settings)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"settings are texts, such as ['search.budget=20'], got {text!r}; write section.key=value")
+    return texts
+
+
 def _plain(name: str, value: Any) -> object:
     if name == "device":
-        return value if isinstance(value, str) else ",".join(value)
+        return _device_text(value)
     if name == "shape":
         return shape_text(value)
     return str(value) if isinstance(value, Path) else value
 
 
+def _device_text(value: str | Sequence[str]) -> str:
+    try:
+        return value if isinstance(value, str) else ",".join(value)
+    except TypeError:
+        raise UsageError(f"device is a text or a list of texts, got {value!r}; write device=['GPU', 'CPU']") from None
+
+
 def shape_text(value: str | Sequence[int] | Mapping[str, Sequence[int]]) -> str:
-    """Return shapes as the text that `--shape` takes."""
+    """Return shapes as the text that `--shape` takes.
+
+    Raises:
+        UsageError: they are neither numbers in a sequence nor a mapping to such.
+    """
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping):
-        return ",".join(f"{name}{shape_text(shape)}" for name, shape in value.items())
-    return f"[{','.join(map(str, value))}]"
+    try:
+        if isinstance(value, Mapping):
+            return ",".join(shape_item(str(name), _dimensions(shape)) for name, shape in value.items())
+        return shape_item("", value)
+    except TypeError:
+        raise UsageError(
+            f"shape is a list of numbers or a mapping from names to lists, got {value!r}; "
+            "write shape=[1, 3, 224, 224] or shape={'NAME': [1, 8]}"
+        ) from None
+
+
+def _dimensions(shape: str | Sequence[int]) -> Sequence[object]:
+    """Return the dimensions of a shape, which may be a text such as `[1,8]`."""
+    return shape.strip().removeprefix("[").removesuffix("]").split(",") if isinstance(shape, str) else shape

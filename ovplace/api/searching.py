@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from ovplace.api.given_inputs import with_saved_inputs
 from ovplace.api.model_file import find_model
-from ovplace.api.options import SearchOptions, search_fields
+from ovplace.api.options import SearchOptions, search_fields, setting_texts
 from ovplace.api.run import Run
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
 from ovplace.errors import NotReachedError, UsageError
@@ -30,7 +30,7 @@ def optimize(
     folder: str | Path | None = None,
     *,
     rigorous: bool = False,
-    settings: Sequence[str] = (),
+    settings: str | Sequence[str] = (),
     config_file: str | Path | None = None,
     progress: bool = True,
     listener: Listener | None = None,
@@ -67,7 +67,7 @@ def optimize(
         >>> run.best.ops_per_device
         {'GPU': 0, 'CPU': 146}
     """
-    given = search_fields(options, SearchOptions.__annotations__)
+    given, settings = search_fields(options, SearchOptions.__annotations__), setting_texts(settings)
     source, target = _source_and_target(model, folder)
     given = with_saved_inputs(given, model, target)
     if rigorous:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ import click
 from ovplace.cli.arguments.options import common
 from ovplace.cli.errors import exit_code
 from ovplace.cli.output.console import Console
+from ovplace.cli.output.streams import let_go_of_output, open_closed_streams
 from ovplace.cli.temporary_files import choose_temporary_folder
 from ovplace.version import __version__
 
@@ -91,19 +91,11 @@ def group(**_: Any) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    open_closed_streams()
     choose_temporary_folder()
     console = Console()
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: console.log(f"Warning: {message}")
         code = exit_code(console, lambda: group.main(arguments, "ovplace", standalone_mode=False, obj=console))
-    _let_go_of_output()
+    let_go_of_output()
     sys.exit(code)
-
-
-def _let_go_of_output() -> None:
-    """Write what is left of the output, or drop it where nobody reads it: Python would end with 120 in place of it."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Callable
@@ -17,6 +18,9 @@ from ovplace.errors import OvplaceError
 INTERRUPTED = 130
 LONGEST = 2000
 """Characters of an error line; what is longer is left out in the middle."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Numbers of errors that say that an output or a disk takes no more."""
 
 _NO_LOCK = "can't allocate lock"
 """What Python says where memory runs out as it makes a lock (`Modules/_threadmodule.c`)."""
@@ -57,6 +61,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return error.format_message().rstrip(".") + _see_help(error), error.exit_code
     if _is_out_of_memory(error):
         return "out of memory; what was measured is stored: give the same command again where there is more", 1
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return f"cannot write the output: {error.strerror}; make room, or write it elsewhere", 1
     return f"internal error: {type(error).__name__}: {error}; run again with --debug and report it", 1
 
 

@@ -30,7 +30,7 @@ def load(folder: str | Path, core: ov.Core | None = None, *, cache_dir: str | Pa
 
     Raises:
         ModelError: the model cannot be read.
-        PlacementError: the placement is of another model or version, or was changed.
+        PlacementError: there is no such folder, or the placement is of another model or version, or was changed.
         DeviceError: a device is not on this machine, or the emulated GPU comes too late (call
             `ovplace.enable_emulated_gpu()` before the first import of openvino).
 
@@ -69,9 +69,10 @@ def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, Pla
 
     Raises:
         ModelError: the model cannot be read.
-        PlacementError: the placement is of another model or version, or was changed.
+        PlacementError: there is no such folder, or the placement is of another model or version, or was changed.
         DeviceError: as `load`.
     """
+    _check_is_folder(folder)
     _emulate_if_needed(folder)
     import openvino as ov
 
@@ -83,6 +84,16 @@ def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, Pla
     _check_present(core, found.devices, folder)
     register(core, found.devices)
     return core, found
+
+
+def _check_is_folder(folder: Path) -> None:
+    if folder.is_file():
+        raise PlacementError(f"'{folder}' is a file, not a run folder; give the folder it is in: '{folder.parent}'")
+    if not folder.exists():
+        raise PlacementError(
+            f"there is no run folder '{folder}', nor an exported one; check the path, "
+            f"or make it with 'ovplace optimize MODEL -o {folder}'"
+        )
 
 
 def _emulate_if_needed(folder: Path) -> None:

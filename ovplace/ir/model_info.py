@@ -7,9 +7,9 @@ from pathlib import Path
 
 import openvino as ov
 
+from ovplace.core.text.input_shapes import parse_shapes
 from ovplace.ir.inputs import input_name
 from ovplace.ir.opening import open_model
-from ovplace.ir.shapes import parse_shapes
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 import openvino as ov
 from openvino import frontend as fe
 
+from ovplace.core.text.input_shapes import Shape
 from ovplace.errors import ModelError, UsageError
 from ovplace.ir.exceptions import last_line
-from ovplace.ir.shapes import Shape
 
 _FORMATS = {".xml": "ir", ".onnx": "onnx", ".tflite": "tflite", ".pdmodel": "paddle", ".pb": "tf"}
 _KNOWN = "OpenVINO IR (.xml), ONNX (.onnx), TFLite (.tflite), Paddle (.pdmodel), TensorFlow (.pb or SavedModel folder)"

@@ -11,10 +11,10 @@ from pathlib import Path
 from ovplace.cli.arguments.placement_file import read_placement
 from ovplace.config import toml
 from ovplace.config.resolve import resolved
+from ovplace.core.text.input_shapes import parse_shapes
 from ovplace.core.text.json_text import parse_json
 from ovplace.devices.syntax import parse_devices
 from ovplace.errors import OvplaceError
-from ovplace.ir.shapes import parse_shapes
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.learning.tensors_text import tensors_from_text
 from ovplace.profiling.timed_parts import TimedParts

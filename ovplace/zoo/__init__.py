@@ -7,9 +7,10 @@ runs in a few milliseconds, and `build(config) -> ov.Model`.
 from __future__ import annotations
 
 import importlib
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ovplace.errors import ModelError, UsageError
 
@@ -43,11 +44,12 @@ def save_recipe(name: str, config: object, path: Path, fp16: bool = False) -> ov
         fp16: whether to compress the weights.
 
     Raises:
+        UsageError: there is no model with these options.
         ModelError: it cannot be written.
     """
     import openvino as ov
 
-    model: ov.Model = recipe(name).build(config)
+    model = _built(name, config)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         ov.save_model(model, path, compress_to_fp16=fp16)
@@ -56,3 +58,27 @@ def save_recipe(name: str, config: object, path: Path, fp16: bool = False) -> ov
             f"cannot write '{path}': {str(error).splitlines()[0]}; choose another folder with -o"
         ) from error
     return model
+
+
+def _built(name: str, config: Any) -> ov.Model:
+    """Return a recipe's model.
+
+    Raises:
+        UsageError: OpenVINO or numpy refuses what the options lead to.
+    """
+    try:
+        model: ov.Model = recipe(name).build(config)
+    except (RuntimeError, ValueError, ArithmeticError) as error:
+        why = str(error).strip().splitlines()[-1].rstrip(".")
+        raise UsageError(
+            f"'{name}' cannot be built with {_changed(config)}: {why}; choose other values, "
+            "'ovplace models list --json' tells what each has to be"
+        ) from error
+    return model
+
+
+def _changed(config: Any) -> str:
+    """Return the options that differ from their defaults as `--set` takes them; all of them if none does."""
+    given = {f.name: getattr(config, f.name) for f in fields(config)}
+    changed = {f.name: given[f.name] for f in fields(config) if given[f.name] != f.default}
+    return ", ".join(f"{key}={value}" for key, value in (changed or given).items())

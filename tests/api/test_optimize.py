@@ -15,6 +15,7 @@ import numpy as np
 import openvino as ov
 import pytest
 import torch
+from openvino import opset13
 
 import ovplace
 from ovplace.api.options import SearchOptions
@@ -284,11 +285,42 @@ def done_config(run):
     ({"time": "soon"}, "'soon' is no duration; write 90s, 10m or 1h30m"),
     ({"budget": 0}, "budget must be at least 1, got 0"),
     ({"max_error": -1}, "max_error must not be negative, got -1"),
+    ({"shape": 5}, "shape is a list of numbers or a mapping from names to lists, got 5; write shape="),
+    ({"shape": {"x": None}}, "shape is a list of numbers or a mapping from names to lists, got {'x': None}"),
+    ({"device": 5}, "device is a text or a list of texts, got 5; write device="),
+    ({"device": [3]}, r"device is a text or a list of texts, got \[3\]"),
+    ({"input": {"x": None}}, "input 'x' is no array, got NoneType; give a numpy array of numbers"),
+    ({"input": {"x": [[1], [1, 2]]}}, "input 'x' is no array: .*; give a numpy array"),
 ])  # fmt: skip
 def test_a_wrong_option_is_one_clear_line(model, tmp_path, wrong, said):
     with pytest.raises(UsageError, match=said):
         optimize(model, tmp_path / "run", **wrong)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("wrong", [3, [3], None])
+def test_settings_are_texts(model, tmp_path, wrong):
+    for call in (ovplace.optimize, ovplace.measure, ovplace.explain):
+        with pytest.raises(UsageError, match=r"settings are texts, such as .*, got (3|None); write section.key=value"):
+            call(model, settings=wrong)
+
+
+def test_a_single_setting_needs_no_list(model):
+    for call in (ovplace.optimize, ovplace.measure, ovplace.explain):
+        with pytest.raises(ConfigError, match=r"'search.budget' must be int, got 'x'"):
+            call(model, settings="search.budget=x")
+
+
+def test_inputs_may_be_empty_and_have_any_name(tmp_path):
+    past, new = (opset13.parameter(ov.PartialShape([1, length, 4]), np.float32) for length in (-1, 2))
+    past.output(0).set_names({"past[0]"})
+    new.output(0).set_names({"new[0],[1]"})
+    model = ov.Model([opset13.result(opset13.relu(opset13.concat([past, new], 1)))], [past, new])
+    done = optimize(model, tmp_path / "shape", shape={"past[0]": [1, 0, 4]}, backend="openvino")
+    assert done_config(done).shape == "past[0][1,0,4]"
+    arrays = {"past[0]": np.ones((1, 0, 4), np.float32), "new[0],[1]": np.ones((1, 2, 4), np.float32)}
+    done = optimize(model, tmp_path / "input", input=arrays)
+    assert done_config(done).shape == 'past[0][1,0,4],"new[0],[1]"[1,2,4]'
 
 
 def test_options_are_those_of_the_command_line():

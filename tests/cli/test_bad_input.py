@@ -1,6 +1,9 @@
 """Bad input: one line on standard error, the right exit code, nothing on standard output, no traceback."""
 
 import json
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -208,6 +211,22 @@ def test_models_to_build(ovplace, tmp_path):
     fails(ovplace("models", "build", "siren", "-o", tmp_path, "--set", "widht=3"), 2, "widht")
     fails(ovplace("models", "build", "siren", "-o", tmp_path, "--set", "width"), 2, "option=value")
     fails(ovplace("models", "build", "siren", "-q", "-o", "/proc/x"), 1, "choose another folder")
+
+
+@pytest.mark.parametrize(("name", "option"), [("demo", "size=0"), ("demo", "size=-3"), ("decoder", "heads=7"),
+                                              ("demo", "heads=0"), ("decoder", "past=-1")])  # fmt: skip
+def test_a_model_that_cannot_be_built(ovplace, tmp_path, name, option):
+    done = ovplace("models", "build", name, "-q", "-o", tmp_path, "--set", option)
+    fails(done, 2, f"'{name}' cannot be built with {option}: ", "ovplace models list --json")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", [("placers",), ("placers", "--json"), ("--help",)])
+def test_the_output_cannot_be_written(program, arguments):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*program, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    seen = SimpleNamespace(code=done.returncode, out="", err=done.stderr)
+    fails(seen, 1, "cannot write the output: No space left on device; make room")
 
 
 def test_outputs_that_are_never_the_same(ovplace, tmp_path, quick):

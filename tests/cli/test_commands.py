@@ -175,3 +175,16 @@ def test_nobody_reads_the_output(program):
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_not_end_a_search(program, tmp_path, tiny, closed):
+    search = [*program, "optimize", str(tiny), "-o", str(tmp_path / "run"), *SIMULATED[1:], "--budget", "2"]
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {closed}', "bash", *search], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Error" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert bool(done.stdout) == (closed == "2>&-")
+    assert (tmp_path / "run" / "result.json").exists()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ovplace.core.text.input_shapes import parse_shapes
 from ovplace.errors import ModelError, UsageError
 from ovplace.ir.model_info import model_info
-from ovplace.ir.shapes import parse_shapes
 from ovplace.measuring import isolated_call as module
 from ovplace.measuring.isolated_call import isolated_call
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import openvino as ov
 
+from ovplace.core.text.input_shapes import parse_shapes
 from ovplace.errors import ModelError, UsageError
 from ovplace.ir.exceptions import unwritten
 from ovplace.ir.opening import open_model
 from ovplace.ir.prepare.duplicate_constants import duplicate_constants
 from ovplace.ir.prepare.fold import fold
 from ovplace.ir.prepare.names import counted, make_unique, stabilise
-from ovplace.ir.shapes import make_static, parse_shapes
+from ovplace.ir.shapes import make_static
 
 
 def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | None = None) -> None:
