@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 
 from ovplace.core.measurement import Trial
-from ovplace.errors import PlacementError
+from ovplace.core.result.run_result import RunResult
+from ovplace.errors import OvplaceError, PlacementError
+from ovplace.search.continuation import finishing_limits
 from ovplace.search.run import EMULATED
 from ovplace.store.lock import Holder, holder
 from ovplace.store.run_folder import RunFolder
@@ -100,6 +102,23 @@ def read_state(folder: Path) -> RunState:
         emulated=emulated,
         simulated=config.plugins.backend.factory.simulated,
     )
+
+
+def trials_since(folder: Path, result: RunResult) -> int | None:
+    """Return how many trials a continuation has that was stopped; None where none was, or where that cannot be read.
+
+    Args:
+        folder: a finished run.
+        result: its result.
+    """
+    files = RunFolder(folder)
+    with suppress(OvplaceError):
+        if files.database.exists() and not searching_process(folder):
+            with closing(files.open_store()) as store:
+                count = len(store.trials(first=result.search.trials))
+            if count or finishing_limits(files.read_config(), files, result) is None:
+                return count
+    return None
 
 
 def _stored(files: RunFolder) -> tuple[Sequence[Trial], Mapping[str, bool]]:

@@ -14,7 +14,9 @@ from ovplace.core.one_thread import one_thread
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
-from ovplace.errors import InterruptedRunError
+from ovplace.errors import InterruptedRunError, ModelError, PlacementError, StoreError
+from ovplace.measuring.isolated_call import isolated_call
+from ovplace.search.completed_run import check_answer
 from ovplace.search.continuation import check_fingerprints, earlier_result, finishing_limits, limits_of, open_store
 from ovplace.search.explore import explore
 from ovplace.search.result import build_result
@@ -59,7 +61,7 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
     try:
         with folder.locked(), closing(open_store(config, folder)) as store:
             fingerprints = check_fingerprints(config, folder, store)
-            earlier = earlier_result(folder)
+            earlier = _undamaged(earlier_result(folder), folder, listener)
             if earlier and (limits := finishing_limits(config, folder, earlier)):
                 listener(Progress("prepare", 3, 3, _finished(folder, limits)))
                 return earlier
@@ -74,6 +76,24 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
         raise InterruptedRunError(
             f"stopped; everything measured is saved, the same command continues in '{folder}'"
         ) from error
+
+
+def _undamaged(earlier: RunResult | None, folder: RunFolder, listener: Listener) -> RunResult | None:
+    """Return the result of an earlier call; None where the files of its answer are damaged and must be made anew.
+
+    They are looked at in another process: this one may have to enable the emulated GPU before it imports openvino.
+    """
+    if earlier is None:
+        return None
+    hashes, doing = (earlier.model.hash, earlier.best.hash), f"reading '{folder.placed_model}'"
+    try:
+        isolated_call(doing, check_answer, folder.path, *hashes)
+    except (ModelError, PlacementError, StoreError) as error:
+        if isinstance(error, ModelError):
+            folder.prepared_model.unlink(missing_ok=True)  # so that it is prepared again
+        listener(Progress("prepare", 1, 3, f"files of the answer in '{folder}' are damaged; they are made anew"))
+        return None
+    return earlier
 
 
 def _occupy(session: Session, store: RunStore, fingerprints: Mapping[str, str]) -> None:

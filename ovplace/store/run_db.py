@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -103,7 +104,7 @@ class RunStore:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file.
+        """Open or create the file; one on a read-only disk can only be read.
 
         Args:
             path: the SQLite file; `:memory:` for none.
@@ -115,7 +116,7 @@ class RunStore:
         self._placed: set[str] = set()  # hashes of pending placements that this process has stored
         self._texts: dict[str, str] = {}  # long texts that are stored, and their hashes
         with self._guard():
-            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db = _connected(path)
         try:
             with self._guard(_DAMAGE):
                 self._set_up()
@@ -301,6 +302,24 @@ class RunStore:
             numbers = pending.get("numbers", range(first, first + len(pending["hashes"])))
             placements = map(self._placement, pending["hashes"])
             return Checkpoint(state, dict(zip(numbers, placements, strict=True)))
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    if _is_fixed(path):
+        return sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True, isolation_level=None)
+    return sqlite3.connect(path, isolation_level=None)
+
+
+def _is_fixed(path: Path) -> bool:
+    """Return whether a file is complete and lies where nothing can be written.
+
+    SQLite reads a file in WAL mode with the help of two others beside it, and makes these. Where it cannot, it must be
+    told that the file does not change; it then ignores what a killed search has left in the `-wal` file.
+    """
+    if os.access(path.parent, os.W_OK) or not os.access(path, os.R_OK):
+        return False
+    steps = path.with_name(f"{path.name}-wal")
+    return not (os.access(steps, os.F_OK) and steps.stat().st_size)
 
 
 def _objects(db: sqlite3.Connection) -> set[tuple[str, str, str]]:

@@ -168,8 +168,10 @@ class RunFolder:
         """
         try:
             found = parse_json(self.placement.read_text(encoding="utf-8"))
+            if not isinstance(found, dict):
+                raise ValueError(f"{self.placement.name} holds no JSON object from operation names to device names")
             return {str(name): str(device) for name, device in found.items()}
-        except (OSError, ValueError, AttributeError) as error:
+        except (OSError, ValueError) as error:
             raise StoreError(f"cannot read the run in '{self}': {error}; give its 'ovplace optimize' again") from error
 
     def write_result(self, result: RunResult) -> None:

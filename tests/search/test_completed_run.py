@@ -42,6 +42,14 @@ def test_it_says_where_it_ran_and_what_it_answered(folder):
     assert found.answer.to_names(found.graph) == json.loads((folder / "placement.json").read_text())
 
 
+def test_a_placement_on_other_devices_is_refused(folder, tmp_path):
+    path = shutil.copytree(folder, tmp_path / "run") / "placement.json"
+    table = json.loads(path.read_text())
+    path.write_text(json.dumps(table | {min(table): "NOPE"}))
+    with pytest.raises(StoreError, match=r"names the device 'NOPE', the run was on GPU, CPU; give its 'ovplace optim"):
+        open_completed_run(path.parent)
+
+
 def test_placements_that_its_groups_cannot_have_are_none(folder):
     found = open_completed_run(folder)
     n = len(found.graph)

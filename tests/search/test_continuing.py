@@ -110,9 +110,9 @@ def test_the_better_of_two_answers_is_judged_at_a_higher_level(monkeypatch):
     assert levels == pytest.approx([0.98, 0.99])
 
 
-def simulated(model, folder, **limits):
+def simulated(model, folder, listener=silent, **limits):
     given = {"model": str(model), "machine": "i9-12900k+flex170", "placer": "cut", **limits}
-    return run(effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given), folder)
+    return run(effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given), folder, listener)
 
 
 @pytest.fixture
@@ -142,6 +142,39 @@ def test_a_damaged_result_is_made_anew(model, tmp_path):
     simulated(model, folder, budget=2)
     RunFolder(folder).result.write_text("{")
     assert simulated(model, folder, budget=2).search.trials == 2
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("placed.bin", cut),
+        ("placed.bin", flip),
+        ("placed.xml", cut),
+        ("placement.json", cut),
+        ("placement.json", lambda path: path.write_text("[]")),
+        ("placement.json", lambda path: path.write_text(path.read_text().replace('"CPU"', '"NPU"', 1))),
+    ],
+)
+def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, tmp_path, name, damage):
+    folder, told = RunFolder(tmp_path / "run"), []
+    first = simulated(model, folder.path, budget=2)
+    good = {path: path.read_bytes() for path in folder.answer_files() if path != folder.result}
+    damage(folder.path / name)
+    again = simulated(model, folder.path, told.append, budget=2)
+    assert {path: path.read_bytes() for path in good} == good
+    assert (again.best, again.verdict, again.search.seconds.measuring) == (first.best, first.verdict, 0.0)
+    assert f"files of the answer in '{folder}' are damaged; they are made anew" in [event.text for event in told]
+    assert simulated(model, folder.path, budget=2) == again
 
 
 def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp_path, monkeypatch):

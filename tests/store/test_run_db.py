@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -165,6 +166,36 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="unable to open"):
         RunStore(tmp_path / "file" / "run.db")
+
+
+@pytest.fixture
+def read_only(monkeypatch):
+    """Let no folder be written, as far as a process can ask; SQLite itself, and the administrator, still could."""
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and Path(path).exists())
+
+
+def test_a_complete_store_is_read_where_nothing_can_be_written(path, read_only):
+    path = path.with_name("run #1.db")
+    with closing(RunStore(path)) as store:
+        trials = fill(store)
+    path.with_name(f"{path.name}-wal").touch()
+    before = set(path.parent.iterdir())
+    with closing(RunStore(path)) as store:
+        assert same(store.trials(), trials)
+        assert set(path.parent.iterdir()) == before
+        with pytest.raises(StoreError, match="readonly"):
+            store.put("key", 1)
+
+
+def test_the_last_steps_of_a_killed_search_are_read_where_nothing_can_be_written(path, opened, read_only):
+    trials = fill(opened)
+    with closing(RunStore(path)) as store:
+        assert same(store.trials(), trials)
+
+
+def test_a_store_in_memory_needs_no_folder_that_can_be_written(read_only):
+    with closing(RunStore(Path(":memory:"))) as store:
+        fill(store)
 
 
 def test_a_store_that_cannot_be_written(path):

@@ -26,7 +26,8 @@ def command(console: Console, run: str, as_json: bool) -> None:
     Nothing is measured or changed, so this works while a search is running.
     """
     from ovplace.cli.output.result import show_result
-    from ovplace.commands.run_state import is_finished, read_state, searching_process
+    from ovplace.cli.output.terminal import say
+    from ovplace.commands.run_state import is_finished, read_state, searching_process, trials_since
     from ovplace.store.run_folder import RunFolder
 
     folder = Path(run)
@@ -35,7 +36,12 @@ def command(console: Console, run: str, as_json: bool) -> None:
         return
     if process := searching_process(folder):
         console.log(f"the run is being continued by {process}; this is the result so far")
-    show_result(RunFolder(folder).read_result(), as_json)
+    result = RunFolder(folder).read_result()
+    show_result(result, as_json)
+    if (count := trials_since(folder, result)) is not None:
+        more = f"A continuation with {count} trial{'s' * (count != 1)} was stopped"
+        tell = console.log if as_json else say
+        tell(f"{more}; the same 'ovplace optimize' continues it.")
 
 
 def _show_state(state: RunState, as_json: bool) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -46,6 +48,40 @@ def test_a_run_that_is_searched_names_the_process(ovplace, stopped, finished):
         done = ovplace("show", finished[0])
     assert done.out == finished[1].out
     assert "the run is being continued by process" in done.err
+
+
+def add_trials(folder, count):
+    with closing(RunFolder(folder).open_store()) as store:
+        first = store.trials()[0]
+        done = RunFolder(folder).read_result().search.trials
+        for number in range(done, done + count):
+            store.add_trial(f"key {number}", replace(first, number=number, cached=False))
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 trials"), (1, "1 trial"), (2, "2 trials")])
+def test_a_stopped_continuation_is_told_after_the_earlier_result(ovplace, finished, tmp_path, count, words):
+    folder = tmp_path / "continued"
+    shutil.copytree(finished[0], folder)
+    config = RunFolder(folder).read_config()
+    RunFolder(folder).write_config(replace(config, search=replace(config.search, budget=9)))
+    add_trials(folder, count)
+    line = f"A continuation with {words} was stopped; the same 'ovplace optimize' continues it.\n"
+    done, as_json = ovplace("show", folder), ovplace("show", folder, "--json")
+    assert done.out == ovplace("show", finished[0]).out.replace(str(finished[0]), str(folder)) + line
+    assert json.loads(as_json.out) == json.loads((folder / "result.json").read_text())
+    assert line in as_json.err
+    with RunFolder(folder).locked():
+        assert line not in ovplace("show", folder).out
+
+
+def test_a_result_is_shown_whatever_has_become_of_the_measurements(ovplace, finished, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(finished[0], folder)
+    (folder / "run.db").write_bytes(b"no database at all" * 99)
+    assert "Load it:" in ovplace("show", folder).out
+    (folder / "run.db").unlink()
+    assert "Load it:" in ovplace("show", folder).out
+    assert not (folder / "run.db").exists()
 
 
 def test_a_run_that_is_being_prepared(ovplace, tmp_path):
