@@ -21,6 +21,7 @@ from ovplace.core.verdict import Status
 from ovplace.errors import BackendError, DeviceError, UsageError
 from ovplace.search.comparison.final_comparison import FinalComparison, decide
 from ovplace.search.comparison.judgement import CLOSE_RATIO
+from ovplace.search.continuation import machine_digest
 from ovplace.search.explore import limiting_baselines
 from ovplace.search.result import environment_of
 from ovplace.search.time_limit import with_labels, with_time_left
@@ -36,7 +37,7 @@ from ovplace.store.run_folder import RunFolder
 def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0) -> CheckReport:
     """Compile and run the answer of a run here, check its outputs, and repeat the final comparison.
 
-    Nothing is written into the folder.
+    The folder stays as it is, but for the requests that a simulated machine counts beside the model.
 
     Args:
         folder: a finished run.
@@ -58,7 +59,8 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         return CheckReport(result, str(error))
     with closing(session), closing(RunStore(Path(":memory:"))) as store:
         environment = environment_of(session)
-        report = CheckReport(result, "", tuple(_changes(result.environment, environment)))
+        changes = (*_changes(result.environment, environment), *_of_simulation(files, config))
+        report = CheckReport(result, "", changes)
         if session.graph.content_hash != result.model.hash:
             return replace(report, problem="placed.xml is not the model that was placed")
         measurer = Measurer(session, store, time=TimeBudget(start, time_s or inf))
@@ -90,6 +92,15 @@ def _changes(then: Environment, now: Environment) -> list[Change]:
     before, here = _parts(then), _parts(now)
     names = [name for name in {**before, **here} if before.get(name) != here.get(name)]
     return [Change(name, before.get(name, ""), here.get(name, "")) for name in names]
+
+
+def _of_simulation(files: RunFolder, config: RunConfig) -> list[Change]:
+    """Return whether the file of the simulated machine was changed; real devices have none."""
+    if not files.database.exists():
+        return []
+    with closing(files.open_store()) as store:
+        before, here = str(store.get("machine") or ""), machine_digest(config)
+    return [Change("simulated machine", before[:8], here[:8])] if before and before != here else []
 
 
 def _parts(environment: Environment) -> dict[str, str]:

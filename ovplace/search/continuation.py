@@ -55,7 +55,7 @@ def check_fingerprints(config: RunConfig, folder: RunFolder, store: RunStore) ->
     Raises:
         ConfigError: one has changed since the run began.
     """
-    source, machine = fingerprint(Path(config.search.model)), _machine_digest(config)
+    source, machine = fingerprint(Path(config.search.model)), machine_digest(config)
     site = "a fleet" if config.search.cluster else "this machine"
     if folder.has_begun:
         if store.get("source") not in (None, source):
@@ -97,7 +97,8 @@ def finishing_limits(config: RunConfig, folder: RunFolder, result: RunResult) ->
     return next((limits for limits in known if limits.covers(limits_of(config))), None)
 
 
-def _machine_digest(config: RunConfig) -> str:
+def machine_digest(config: RunConfig) -> str:
+    """Return the fingerprint of the simulated machine of a run; empty for real devices."""
     backend = config.plugins.backend
     return str(backend.factory.digest(backend.settings))
 
@@ -114,5 +115,12 @@ def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:
         f"{section}.{key}"
         for section in old
         for key in sorted({*old[section], *new[section]})
-        if key not in _MAY_CHANGE and old[section].get(key) != new[section].get(key)
+        if key not in _MAY_CHANGE and not _same(key, old[section].get(key), new[section].get(key))
     ]
+
+
+def _same(key: str, earlier: object, given: object) -> bool:
+    """Return whether a setting is as before; a model may be called by another path, its fingerprint decides."""
+    if key == "model" and earlier and given:
+        return Path(str(earlier)).name == Path(str(given)).name
+    return earlier == given

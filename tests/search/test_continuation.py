@@ -71,6 +71,13 @@ def test_another_run_is_refused_with_all_that_differs(folder):
     )
 
 
+def test_a_model_may_be_called_from_elsewhere_and_by_no_other_name(folder):
+    folder.write_config(asking("m.onnx"))
+    open_store(asking("here/../m.onnx"), folder).close()
+    with pytest.raises(ConfigError, match=r"\(search\.model differ\)"):
+        open_store(asking("here/other.onnx"), folder)
+
+
 def test_a_folder_without_a_run_is_for_any(folder):
     open_store(asking(seed=3), folder).close()
     assert folder.database.exists()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def command(console: Console, run: str, time_s: float | None, rigorous: bool, as_json: bool) -> None:
     """Check whether the answer in the folder RUN holds on this machine, with its drivers and versions.
 
-    The answer is compiled and run, its outputs are checked, and the final comparison is repeated. Nothing in RUN is
-    changed. The exit code is 3 if the answer does not hold.
+    The answer is compiled and run, its outputs are checked, and the final comparison is repeated. The result in RUN
+    stays as it is. The exit code is 3 if the answer does not hold.
     """
     from ovplace.api.checking import check_run
     from ovplace.cli.output.tables import show_json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +95,16 @@ def test_a_new_driver_alone_changes_nothing(tmp_path, faster):
     report = elsewhere(faster, tmp_path / "run", 'version = "1"', 'version = "2"').check(progress=False)
     assert report.holds
     assert [(change.name, change.then, change.now) for change in report.changes] == [("openvino", "fake 1", "fake 2")]
+
+
+def test_a_simulated_machine_whose_file_was_changed_is_told(tmp_path):
+    machine = tmp_path / "mine.toml"
+    text = Path("configs/machines/two-gpus.toml").read_text(encoding="utf-8")
+    machine.write_text(text)
+    run = optimize(models.residual(), tmp_path / "run", machine=str(machine), budget=2, settings=QUICK, progress=False)
+    assert run.check(progress=False).changes == ()
+    machine.write_text(text.replace("efficiency = 0.1", "efficiency = 0.2"))
+    assert [change.name for change in run.check(progress=False).changes] == ["simulated machine"]
 
 
 @pytest.mark.slow
