@@ -77,7 +77,7 @@ class Session:
 
     @property
     def runs_stages(self) -> bool:
-        """Whether placements are run in stages, where these take as long as by HETERO."""
+        """Whether the search runs its placements in stages."""
         return self.config.search.stages and self.config.plugins.backend.factory.runs_stages
 
     @property
