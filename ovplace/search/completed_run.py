@@ -12,7 +12,7 @@ from ovplace.config.schema import RunConfig
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.result.run_result import RunResult
-from ovplace.errors import ModelError, PlacementError, StoreError
+from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
 from ovplace.session.problem import form_groups
 from ovplace.store.run_db import RunStore
@@ -86,29 +86,6 @@ def open_completed_run(path: Path) -> CompletedRun:
             "optimize again"
         )
     return CompletedRun(folder, config, graph, partition, result, Placement.from_names(graph, table))
-
-
-def check_answer(path: Path, model_hash: str, placement_hash: str) -> None:
-    """Check that a finished run still has the files of its answer as they were written.
-
-    Args:
-        path: its folder.
-        model_hash: content hash of its prepared model.
-        placement_hash: of its answer.
-
-    Raises:
-        ModelError: the prepared model is damaged or another one.
-        PlacementError: the placement is of another model or another one.
-        StoreError: the placement cannot be read.
-    """
-    from ovplace.ir.read import read_graph
-
-    folder = RunFolder(path)
-    graph = read_graph(folder.placed_model)
-    if graph.content_hash != model_hash:
-        raise ModelError(f"'{folder.placed_model}' is not the model that was placed")
-    if Placement.from_names(graph, folder.read_placement()).hash != placement_hash:
-        raise PlacementError(f"'{folder.placement}' is not the placement of the answer")
 
 
 def measured_placements(run: CompletedRun, store: RunStore) -> tuple[IntArray, FloatArray]:

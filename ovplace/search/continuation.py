@@ -15,7 +15,8 @@ from ovplace.store.atomic import delete_abandoned
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
-_MAY_CHANGE = ("cluster", "budget", "time_s", "require_gain", "rounds", "early_exit")
+_MAY_CHANGE = ("model", "cluster", "budget", "time_s", "require_gain", "rounds", "early_exit")
+"""Settings that do not make it another run. A model may be called by another path: its fingerprint must be the same."""
 
 
 def open_store(config: RunConfig, folder: RunFolder) -> RunStore:
@@ -105,7 +106,8 @@ def machine_digest(config: RunConfig) -> str:
 
 def _changed(what: str, folder: RunFolder) -> ConfigError:
     return ConfigError(
-        f"'{what}' has changed since the run in '{folder}' began; choose another folder with -o, or delete it"
+        f"'{what}' has changed since the run in '{folder}' began, or is another one; "
+        "choose another folder with -o, or delete it"
     )
 
 
@@ -115,12 +117,5 @@ def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:
         f"{section}.{key}"
         for section in old
         for key in sorted({*old[section], *new[section]})
-        if key not in _MAY_CHANGE and not _same(key, old[section].get(key), new[section].get(key))
+        if key not in _MAY_CHANGE and old[section].get(key) != new[section].get(key)
     ]
-
-
-def _same(key: str, earlier: object, given: object) -> bool:
-    """Return whether a setting is as before; a model may be called by another path, its fingerprint decides."""
-    if key == "model" and earlier and given:
-        return Path(str(earlier)).name == Path(str(given)).name
-    return earlier == given

@@ -14,15 +14,14 @@ from ovplace.core.one_thread import one_thread
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
-from ovplace.errors import InterruptedRunError, ModelError, PlacementError, StoreError
-from ovplace.measuring.isolated_call import isolated_call
-from ovplace.search.completed_run import check_answer
+from ovplace.errors import InterruptedRunError
 from ovplace.search.continuation import check_fingerprints, earlier_result, finishing_limits, limits_of, open_store
 from ovplace.search.explore import explore
 from ovplace.search.result import build_result
 from ovplace.session.deadline import TimeBudget
 from ovplace.session.events import Listener, Progress, silent
 from ovplace.session.measurer import Measurer
+from ovplace.session.model_fingerprint import fingerprint
 from ovplace.session.session import Session, check_settings, open_session
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
@@ -32,6 +31,9 @@ EMULATED = "emulated"
 
 HARDWARE = "hardware"
 """Key in the run's store of what the machines of its fleet have; empty where this machine measures."""
+
+ANSWER = "answer"
+"""Key in the run's store of the fingerprints of the answer's files as they were written."""
 
 _PROVENANCE = ("verdict", "best", "environment")
 """Parts of the result that the placed model carries, too."""
@@ -61,7 +63,7 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
     try:
         with folder.locked(), closing(open_store(config, folder)) as store:
             fingerprints = check_fingerprints(config, folder, store)
-            earlier = _undamaged(earlier_result(folder), folder, listener)
+            earlier = _undamaged(earlier_result(folder), folder, store, listener)
             if earlier and (limits := finishing_limits(config, folder, earlier)):
                 listener(Progress("prepare", 3, 3, _finished(folder, limits)))
                 return earlier
@@ -78,30 +80,30 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
         ) from error
 
 
-def _undamaged(earlier: RunResult | None, folder: RunFolder, listener: Listener) -> RunResult | None:
-    """Return the result of an earlier call; None where the files of its answer are damaged and must be made anew.
-
-    They are looked at in another process: this one may have to enable the emulated GPU before it imports openvino.
-    """
+def _undamaged(earlier: RunResult | None, folder: RunFolder, store: RunStore, listener: Listener) -> RunResult | None:
+    """Return the result of an earlier call; None where the files of its answer are damaged and must be made anew."""
     if earlier is None:
         return None
-    hashes, doing = (earlier.model.hash, earlier.best.hash), f"reading '{folder.placed_model}'"
-    try:
-        isolated_call(doing, check_answer, folder.path, *hashes)
-    except (ModelError, PlacementError, StoreError) as error:
-        if isinstance(error, ModelError):
-            folder.prepared_model.unlink(missing_ok=True)  # so that it is prepared again
-        listener(Progress("prepare", 1, 3, f"files of the answer in '{folder}' are damaged; they are made anew"))
-        return None
-    return earlier
+    written, found = store.get(ANSWER), _of_answer(folder)
+    if written in (None, found):  # earlier versions did not note it
+        return earlier
+    if not isinstance(written, dict) or written.get("model") != found["model"]:
+        folder.prepared_model.unlink(missing_ok=True)  # so that it is prepared again
+    listener(Progress("prepare", 1, 3, f"files of the answer in '{folder}' are damaged; they are made anew"))
+    return None
+
+
+def _of_answer(folder: RunFolder) -> dict[str, str]:
+    """Return the fingerprints of the placed model and of the placement."""
+    return {"model": fingerprint(folder.placed_model), "placement": fingerprint(folder.placement)}
 
 
 def _occupy(session: Session, store: RunStore, fingerprints: Mapping[str, str]) -> None:
-    """Note in the folder and its store what run this is, and where it is made."""
-    session.folder.write_config(session.config)
+    """Note in the folder and its store what run this is, and where it is made; the configuration says that it began."""
     emulated = [device.name for device in session.devices if device.emulated]
     for key, value in {**fingerprints, EMULATED: emulated, HARDWARE: session.site.hardware}.items():
         store.put(key, value)
+    session.folder.write_config(session.config)
 
 
 def _finished(folder: RunFolder, limits: Limits) -> str:
@@ -143,7 +145,7 @@ def _search(call: Call) -> RunResult:
         kept = _kept(call.earlier, result)
         session.folder.write_result(kept)
         return kept
-    _write_answer(session, result, findings.comparison.placement)
+    _write_answer(session, call.store, result, findings.comparison.placement)
     return result
 
 
@@ -159,7 +161,7 @@ def _kept(earlier: RunResult, result: RunResult) -> RunResult:
     return replace(earlier, search=result.search, verdict=replace(earlier.verdict, notes=notes))
 
 
-def _write_answer(session: Session, result: RunResult, placement: Placement) -> None:
+def _write_answer(session: Session, store: RunStore, result: RunResult, placement: Placement) -> None:
     """Write the placed model with the run's provenance, the placement, and last the result."""
     from ovplace.ir.placed_model import write_placed
 
@@ -169,4 +171,5 @@ def _write_answer(session: Session, result: RunResult, placement: Placement) -> 
     table = placement.to_names(session.graph)
     session.folder.result.unlink(missing_ok=True)  # an earlier one is not of the placement that is written now
     write_placed(session.folder.prepared_model, session.folder.path, table, session.devices, provenance)
+    store.put(ANSWER, _of_answer(session.folder))
     session.folder.write_result(result)

@@ -68,7 +68,7 @@ class Chain:
         """
         self.last_ms: tuple[float, ...] = ()
         self._requests = [stage.compiled.create_infer_request() for stage in stages]
-        # Without the wrapper around it, which makes a dictionary of the outputs: 3 to 7 us less between two stages.
+        # Without the wrapper around it, which makes a dictionary of the outputs: that takes time between two stages.
         self._infers = [super(ov.InferRequest, request).infer for request in self._requests]  # type: ignore[misc]
         self._entries: list[list[tuple[ov.InferRequest, int]]] = [[] for _ in inputs]
         known: dict[Feed, ov.Tensor] = {}

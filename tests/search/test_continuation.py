@@ -71,11 +71,17 @@ def test_another_run_is_refused_with_all_that_differs(folder):
     )
 
 
-def test_a_model_may_be_called_from_elsewhere_and_by_no_other_name(folder):
-    folder.write_config(asking("m.onnx"))
-    open_store(asking("here/../m.onnx"), folder).close()
-    with pytest.raises(ConfigError, match=r"\(search\.model differ\)"):
-        open_store(asking("here/other.onnx"), folder)
+def test_a_model_may_be_called_from_elsewhere_and_must_be_the_same(folder, model):
+    with closing(open_store(asking(model), folder)) as store:
+        store.put("source", check_fingerprints(asking(model), folder, store)["source"])
+    folder.write_config(asking(model))
+    elsewhere = model.parent / "run" / ".." / model.name
+    with closing(open_store(asking(elsewhere), folder)) as store:
+        check_fingerprints(asking(elsewhere), folder, store)
+        other = model.with_name("other.onnx")
+        other.write_bytes(b"another model")
+        with pytest.raises(ConfigError, match=r"other\.onnx' has changed since the run in .* began, or is another one"):
+            check_fingerprints(asking(other), folder, store)
 
 
 def test_a_folder_without_a_run_is_for_any(folder):

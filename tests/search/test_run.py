@@ -72,7 +72,6 @@ def caller(tmp_path, monkeypatch):
     monkeypatch.setattr(run_module, "open_session", made.open_session)
     monkeypatch.setattr(run_module, "explore", made.explore)
     monkeypatch.setattr(placed_model, "write_placed", made.write_placed)
-    monkeypatch.setattr(run_module, "isolated_call", lambda *_: None)  # the files hold no model
     return made
 
 

@@ -81,7 +81,7 @@ def remarks(result: RunResult, row: ResultRow) -> Iterator[str]:
     elif baseline.name.startswith("HETERO") and len(baseline.submodels) == 1:
         yield f"all on {label(result, baseline.submodels[0])}"
     if row.latency_ms is None and _is_of_one_sample(result, baseline):
-        yield "too slow, timed once" if (row.ratio or 0.0) > SLOW_RATIO else "timed once, in a single inference"
+        yield "too slow, timed once" if (row.ratio or 0.0) > SLOW_RATIO else "timed once, for lack of time"
     elif row.is_earlier:
         yield "timed once, before the search"
 

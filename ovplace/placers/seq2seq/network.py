@@ -173,7 +173,7 @@ class Seq2Seq(nn.Module):
     def _input_gates(self, encoded: EncodedSequence) -> tuple[Tensor, Tensor]:
         """Return what the decoder's inputs add to its gates: each device `[D + 1, 4 H]`, each group `[B, G, 4 H]`.
 
-        All of it at once, so that a step reads half of the weights: with 512 units it takes a third of the time.
+        All of it at once: a step then reads half of the weights, which takes most of its time where they are many.
         """
         weights: dict[str, Tensor] = dict(self.decoder.named_parameters())
         read, width = weights["weight_ih_l0"], self.settings.hidden
