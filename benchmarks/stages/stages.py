@@ -25,7 +25,7 @@ from ovplace.plugins import registry
 from ovplace.session.measurer import latency_ratio
 from ovplace.session.session import Session
 
-SPEC = MeasureSpec(warmup=1, blocks=11, repeats=3, min_time_ms=10.0, hopeless_ratio=1e9)
+SPEC = MeasureSpec(warmup=1, blocks=11, repeats=3, min_time_ms=20.0, hopeless_ratio=1e9)
 
 LOW, HIGH = 0.97, 1.03
 """Aims of the ratio."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ovplace.config.schema import RunConfig
+from ovplace.core.measurement import MeasureSpec
 from ovplace.devices.select import Selection, references
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.profiling.parts import PART_S
@@ -142,13 +143,11 @@ def _seconds(config: RunConfig, counts: dict[str, int], placements: int | None, 
         return inf
     compiling_s, inferring_s = seen.compiling_s, seen.inferring_s
 
-    def turns(blocks: int, repeats: int, min_time_ms: float) -> float:
-        return blocks * (inferring_s + max(min_time_ms / 1e3, repeats * inferring_s))
+    def turns(spec: MeasureSpec) -> float:
+        block_s = max(spec.min_time_ms / 1e3, spec.repeats * inferring_s)
+        return (1 + spec.warmup) * inferring_s + spec.blocks * (spec.settling_ms / 1e3 + inferring_s + block_s)
 
-    measure, comparison = config.measure, config.comparison
-    warming = (1 + measure.warmup) * inferring_s
-    pair = compiling_s + 2 * (warming + turns(measure.blocks, measure.repeats, measure.min_time_ms))
-    short = compiling_s + warming + turns(measure.blocks, measure.repeats, measure.min_time_ms)
-    long = compiling_s + warming + turns(comparison.blocks, comparison.repeats, comparison.min_time_ms)
+    pair = compiling_s + 2 * turns(config.measure)
+    short, long = compiling_s + turns(config.measure), compiling_s + turns(config.round_spec)
     searching = (counts["baselines"] + placements) * pair
     return searching + counts["race"] * short + counts["rounds"] * counts["compared"] * long

@@ -14,6 +14,7 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, OutputError
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, percentile_interval, samples_needed
+from ovplace.core.turns import rotated
 from ovplace.session.events import Listener, Progress
 from ovplace.session.session import Session
 
@@ -147,7 +148,7 @@ def measure(
             listener(Progress("measure", number, processes, f"{len(candidates)} in turns"))
             if number:
                 session.start_afresh()
-            rounds.append(session.pool.measure(candidates, spec))
+            rounds.append(rotated(session.pool.measure(rotated(candidates, number), spec), -number))
         listener(Progress("measure", processes, processes))
         return _report(session, candidates, [_together(of_one) for of_one in zip(*rounds, strict=True)])
 

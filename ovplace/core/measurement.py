@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -76,6 +76,18 @@ class MeasureSpec:
         for name, value in asdict(self).items():
             if not 0 <= value < inf or (value == 0 and name not in ("warmup", "min_time_ms")):
                 raise ValueError(f"{name} must be positive, got {value}")
+
+    @property
+    def settling_ms(self) -> float:
+        """Shortest time for which a candidate runs untimed before its samples of a block, in ms.
+
+        Another candidate ran before it, and its weights are no longer in the processor's caches.
+        """
+        return self.min_time_ms / 2 if self.repeats > 1 else 0.0
+
+    def one_sample(self) -> MeasureSpec:
+        """Return the specification with the fewest inferences."""
+        return replace(self, warmup=0, blocks=1, repeats=1, min_time_ms=0.0)
 
     def key(self) -> str:
         """Return the text that identifies the specification in the store."""

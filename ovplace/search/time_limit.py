@@ -12,7 +12,7 @@ from ovplace.core.result.labels import marked
 from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener, Progress
-from ovplace.session.fitting import inferring_s, measuring_s, one_sample
+from ovplace.session.fitting import inferring_s, measuring_s
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
@@ -47,7 +47,7 @@ def _round_s(session: Session, working: Sequence[Measurement]) -> float:
     """Return the time of the inferences of a round; the placement is taken to be as fast as the fastest device."""
     spec = session.config.round_spec
     slow_ms = spec.hopeless_ratio * working[0].median_ms
-    specs = [spec, *(one_sample(spec) if m.median_ms > slow_ms else spec for m in working)]
+    specs = [spec, *(spec.one_sample() if m.median_ms > slow_ms else spec for m in working)]
     timed = zip((working[0], *working), specs, strict=True)
     return sum(m.first_ms / 1e3 + inferring_s(m, s) for m, s in timed)
 

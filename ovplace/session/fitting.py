@@ -17,7 +17,7 @@ def inferring_s(measured: Measurement, spec: MeasureSpec) -> float:
     """
     pace_s = measured.median_ms / 1e3
     block_s = max(spec.repeats * pace_s, spec.min_time_ms / 1e3)
-    return (2 + spec.warmup) * pace_s + spec.blocks * (pace_s + block_s)
+    return (2 + spec.warmup) * pace_s + spec.blocks * (spec.settling_ms / 1e3 + pace_s + block_s)
 
 
 def measuring_s(measured: Measurement, spec: MeasureSpec) -> float:
@@ -28,11 +28,6 @@ def measuring_s(measured: Measurement, spec: MeasureSpec) -> float:
         spec: how long and how often it is to be timed.
     """
     return (measured.compile_ms + measured.first_ms) / 1e3 + inferring_s(measured, spec)
-
-
-def one_sample(spec: MeasureSpec) -> MeasureSpec:
-    """Return the specification with the fewest inferences."""
-    return replace(spec, warmup=0, blocks=1, repeats=1, min_time_ms=0.0)
 
 
 def fitting(spec: MeasureSpec, measured: Sequence[Measurement], left_s: float) -> MeasureSpec | None:
@@ -46,7 +41,7 @@ def fitting(spec: MeasureSpec, measured: Sequence[Measurement], left_s: float) -
     # A candidate that is hopeless beside the fastest one gets one sample, whatever the specification says.
     fastest = min(m.median_ms for m in measured)
     hopeless = [m.median_ms > spec.hopeless_ratio * fastest for m in measured]
-    for tried in (spec, replace(spec, warmup=0, repeats=1, min_time_ms=0.0), one_sample(spec)):
+    for tried in (spec, replace(spec, warmup=0, repeats=1, min_time_ms=0.0), spec.one_sample()):
         single = replace(tried, blocks=1, repeats=1, min_time_ms=0.0)
         if sum(inferring_s(m, single if h else tried) for m, h in zip(measured, hopeless, strict=True)) <= left_s:
             return tried

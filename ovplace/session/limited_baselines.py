@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.session.deadline import Deadline, TimeIsUpError
-from ovplace.session.fitting import fitting, one_sample
+from ovplace.session.fitting import fitting
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
@@ -38,11 +38,11 @@ def measure_alone(
         found[d] = _once(measurer, candidates[d], spec, measurer.deadline if certain else Deadline())
     working = [d for d in sorted(found) if found[d].ok]
     fitted = fitting(spec, [found[d] for d in working], measurer.deadline.left_s / 2) if working else None
-    if fitted is None or fitted == one_sample(spec):
-        return [found[d] for d in sorted(found)], one_sample(spec)
+    if fitted is None or fitted == spec.one_sample():
+        return [found[d] for d in sorted(found)], spec.one_sample()
     again = _or_none(measurer, [candidates[d] for d in working], fitted)
     if not all(m.ok for m in again):
-        return [found[d] for d in sorted(found)], one_sample(spec)
+        return [found[d] for d in sorted(found)], spec.one_sample()
     found.update(zip(working, again, strict=True))
     return [found[d] for d in sorted(found)], fitted
 
@@ -77,7 +77,7 @@ def fitting_spec(
 def _once(measurer: Measurer, candidate: Candidate, spec: MeasureSpec, deadline: Deadline) -> Measurement:
     earlier, measurer.deadline = measurer.deadline, deadline
     try:
-        return _or_none(measurer, [candidate], one_sample(spec))[0]
+        return _or_none(measurer, [candidate], spec.one_sample())[0]
     finally:
         measurer.deadline = earlier
 

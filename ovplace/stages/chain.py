@@ -8,8 +8,6 @@ tensors would save copies, and stages would be faster than the placement is by H
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from time import perf_counter
 
 import openvino as ov
 
@@ -68,8 +66,6 @@ class Chain:
         """
         self.last_ms: tuple[float, ...] = ()
         self._requests = [stage.compiled.create_infer_request() for stage in stages]
-        # Without the wrapper around it, which makes a dictionary of the outputs: that takes time between two stages.
-        self._infers = [super(ov.InferRequest, request).infer for request in self._requests]  # type: ignore[misc]
         self._entries: list[list[tuple[ov.InferRequest, int]]] = [[] for _ in inputs]
         known: dict[Feed, ov.Tensor] = {}
         handed_over = {feed for stage in stages for feed in stage.part.feeds}
@@ -112,11 +108,14 @@ class Chain:
             share_outputs: do not copy what each stage computes into new arrays, which `infer` of `InferRequest` does
                 by default.
         """
-        times = [perf_counter()]
-        for infer in self._infers:
-            infer({}, share_outputs, False)
-            times.append(perf_counter())
-        self.last_ms = tuple((after - before) * 1e3 for before, after in pairwise(times))
+        for request in self._requests:
+            request.infer(share_outputs=share_outputs)
+        self.last_ms = tuple(request.latency for request in self._requests)
+
+    @property
+    def latency(self) -> float:
+        """Latency of the last inference in ms: that of its stages, without the interpreter's time between them."""
+        return sum(self.last_ms)
 
     def query_state(self) -> list[ov.VariableState]:
         """Return the states of all stages."""

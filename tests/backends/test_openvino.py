@@ -122,6 +122,19 @@ def test_short_inferences_get_more_samples_and_hopeless_candidates_one(saved, mo
     assert measured[1].blocks == (1,)
 
 
+def test_candidates_take_turns_and_settle_before_they_are_timed(saved, monkeypatch):
+    path, timed = saved(chain()), []
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    candidates = [whole(graph), whole(graph, "CPU_B"), halves(graph)]
+    monkeypatch.setattr(Backend, "_timed", lambda self, ready: timed.append(ready.submodels) or 2.0)
+    monkeypatch.setattr(Backend, "_warm_up", lambda *_: timed.clear() or 2.0)
+    measured = backend.measure(candidates, replace(SPEC, blocks=3, repeats=3, min_time_ms=7.0))
+    assert [m.blocks for m in measured] == [(4, 4, 4)] * 3
+    # Two inferences settle for 3.5 ms, one brings the state back, four are samples.
+    a, b, split = ([submodels] * 7 for submodels in (("CPU_A",), ("CPU_B",), NAMES))
+    assert timed == [*a, *b, *split, *b, *split, *a, *split, *a, *b]
+
+
 def test_one_slow_warm_up_does_not_make_a_candidate_slow(saved, monkeypatch):
     backend, paces = Backend(Job(saved(chain()), PAIR)), iter([3.0, 1.0, 9.0])
     monkeypatch.setattr(Backend, "_timed", lambda self, ready: next(paces))

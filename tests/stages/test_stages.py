@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from time import sleep
 
 import numpy as np
 import openvino as ov
@@ -96,6 +97,15 @@ def test_a_chain_computes_what_hetero_computes(prepared):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
         assert len(request.last_ms) == len(stages_of(prepared.graph, placement))
         assert all(ms > 0 for ms in request.last_ms)
+
+
+def test_the_time_between_stages_does_not_count(tmp_path, monkeypatch):
+    prepared, infer = Prepared(models.residual(), tmp_path), ov.InferRequest.infer
+    request = prepared.chain(prepared.random_placement(0)).create_infer_request()
+    monkeypatch.setattr(ov.InferRequest, "infer", lambda *given, **options: infer(*given, **options) and sleep(0.05))
+    request.infer()
+    assert len(request.last_ms) > 1
+    assert 0 < request.latency == sum(request.last_ms) < 50
 
 
 def test_tensors_between_stages_are_of_the_host(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ import numpy as np
 from ovplace.backends.openvino.config import Config
 from ovplace.core.accuracy import compare_all
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
+from ovplace.core.turns import rotated
 from ovplace.errors import ModelError, PlacementError
 from ovplace.graphs.op_graph import BoolArray
 from ovplace.ir.exceptions import without_positions
@@ -162,13 +163,11 @@ class Backend(protocols.Backend):
         running = {i: r for i, r in enumerate(ready) if r.failure is None}
         hopeless = _hopeless({i: pace[i] for i in running}, candidates, spec.hopeless_ratio)
         for block in range(spec.blocks):
-            turn = list(running.items())
-            # There and back: a machine that becomes slower would favour the candidate that always comes first.
-            for i, r in turn if block % 2 == 0 else reversed(turn):
+            for i, r in rotated(list(running.items()), block):
                 if i in hopeless and block:
                     continue
                 try:
-                    blocks[i].append(self._block(r, 1 if i in hopeless else spec.repeats, spec.min_time_ms))
+                    blocks[i].append(self._block(r, spec.one_sample() if i in hopeless else spec))
                 except Exception as error:
                     r.failure = _failure(ErrorKind.INFER, error)
                     del running[i]
@@ -277,22 +276,24 @@ class Backend(protocols.Backend):
             return 0.0
         return pace
 
-    def _block(self, ready: _Ready, repeats: int, min_time_ms: float) -> list[float]:
-        """Return the latencies in ms of one block, after one untimed inference that brings caches and state back."""
+    def _block(self, ready: _Ready, spec: MeasureSpec) -> list[float]:
+        """Return the latencies in ms of one block, after untimed inferences that bring caches and state back."""
+        untimed_ms = 0.0
+        while untimed_ms < spec.settling_ms:
+            untimed_ms += self._timed(ready)
         self._start_state(ready.request)
         self._timed(ready)
         samples: list[float] = []
-        while len(samples) < repeats or (repeats > 1 and sum(samples) < min_time_ms):
+        while len(samples) < spec.repeats or (spec.repeats > 1 and sum(samples) < spec.min_time_ms):
             samples.append(self._timed(ready))
             if ready.staged:
                 ready.stages_ms.append(ready.request.last_ms)
         return samples
 
     def _timed(self, ready: _Ready) -> float:
-        start = perf_counter()
         # Copying 4 MB of outputs into new arrays takes 0.2 ms; a program that reads the tensors does without.
         ready.request.infer(share_outputs=True)
-        latency_ms = (perf_counter() - start) * 1e3
+        latency_ms = float(ready.request.latency)  # without the interpreter's time around it
         self._spent_ms["inferring_ms"] += latency_ms
         return latency_ms
 

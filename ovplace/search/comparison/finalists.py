@@ -94,5 +94,5 @@ def _heat(measurer: Measurer, candidates: Sequence[Candidate], number: int) -> F
     """Return the latencies of candidates in ms, infinite for failures."""
     measure = measurer.session.config.measure
     spec = replace(measure, deadline_s=measure.deadline_s * len(candidates))
-    measured = map(measurer.check_outputs, measured_afresh(measurer, candidates, spec, f"heat {number}"))
+    measured = map(measurer.check_outputs, measured_afresh(measurer, candidates, spec, "heat", number))
     return np.array([m.median_ms for m in measured])

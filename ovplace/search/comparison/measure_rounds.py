@@ -44,7 +44,7 @@ def measure_rounds(
         start = clock()
         listener(Progress(Phase.COMPARISON, number, most, f"{candidates[0].name} against {candidates[1].name}"))
         try:
-            measured = measured_afresh(measurer, candidates, spec, f"round {number}")
+            measured = measured_afresh(measurer, candidates, spec, "round", number)
         except TimeIsUpError:
             return rounds, True
         number += 1

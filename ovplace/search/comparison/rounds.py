@@ -9,6 +9,7 @@ import numpy as np
 
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
 from ovplace.core.statistics import Interval, latency_interval, ratio_interval
+from ovplace.core.turns import rotated
 from ovplace.core.verdict import LEVEL
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.session.baselines import ATTEMPTS
@@ -17,7 +18,7 @@ from ovplace.store.run_db import StoredMeasurement
 
 
 def measured_afresh(
-    measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec, name: str
+    measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec, phase: str, number: int
 ) -> list[Measurement]:
     """Return one measurement for each candidate: from the store if all are there, else measured now.
 
@@ -25,14 +26,16 @@ def measured_afresh(
         measurer: measures and stores.
         candidates: at least two.
         spec: how long and how often.
-        name: what tells it from other measurements of the same candidates, such as `round 3`.
+        phase: what the process is for, such as `round`; tells it from other measurements of the same candidates.
+        number: of the process in this phase. Each begins with another candidate, so that what the first or the last
+            one compiled has in its favour evens out.
     """
-    keys = [f"{measurer.key(candidate, candidates, spec)} {name}" for candidate in candidates]
+    keys = [f"{measurer.key(candidate, candidates, spec)} {phase} {number}" for candidate in candidates]
     stored = [measurer.store.find(key) for key in keys]
     if all(stored):
         return [s.measurement for s in stored if s]
     measurer.start_afresh()
-    measured = measurer.measure(candidates, spec, ATTEMPTS)
+    measured = rotated(measurer.measure(rotated(candidates, number), spec, ATTEMPTS), -number)
     for key, candidate, m in zip(keys, candidates, measured, strict=True):
         measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, latency_ratio(m, measured[1])))
     return measured

@@ -49,19 +49,26 @@ def measuring():
 
 def test_each_name_is_measured_once_in_a_process_of_its_own(measuring):
     measurer, seen = measuring
-    first = measured_afresh(measurer, CANDIDATES, QUICK, "round 0")
+    first = measured_afresh(measurer, CANDIDATES, QUICK, "round", 0)
     assert first == seen["answers"]
     assert (seen["processes"], seen["requests"]) == (1, [["split 2", "split 3"]])
     seen["answers"] = [took(5.0), took(8.0)]
-    assert measured_afresh(measurer, CANDIDATES, QUICK, "round 0") == first
+    assert measured_afresh(measurer, CANDIDATES, QUICK, "round", 0) == first
     assert (seen["processes"], len(seen["requests"])) == (1, 1)
-    assert measured_afresh(measurer, CANDIDATES, QUICK, "round 1") == seen["answers"]
-    assert (seen["processes"], len(seen["requests"])) == (2, 2)
+
+
+def test_each_process_begins_with_another_candidate(measuring):
+    measurer, seen = measuring
+    for number in range(3):
+        measured = measured_afresh(measurer, CANDIDATES, QUICK, "round", number)
+        assert measured == seen["answers"][:: 1 if number % 2 == 0 else -1]
+    assert seen["processes"] == 3
+    assert seen["requests"] == [["split 2", "split 3"], ["split 3", "split 2"], ["split 2", "split 3"]]
 
 
 def test_what_was_measured_afresh_is_kept_with_its_ratio_to_the_second(measuring):
     measurer, _ = measuring
-    measured_afresh(measurer, CANDIDATES, QUICK, "round 0")
+    measured_afresh(measurer, CANDIDATES, QUICK, "round", 0)
     kept = measurer.store.measurements()
     assert [(one.name, one.ratio) for one in kept] == [("split 2", 0.5), ("split 3", 1.0)]
     assert all(one.key.endswith(" round 0") for one in kept)
@@ -70,15 +77,15 @@ def test_what_was_measured_afresh_is_kept_with_its_ratio_to_the_second(measuring
 def test_candidates_of_which_one_was_not_measured_are_measured_again_together(measuring):
     measurer, seen = measuring
     other = Candidate("GPU", Placement.uniform(OPS, "B"))
-    measured_afresh(measurer, CANDIDATES, QUICK, "round 0")
-    measured_afresh(measurer, [CANDIDATES[0], other], QUICK, "round 0")
+    measured_afresh(measurer, CANDIDATES, QUICK, "round", 0)
+    measured_afresh(measurer, [CANDIDATES[0], other], QUICK, "round", 0)
     assert seen["requests"][1] == ["split 2", "GPU"]
 
 
 def test_a_lost_candidate_is_tried_three_times(measuring):
     measurer, seen = measuring
     seen["answers"] = [LOST, took(8.0)]
-    assert measured_afresh(measurer, CANDIDATES, QUICK, "round 0") == seen["answers"]
+    assert measured_afresh(measurer, CANDIDATES, QUICK, "round", 0) == seen["answers"]
     assert (seen["processes"], len(seen["requests"])) == (1, 3)
 
 

@@ -50,8 +50,8 @@ class Bench:
 
     @property
     def names(self):
-        """Who took turns in the last request."""
-        return [candidate.name for candidate in self.asked[-1][0]]
+        """Who took turns in the first round of the last decision."""
+        return [candidate.name for candidate in self.asked[0][0]]
 
 
 def split(number, devices=NAMES[:2]):
@@ -77,6 +77,7 @@ def decided(
     bench, trials=TRIALS, baselines=BASELINES, config=ROUNDS, nulls=(), limit_s=float("inf"), store=None, **rest
 ):
     """Return the outcome of a final comparison, in which all is measured anew unless a store is given."""
+    bench.asked.clear()
     of = session(Path(), DirectPool(bench.measure, bench.fresh), comparison=config, placer="cut")
     of.nulls = dict(nulls)
     of.problem = problem(of.graph, n_devices=3)
@@ -150,7 +151,7 @@ def test_cuts_alone_are_measured_between_two_aliases_of_the_baseline():
     bench = Bench({"trial 0": 5.0, "null control": 8.0})
     verdict = decided(bench, nulls=NULLS).verdict
     assert bench.names == ["trial 0", "CPU_0", "CPU_1", "null control"]
-    placement = bench.asked[-1][0][3].placement
+    placement = bench.asked[0][0][3].placement
     assert placement.devices == ("CPU_0", "CPU_0_NULL")
     assert placement.device_of.tolist() == split(0).device_of.tolist()
     assert verdict.null_control.value == pytest.approx(0.8)
@@ -163,9 +164,9 @@ def test_cuts_alone_are_measured_between_two_aliases_of_the_baseline():
 def test_cuts_are_those_of_the_placement_where_the_baseline_is_on_another_device():
     bench = Bench({"trial 0": 5.0})
     decided(bench, [trial(0, 0.8, split(0, ("CPU_2", "CPU_1")))], nulls=NULLS)
-    assert bench.asked[-1][0][3].placement.device_of.tolist() == split(0).device_of.tolist()
+    assert bench.asked[0][0][3].placement.device_of.tolist() == split(0).device_of.tolist()
     decided(bench, [trial(0, 0.8, split(0, ("CPU_1", "CPU_0")))], nulls=NULLS)
-    assert bench.asked[-1][0][3].placement.device_of.tolist() == (1 - split(0).device_of).tolist()
+    assert bench.asked[0][0][3].placement.device_of.tolist() == (1 - split(0).device_of).tolist()
 
 
 @pytest.mark.parametrize(
