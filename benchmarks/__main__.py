@@ -69,6 +69,23 @@ def run(
 
 
 @main.command()
+@click.argument("name")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write both tables as JSON into this folder.")
+def controls(name: str, files: tuple[Path, ...], output: Path | None) -> None:
+    """Print the raw results in FILES of the suite NAME together, and its variants against their controls."""
+    from benchmarks.report import publish
+    from benchmarks.searches.controls import controls_table, stored_searches
+
+    suites = suite_file.suite_files()
+    if name not in suites:
+        raise click.UsageError(f"there is no suite '{name}'; there are {', '.join(suites)}")
+    suite, _, _ = suite_file.read_suite(suites[name], short=False)
+    searches = stored_searches(suite, name, files)
+    publish([searches, controls_table(suite, name, searches)], output)
+
+
+@main.command()
 def short() -> None:
     """Run a small part of every suite and script; exit with 1 if one fails."""
     names = [*suite_file.suite_files(), *script.script_files()]

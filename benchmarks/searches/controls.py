@@ -1,13 +1,18 @@
-"""The table of variants against their controls, such as the same policy that learns nothing."""
+"""The raw results of a suite, and variants against their controls, such as the same policy that learns nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.report import ResultTable
 from benchmarks.searches.suite_file import Suite
-from benchmarks.searches.tables import SearchOutcome, grouped
+from benchmarks.searches.tables import SearchOutcome
 from ovplace.experiments.summary import ratio_summary
+
+_COLUMNS = ("variant", "model", "machine", "seed", "measured", "best asked", "last 20", "answer")
 
 
 def searches_table(suite: Suite, name: str, found: Sequence[SearchOutcome], where: str) -> ResultTable:
@@ -19,20 +24,48 @@ def searches_table(suite: Suite, name: str, found: Sequence[SearchOutcome], wher
         found: its searches.
         where: the machines.
     """
-    columns = ("variant", "model", "machine", "seed", "measured", "best asked", "last 20", "answer")
     rows = tuple(
         (
             search.cell.variant, search.cell.model, search.cell.machine, str(search.cell.seed),
-            str(search.data["measured"]), f"{_best(suite, search):.4f}", f"{_last(search):.4f}",
+            str(search.data["measured"]), f"{1 + search.excess(max(suite.budgets)):.4f}",
+            f"{search.data['last_ms'] / search.optimum_ms:.4f}",
             ", ".join(f"{1 + answer.excess:.4f}" for answer in search.answers),
         )
         for search in found
     )  # fmt: skip
+    return _searches(suite, name, rows, where)
+
+
+def stored_searches(suite: Suite, name: str, files: Iterable[Path]) -> ResultTable:
+    """Return the raw results in some files together; of the same search, the row of the last file counts.
+
+    Args:
+        suite: of the searches.
+        name: of its file.
+        files: tables of `searches_table` as JSON.
+    """
+    rows: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for file in files:
+        for row in json.loads(file.read_text(encoding="utf-8"))["rows"]:
+            rows[tuple(row[:4])] = tuple(row)
+    machines = dict.fromkeys(row[2] for row in rows.values())
+    return _searches(suite, name, tuple(rows.values()), f"simulated: {', '.join(machines)}")
+
+
+def _searches(suite: Suite, name: str, rows: tuple[tuple[str, ...], ...], where: str) -> ResultTable:
     note = "Latency over the certified optimum, without noise."
-    return ResultTable(f"{name.replace('_', '-')}-searches", f"{suite.title}: searches", columns, rows, note, where)
+    return ResultTable(f"{name.replace('_', '-')}-searches", f"{suite.title}: searches", _COLUMNS, rows, note, where)
 
 
-Pair = tuple[SearchOutcome, SearchOutcome]
+class _Search(NamedTuple):
+    """A search; latencies are over that of the optimum, without noise."""
+
+    variant: str
+    place: tuple[str, str]
+    seed: str
+    best: float
+    last: float
+
 
 _NOTE = (
     "Latency of the variant over that of its control, without noise: geometric mean over searches of the same seed, "
@@ -41,53 +74,41 @@ _NOTE = (
 )
 
 
-def controls_table(suite: Suite, name: str, found: Sequence[SearchOutcome], where: str) -> ResultTable:
+def controls_table(suite: Suite, name: str, searches: ResultTable) -> ResultTable:
     """Return the table: for each variant that has a control a row over all places, and one for each place.
 
     Args:
         suite: whose `controls` are named.
         name: of its file.
-        found: its searches.
-        where: the machines.
+        searches: the raw results.
     """
+    found = [_Search(row[0], (row[1], row[2]), row[3], float(row[5]), float(row[6])) for row in searches.rows]
     rows = []
     for variant, control in suite.controls.items():
         pairs = list(_pairs(found, variant, control))
-        places = grouped([learned for learned, _ in pairs], lambda search: (search.cell.model, search.cell.machine))
+        places = list(dict.fromkeys(learned.place for learned, _ in pairs))
         if len(places) > 1:
-            rows.append((variant, control, "all", "all", *_cells(suite, pairs)))
-        for place, _ in places:
-            here = [pair for pair in pairs if (pair[0].cell.model, pair[0].cell.machine) == place]
-            rows.append((variant, control, *place, *_cells(suite, here)))
+            rows.append((variant, control, "all", "all", *_cells(pairs)))
+        for place in places:
+            rows.append((variant, control, *place, *_cells([pair for pair in pairs if pair[0].place == place])))
     note = f"{_NOTE} {suite.control_note}"
     columns = ("variant", "control", "model", "machine", "pairs", "best asked", "last 20")
-    return ResultTable(f"{name.replace('_', '-')}-controls", suite.title, columns, tuple(rows), note, where)
+    file = f"{name.replace('_', '-')}-controls"
+    return ResultTable(file, suite.title, columns, tuple(rows), note, searches.machine)
 
 
-def _pairs(found: Sequence[SearchOutcome], variant: str, control: str) -> Iterator[Pair]:
+def _pairs(found: Sequence[_Search], variant: str, control: str) -> Iterator[tuple[_Search, _Search]]:
     """Yield each search of a variant with that of its control, both of the same model, machine and seed."""
-    controls = {_key(search): search for search in found if search.cell.variant == control}
+    controls = {(search.place, search.seed): search for search in found if search.variant == control}
     for search in found:
-        if search.cell.variant == variant and _key(search) in controls:
-            yield search, controls[_key(search)]
+        if search.variant == variant and (search.place, search.seed) in controls:
+            yield search, controls[search.place, search.seed]
 
 
-def _key(search: SearchOutcome) -> tuple[str, str, int]:
-    return search.cell.model, search.cell.machine, search.cell.seed
-
-
-def _cells(suite: Suite, pairs: Sequence[Pair]) -> Iterator[str]:
+def _cells(pairs: Sequence[tuple[_Search, _Search]]) -> Iterator[str]:
     yield str(len(pairs))
-    yield _ratio([(_best(suite, learned), _best(suite, control)) for learned, control in pairs])
-    yield _ratio([(_last(learned), _last(control)) for learned, control in pairs])
-
-
-def _best(suite: Suite, search: SearchOutcome) -> float:
-    return 1 + search.excess(max(suite.budgets))
-
-
-def _last(search: SearchOutcome) -> float:
-    return float(search.data["last_ms"] / search.optimum_ms)
+    yield _ratio([(learned.best, control.best) for learned, control in pairs])
+    yield _ratio([(learned.last, control.last) for learned, control in pairs])
 
 
 def _ratio(pairs: Sequence[tuple[float, float]]) -> str:

@@ -1,10 +1,11 @@
 """The table of learned variants against their controls, and the processes that suites run in."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from benchmarks.searches.controls import controls_table
+from benchmarks.searches.controls import controls_table, searches_table, stored_searches
 from benchmarks.searches.in_pool import in_pool
 from benchmarks.searches.suite_file import Suite
 from benchmarks.searches.tables import SearchOutcome
@@ -17,7 +18,12 @@ SUITE = Suite("learned", budgets=(100,), controls={"paper": "untrained"})
 
 def searched(variant, seed, best_ms, last_ms, model="unet"):
     cell = Cell(variant, model, "core-ultra", seed, Path(), RunConfig(), simulated=True)
-    return SearchOutcome(cell, {"asked": [[7, best_ms], [101, 0.1]], "last_ms": last_ms}, 1.0, from_reference=False)
+    data = {"asked": [[7, best_ms], [101, 0.1]], "last_ms": last_ms, "measured": 101, "baseline_ms": 9.0, "answers": []}
+    return SearchOutcome(cell, data, 1.0, from_reference=False)
+
+
+def raw(found):
+    return searches_table(SUITE, "learned", found, "simulated")
 
 
 def test_each_search_is_compared_with_its_control_of_the_same_seed():
@@ -26,7 +32,7 @@ def test_each_search_is_compared_with_its_control_of_the_same_seed():
         searched("paper", 1, 3.0, 6.0), searched("untrained", 1, 6.0, 4.0),
         searched("paper", 2, 9.0, 9.0),
     ]  # fmt: skip
-    (row,) = controls_table(SUITE, "learned", found, "simulated").rows
+    (row,) = controls_table(SUITE, "learned", raw(found)).rows
     assert row[:5] == ("paper", "untrained", "unet", "core-ultra", "2")
     assert row[5] == "0.500 [0.500, 0.500]"
     assert row[6].startswith("1.061 [0.0"), "two searches that differ tell nothing"
@@ -34,8 +40,19 @@ def test_each_search_is_compared_with_its_control_of_the_same_seed():
 
 def test_places_have_rows_of_their_own():
     found = [searched(v, s, 1.0 + s, 2.0, m) for v in ("paper", "untrained") for s in (0, 1) for m in ("unet", "demo")]
-    rows = controls_table(SUITE, "learned", found, "simulated").rows
+    rows = controls_table(SUITE, "learned", raw(found)).rows
     assert [(row[2], row[4]) for row in rows] == [("all", "4"), ("unet", "2"), ("demo", "2")]
+
+
+def test_stored_searches_count_as_those_of_one_run_and_the_last_file_wins(tmp_path):
+    old = [searched("paper", 0, 2.0, 3.0), searched("untrained", 0, 4.0, 4.0)]
+    new = [searched("paper", 0, 1.0, 1.0), searched("untrained", 0, 4.0, 4.0, "demo"), searched("paper", 0, 2, 2, "demo")]
+    files = [tmp_path / "old.json", tmp_path / "new.json"]
+    for file, found in zip(files, (old, new), strict=True):
+        file.write_text(json.dumps(raw(found).to_json()))
+    together = stored_searches(SUITE, "learned", files)
+    assert controls_table(SUITE, "learned", together).rows == controls_table(SUITE, "learned", raw(old[1:] + new)).rows
+    assert (len(together.rows), together.machine) == (4, "simulated: core-ultra")
 
 
 @pytest.mark.parametrize(("function", "error"), [("builtins:print", ""), ("operator:lt", "TypeError")])
