@@ -71,7 +71,9 @@ def run(
 @main.command()
 @click.argument("name")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write both tables as JSON into this folder.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Also write both tables as JSON into this folder."
+)
 def controls(name: str, files: tuple[Path, ...], output: Path | None) -> None:
     """Print the raw results in FILES of the suite NAME together, and its variants against their controls."""
     from benchmarks.report import publish

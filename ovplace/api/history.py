@@ -30,10 +30,10 @@ def plot_history(run: Run, axes: Axes | None = None) -> Axes:
     reference = label(run, run.baselines[0].name)
     for origin in dict.fromkeys(trial.origin for trial in run.trials):
         ran = [trial for trial in run.trials if trial.origin == origin and isfinite(trial.ratio)]
-        axes.plot([t.number + 1 for t in ran], [t.ratio for t in ran], ".", label=origin)
+        axes.plot([t.number for t in ran], [t.ratio for t in ran], ".", label=origin)
     best = list(accumulate((trial.ratio for trial in run.trials), min))
-    axes.step([t.number + 1 for t in run.trials], best, where="post", color="black", label="best so far")
-    failed = [trial.number + 1 for trial in run.trials if not trial.measurement.ok]
+    axes.step([t.number for t in run.trials], best, where="post", color="black", label="best so far")
+    failed = [trial.number for trial in run.trials if not trial.measurement.ok]
     if failed:
         axes.plot(failed, [1.0] * len(failed), "x", color="tab:red", label="failed")
     axes.axhline(1.0, color="grey", linestyle="--", label=reference)

@@ -104,10 +104,12 @@ def library(core: ov.Core, plugin: str) -> str:
     Raises:
         RuntimeError: OpenVINO has no such plugin.
     """
+    if plugin in _UNNAMED:  # also where the plugin cannot be loaded, as to export for another machine
+        return _UNNAMED[plugin]
     versions = core.get_versions(plugin)
     if plugin not in versions:
         raise RuntimeError(f"there is no plugin for {plugin}")
-    return _UNNAMED.get(plugin) or str(versions[plugin].description)
+    return str(versions[plugin].description)
 
 
 def _register(core: ov.Core, device: Device) -> None:

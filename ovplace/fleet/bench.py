@@ -62,7 +62,7 @@ class ProcessBench:
         self._files, self._folder = files, files.folder / "jobs"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._desks: dict[str, _Desk] = {}
-        self._ended: set[str] = set()  # a request may come after its search has gone
+        self._ended: set[str] = set()  # jobs of this scheduler; a request may come after its search has gone
         self._lock = threading.Lock()
         self._measuring, self._ending = ThreadPoolExecutor(1, "measuring"), ThreadPoolExecutor(4, "ending")
 
@@ -80,8 +80,13 @@ class ProcessBench:
         return await asyncio.get_running_loop().run_in_executor(self._measuring, self._run, job, method, arguments)
 
     async def forget(self, number: str) -> None:
-        """End the process of a job, in the middle of a request if need be, and delete its files."""
+        """End the process of a job, within a request if need be, delete its files, and refuse requests of it."""
         await asyncio.get_running_loop().run_in_executor(self._ending, self._end, number)
+
+    def begin(self) -> None:
+        """Take requests of a scheduler; those of jobs that ended as it was lost are good again."""
+        with self._lock:
+            self._ended.clear()
 
     def close(self) -> None:
         """End all processes."""

@@ -11,6 +11,7 @@ from typing import Any
 from ovplace.fleet.limits import MOST_REQUESTS
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.overview import MachineState, Overview, SearchState
+from ovplace.fleet.wire import TRAIN
 
 Send = Callable[[str, dict[str, Any]], None]
 Clock = Callable[[], float]
@@ -124,6 +125,7 @@ class Dispatcher:
                 self._answer(request, {"lost": text, "worker": name})
             else:
                 self._assign(request, first=True)
+        self._give_waiting()  # searches that had their home there may have another one
 
     def heard(self, name: str) -> None:
         """Note that a machine is alive."""
@@ -180,6 +182,7 @@ class Dispatcher:
         if search := self._searches.get(client):
             search.excluded.add(name)
             search.home = "" if search.home == name else search.home
+            self._give_waiting()
 
     def submit(self, request: Request) -> None:
         """Give a request to a machine, or let it wait for one; refuse it where the search has too many already."""
@@ -240,6 +243,10 @@ class Dispatcher:
         else:
             self._queue.append(request)
 
+    def _give_waiting(self) -> None:
+        for name, seat in list(self._idle.items()):
+            self._give_next(name, seat)
+
     def _give_next(self, name: str, seat: _Seat) -> None:
         for position, request in enumerate(self._queue):
             if self._suits(request, seat.machine):
@@ -259,8 +266,13 @@ class Dispatcher:
         search = self._searches[request.client]
         if machine.name in search.excluded:
             return False
-        at_home = not request.at_home or search.home in ("", machine.name)
+        at_home = not request.at_home or search.home in ("", machine.name) or self._trains(search.home)
         return at_home and request.device_class.has(machine)
+
+    def _trains(self, name: str) -> bool:
+        """Return whether a machine runs a training, which may take hours."""
+        request = self._seats[name].request
+        return request is not None and request.body["method"] == TRAIN
 
     def _tell_all(self, message: dict[str, Any]) -> None:
         for client in self._searches:

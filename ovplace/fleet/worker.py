@@ -29,7 +29,10 @@ class Bench(Protocol):
         """Return what an operation returns."""
 
     async def forget(self, number: str) -> None:
-        """End what is kept for a job, in the middle of a request if need be."""
+        """End what is kept for a job, in the middle of a request if need be, and refuse requests of it from then on."""
+
+    def begin(self) -> None:
+        """Take requests of a scheduler, of jobs that were ended before as well."""
 
     def close(self) -> None:
         """End everything."""
@@ -86,6 +89,7 @@ class Worker:
             if message["op"] != "welcome":
                 raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
             channel.limit(Limits.from_dict(message["limits"]).largest_bytes)
+            self._bench.begin()
             tasks.add(asyncio.create_task(_say_alive(channel, float(message["alive_every_s"]))))
             while True:
                 message = await channel.receive()
@@ -124,6 +128,8 @@ class Worker:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             refusal = BackendError(f"the request is not understood: {type(error).__name__}: {error}")
             answer = {"error": wire.pack_error(refusal)}
+        except Exception as error:  # without an answer the search would wait for it
+            answer = {"error": wire.pack_error(BackendError(f"{type(error).__name__}: {error}"))}
         done = {"op": "done", "number": message["number"], "client": message["client"]}
         with suppress(ChannelClosedError):
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import Trial
@@ -40,8 +41,8 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if min(self.weights, default=0.0) < 0:
-            raise ValueError(f"weights must not be negative, got {self.weights}")
+        if not all(isfinite(w) and w >= 0 for w in self.weights):
+            raise ValueError(f"weights must be finite non-negative numbers, got {self.weights}")
         if min(self.gap, self.weighted_gap) < 0 or self.time_limit_s <= 0:
             raise ValueError("gaps must not be negative and time_limit_s must be positive")
 

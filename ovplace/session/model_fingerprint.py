@@ -7,6 +7,9 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
+_WEIGHTS = {".xml": ".bin", ".pdmodel": ".pdiparams"}
+"""Suffix of the weights beside a model of IR and of PaddlePaddle."""
+
 _LOCATION = b"\x0a\x08location\x12"
 """The bytes before the length and the name of a weights file in ONNX: a protobuf entry with the key `location`.
 
@@ -28,7 +31,7 @@ def fingerprint(model: Path) -> str:
 def _files(model: Path) -> list[Path]:
     if model.is_dir():
         return sorted(path for path in model.rglob("*") if path.is_file())
-    weights = [model.with_suffix(".bin")] if model.suffix == ".xml" else []
+    weights = [model.with_suffix(_WEIGHTS[model.suffix])] if model.suffix in _WEIGHTS else []
     if model.suffix == ".onnx" and model.is_file() and model.stat().st_size:
         weights = sorted({model.parent / name for name in _external(model)})
     return [path for path in (model, *weights) if path.is_file()]

@@ -63,6 +63,7 @@ def test_its_history_shows_each_trial_and_the_best_so_far(run):
     drawn = {line.get_label(): line for line in axes.get_lines()}
     ratios = [trial.ratio for trial in run.trials]
     assert drawn["random"].get_ydata().tolist() == ratios
+    assert drawn["best so far"].get_xdata().tolist() == [trial.number for trial in run.trials]
     np.testing.assert_array_equal(drawn["best so far"].get_ydata(), np.minimum.accumulate(ratios))
     assert run.plot_history(axes) is axes
 

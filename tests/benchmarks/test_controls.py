@@ -46,7 +46,11 @@ def test_places_have_rows_of_their_own():
 
 def test_stored_searches_count_as_those_of_one_run_and_the_last_file_wins(tmp_path):
     old = [searched("paper", 0, 2.0, 3.0), searched("untrained", 0, 4.0, 4.0)]
-    new = [searched("paper", 0, 1.0, 1.0), searched("untrained", 0, 4.0, 4.0, "demo"), searched("paper", 0, 2, 2, "demo")]
+    new = [
+        searched("paper", 0, 1.0, 1.0),
+        searched("untrained", 0, 4.0, 4.0, "demo"),
+        searched("paper", 0, 2, 2, "demo"),
+    ]
     files = [tmp_path / "old.json", tmp_path / "new.json"]
     for file, found in zip(files, (old, new), strict=True):
         file.write_text(json.dumps(raw(found).to_json()))

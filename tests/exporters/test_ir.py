@@ -48,6 +48,13 @@ def test_a_placement_edited_by_hand_is_the_one_inside(nasty, tmp_path, table):
     assert {op.get_rt_info()["user_dataaffinity"].value for op in model.get_ops()} == {"CPU_B"}
 
 
+def test_another_run_is_not_overwritten(nasty, tmp_path):
+    (tmp_path / "config.toml").write_text("")
+    with pytest.raises(UsageError, match="holds another run"):
+        Exporter(Config()).write(nasty, tmp_path)
+    assert not (tmp_path / "placed.xml").exists()
+
+
 def test_the_run_itself_is_refused(nasty):
     with pytest.raises(UsageError, match="choose another folder"):
         Exporter(Config()).write(nasty, nasty)

@@ -27,12 +27,12 @@ class Fleet:
     def join(self, name, **versions):
         self.dispatcher.join(Machine(name, versions=versions))
 
-    def ask(self, number, device_class=ANY, *, at_home=False):
-        body = {"job": {"number": "1"}, "method": "measure", "deadline_s": 5.0}
-        self.dispatcher.submit(Request("search", number, device_class, at_home, body))
+    def ask(self, number, device_class=ANY, *, at_home=False, client="search", method="measure"):
+        body = {"job": {"number": "1"}, "method": method, "deadline_s": 5.0}
+        self.dispatcher.submit(Request(client, number, device_class, at_home, body))
 
-    def done(self, name, number, value="fine"):
-        self.dispatcher.done(name, number, "search", {"value": value})
+    def done(self, name, number, value="fine", client="search"):
+        self.dispatcher.done(name, number, client, {"value": value})
 
     @property
     def given(self):
@@ -121,6 +121,37 @@ def test_requests_at_home_stay_on_one_machine_until_it_is_lost():
     assert fleet.given[1:] == [("a", 1)]
     fleet.dispatcher.leave("a")
     assert fleet.given[2:] == [("b", 1)]
+
+
+def test_a_search_whose_home_trains_gets_another_home():
+    fleet = Fleet("a", "b")
+    fleet.dispatcher.enter("training")
+    fleet.ask(0, at_home=True)
+    fleet.done("a", 0)
+    fleet.ask(1)
+    fleet.ask(2, client="training", method="train")
+    fleet.done("b", 1)
+    fleet.ask(3, at_home=True)
+    assert fleet.given == [("a", 0), ("b", 1), ("a", 2), ("b", 3)]
+    fleet.done("a", 2, client="training")
+    fleet.ask(4, at_home=True)
+    assert len(fleet.given) == 4, "the new home is kept"
+
+
+@pytest.mark.parametrize("lost", ["leave", "exclude"])
+def test_what_waits_for_a_home_that_is_lost_goes_to_an_idle_machine(lost):
+    fleet = Fleet("a", "b")
+    fleet.dispatcher.enter("other")
+    fleet.ask(0, at_home=True)
+    fleet.ask(1, client="other")
+    fleet.done("a", 0)
+    fleet.done("b", 1, client="other")
+    fleet.dispatcher.exclude("other", "b")
+    fleet.ask(2, client="other")
+    fleet.ask(3, at_home=True)
+    assert fleet.given == [("a", 0), ("b", 1), ("a", 2)]
+    fleet.dispatcher.leave("a") if lost == "leave" else fleet.dispatcher.exclude("search", "a")
+    assert fleet.given[3:] == [("b", 3)]
 
 
 def test_an_excluded_machine_gets_no_more_of_that_search():

@@ -36,6 +36,9 @@ class Bench:
     async def forget(self, number):
         pass
 
+    def begin(self):
+        pass
+
     def close(self):
         pass
 
@@ -86,6 +89,20 @@ def test_an_answer_that_is_too_long_is_an_error_of_its_machine(certificates, tmp
             error = wire.unpack_error((await asked(cluster))["error"], BOX)
             with pytest.raises(BackendError, match=rf"{TOO_LONG} \(on machine '{BOX}'\)"):
                 raise error
+
+    asyncio.run(search())
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("cannot schedule new futures after shutdown")])
+def test_an_unexpected_error_is_answered(certificates, tmp_path, error):
+    class Failing(Bench):
+        async def run(self, job, method, arguments):
+            raise error
+
+    async def search():
+        async with fleet(certificates, tmp_path, Failing()) as (cluster, _):
+            answer = wire.unpack_error((await asked(cluster))["error"], BOX)
+            assert str(answer) == f"{type(error).__name__}: {error}".strip() + f" (on machine '{BOX}')"
 
     asyncio.run(search())
 

@@ -170,6 +170,19 @@ def test_a_worker_keeps_few_jobs_at_once(tmp_path):
     assert not list((tmp_path / "jobs").iterdir())
 
 
+def test_a_job_that_ended_is_refused_until_the_next_scheduler(tmp_path, monkeypatch):
+    monkeypatch.setattr(ProcessBench, "_measure", lambda self, job, *_: self._check_asked(job) or "measured")
+    bench = ProcessBench(FileStore(tmp_path), WorkerTraining)
+    try:
+        asyncio.run(bench.forget(remote().number))
+        with pytest.raises(BackendError, match="is gone"):
+            asyncio.run(bench.run(remote(), "facts", ()))
+        bench.begin()
+        assert asyncio.run(bench.run(remote(), "facts", ())) == "measured"
+    finally:
+        bench.close()
+
+
 @pytest.mark.parametrize("digest", ["", "../../etc/passwd", "A" * 64, "/" + "0" * 63])
 def test_hashes_name_no_other_files(digest, tmp_path):
     with pytest.raises(ValueError, match="not a hash"):

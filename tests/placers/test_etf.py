@@ -92,7 +92,17 @@ def test_nothing_is_proposed_where_memory_does_not_suffice():
     assert not len(asked(replace(of, costs=tiny)))
 
 
-@pytest.mark.parametrize("settings", [{"weights": ()}, {"weights": (-1.0,)}, {"draws": -1}, {"cost_noise": -0.1}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"weights": ()},
+        {"weights": (-1.0,)},
+        {"weights": (np.inf,)},
+        {"draws": -1},
+        {"cost_noise": -0.1},
+        {"cost_noise": np.nan},
+    ],
+)
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ValueError, match="non-negative"):
         ETF.Config(**settings)

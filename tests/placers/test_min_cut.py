@@ -11,6 +11,7 @@ from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.min_cut import solve_min_cut
 from ovplace.graphs.op_graph import IntArray
+from ovplace.placers.min_cut.placer import Config
 from ovplace.plugins import registry
 from ovplace.testing.graphs import costs, layered, problem, trial_of
 from ovplace.testing.measurements import profiled
@@ -21,6 +22,23 @@ GROUPS = 30
 def told(table: CostTable, choice: IntArray, bad: list[tuple[int, int]]) -> float:
     fails = any(choice[group] == device for group, device in bad)
     return np.inf if fails else float(latency_ms(table, choice[None])[0])
+
+
+def test_a_first_failure_where_no_device_runs_all():
+    of = problem(layered(3, 0), 2, supported=np.array([[False, True], [True, True], [True, True]]))
+    forbidden = of.costs.group_ms.copy()
+    forbidden[1, 1] = np.inf
+    plugin = registry.load("placers", "min_cut")
+    placer = plugin.factory(replace(of, costs=replace(of.costs, group_ms=forbidden)), plugin.config({}))
+    (first,) = placer.ask(1)
+    placer.tell([trial_of(0, first, np.inf)])
+    assert first.hash not in {placement.hash for placement in placer.ask(1)}
+
+
+@pytest.mark.parametrize("settings", [{"weights": (np.inf,)}, {"weights": (np.nan,)}, {"cost_noise": np.inf}])
+def test_settings_are_finite(settings):
+    with pytest.raises(ValueError, match=r"finite|cost_noise"):
+        Config(**settings)
 
 
 @pytest.mark.parametrize("seed", range(4))

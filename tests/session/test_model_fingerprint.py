@@ -40,9 +40,10 @@ def test_broken_files_have_a_fingerprint(tmp_path, content):
     assert fingerprint(tmp_path / "model.onnx")
 
 
-def test_ir_counts_with_its_weights(tmp_path):
-    (tmp_path / "model.xml").write_text("<net/>")
-    (tmp_path / "model.bin").write_bytes(b"1")
-    before = fingerprint(tmp_path / "model.xml")
-    (tmp_path / "model.bin").write_bytes(b"2")
-    assert fingerprint(tmp_path / "model.xml") != before
+@pytest.mark.parametrize(("model", "weights"), [("model.xml", "model.bin"), ("model.pdmodel", "model.pdiparams")])
+def test_a_model_counts_with_its_weights(tmp_path, model, weights):
+    (tmp_path / model).write_text("<net/>")
+    (tmp_path / weights).write_bytes(b"1")
+    before = fingerprint(tmp_path / model)
+    (tmp_path / weights).write_bytes(b"2")
+    assert fingerprint(tmp_path / model) != before

@@ -28,6 +28,8 @@ def gain_bound(table: CostTable, device: int, factor: float, time_limit_s: float
     """
     optimistic = in_favour_of_splits(table, device, factor)
     alone_ms = float(latency_ms(table, table.uniform_choices()[device][None])[0])
+    if alone_ms <= 0:
+        return 0.0
     pairwise_ms = solve_pairwise(optimistic, time_limit_s).certificate.lower_bound_ms
     # A split has a submodel on each of its devices, two at least.
     overhead_ms = float(np.sort(optimistic.submodel_ms)[:2].sum())

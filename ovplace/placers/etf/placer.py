@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf, isfinite
 
 import numpy as np
 
@@ -36,9 +37,10 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if not self.weights or min(self.weights) < 0 or self.draws < 0 or self.cost_noise < 0:
+        finite = all(isfinite(w) and w >= 0 for w in self.weights)
+        if not self.weights or not finite or self.draws < 0 or not 0 <= self.cost_noise < inf:
             raise ValueError(
-                "weights must be non-negative numbers, draws and cost_noise at least 0, got "
+                "weights must be finite non-negative numbers, draws and cost_noise at least 0, got "
                 f"{self.weights}, {self.draws} and {self.cost_noise}"
             )
 

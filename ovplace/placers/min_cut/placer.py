@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 
 import numpy as np
 
@@ -49,9 +50,9 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if not self.weights or min(self.weights) < 0:
-            raise ValueError(f"weights must be non-negative numbers, got {self.weights}")
-        if self.sweeps < 1 or self.draws < 0 or self.cost_noise < 0 or self.time_limit_s <= 0:
+        if not self.weights or not all(isfinite(w) and w >= 0 for w in self.weights):
+            raise ValueError(f"weights must be finite non-negative numbers, got {self.weights}")
+        if self.sweeps < 1 or self.draws < 0 or not 0 <= self.cost_noise < inf or self.time_limit_s <= 0:
             raise ValueError(
                 "sweeps and time_limit_s must be positive, draws and cost_noise not negative, got "
                 f"{self.sweeps}, {self.time_limit_s}, {self.draws} and {self.cost_noise}"

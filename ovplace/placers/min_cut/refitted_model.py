@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ovplace.cost.calibration.refit import Refit
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.stages import Stages, reader_shares
 from ovplace.cost.solvers.penalise_failures import penalise_failures
+from ovplace.cost.solvers.portfolio import best_known
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.placers.min_cut.observation import Observation
 
@@ -99,7 +101,8 @@ class RefittedModel:
         return np.subtract(penalised.group_ms, table.group_ms, out=np.zeros_like(table.group_ms), where=runs)
 
     def _best_known_ms(self, table: CostTable, successes: IntArray) -> float:
-        """Return the latency of the best placement known to run, observed or the reference, in ms."""
+        """Return the latency in ms of the best placement known to run, observed or the reference; else the model's."""
         if not len(successes):
-            return float(latency_ms(table, table.uniform_choices()).min())
+            alone_ms = float(latency_ms(table, table.uniform_choices()).min())
+            return alone_ms if isfinite(alone_ms) else float(latency_ms(table, best_known(table)[None])[0])
         return min(self._refit.reference_ms, float(latency_ms(table, successes).min()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from ovplace.core.result.labels import number
 from ovplace.report.evidence import Evidence
 
 Pairs = tuple[tuple[str, str], ...]
@@ -63,7 +64,7 @@ def _environment(evidence: Evidence) -> Iterator[tuple[str, str]]:
     yield from ((f"{name} version", version) for name, version in environment.versions.items())
     yield from ((f"driver of {name}", driver) for name, driver in environment.drivers.items())
     for machine in result.search.machines:
-        reference = f", the reference took {machine.reference_ms:.3g} ms there" if machine.reference_ms else ""
+        reference = f", the reference took {number(machine.reference_ms)} ms there" if machine.reference_ms else ""
         aside = f"; set aside: {machine.aside}" if machine.aside else ""
         yield f"machine {machine.name}", f"{machine.trials} placements{reference}{aside}"
     yield "placer", result.search.placer

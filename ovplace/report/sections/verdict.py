@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ovplace.core.result.labels import ends, is_uncertain, size
+from ovplace.core.result.labels import ends, is_uncertain, number, size
 from ovplace.core.verdict import Status
 from ovplace.report.evidence import Evidence
 
@@ -91,7 +91,7 @@ def _figures(evidence: Evidence) -> list[tuple[str, str]]:
     result = evidence.result
     best, ratio, worst = result.best, result.verdict.ratio, result.accuracy.max_rel_error
     return [
-        ("Latency", f"{best.latency_ms.value:.3g} ms" if best.latency_ms else "not measured"),
+        ("Latency", f"{number(best.latency_ms.value)} ms" if best.latency_ms else "not measured"),
         (f"Ratio to {evidence.label(result.verdict.against)}", f"{ratio.value:.3f}" if ratio else "not compared"),
         *([(f"{100 * ratio.level:.0f} % interval", ends(ratio))] if ratio else []),
         ("Submodels", str(len(best.submodels))),

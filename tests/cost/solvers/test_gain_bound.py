@@ -59,6 +59,12 @@ def test_a_device_that_is_slower_at_everything_cannot_help():
     assert gain_bound(slow, 1, 1.25, 1.0) > 0.3
 
 
+def test_nothing_can_be_gained_on_a_model_that_costs_nothing():
+    table = random_table(7, 3)
+    free = replace(table, group_ms=0 * table.group_ms, saving_ms=0 * table.saving_ms, submodel_ms=0 * table.submodel_ms)
+    assert gain_bound(free, 0, 1.5, 1.0) == 0
+
+
 def test_the_device_itself_keeps_its_latency():
     table = random_table(7, 3)
     whole = np.zeros((1, 7), dtype=int)
