@@ -135,6 +135,14 @@ def test_candidates_take_turns_and_settle_before_they_are_timed(saved, monkeypat
     assert timed == [*a, *b, *split, *b, *split, *a, *split, *a, *b]
 
 
+def test_the_shortest_inferences_get_a_limited_number_of_samples(saved, monkeypatch):
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    monkeypatch.setattr(Backend, "_timed", lambda self, ready: 1e-4)
+    (measured,) = backend.measure([whole(graph)], replace(SPEC, min_time_ms=5.0))
+    assert all(499 <= count <= 501 for count in measured.blocks)
+
+
 def test_one_slow_warm_up_does_not_make_a_candidate_slow(saved, monkeypatch):
     backend, paces = Backend(Job(saved(chain()), PAIR)), iter([3.0, 1.0, 9.0])
     monkeypatch.setattr(Backend, "_timed", lambda self, ready: next(paces))
