@@ -115,3 +115,9 @@ def test_a_throwing_property_is_left_out_and_a_throwing_device_is_reported():
     found = discover.discover(FakeCore({"NPU": {**npu, "NPU_DRIVER_VERSION": 17}, "GPU.1": {}}))
     assert dict(found[0].facts) == {"full_name": "Boost", "driver": "17", "kind": "integrated"}
     assert dict(found[1].facts) == {"problem": "no such property"}
+
+
+def test_the_library_of_the_gpu_plugin_is_known_where_the_plugin_cannot_be_loaded(monkeypatch):
+    core = ov.Core()
+    monkeypatch.setattr(ov.Core, "get_versions", lambda *_: pytest.fail("it would be loaded"))
+    assert variants.library(core, "GPU") == "openvino_intel_gpu_plugin"

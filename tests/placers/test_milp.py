@@ -33,3 +33,9 @@ def test_the_placer_keeps_its_certificate():
 def test_the_placer_needs_costs():
     with pytest.raises(PlacementError, match="costs"):
         placer.Placer(replace(problem(diamond()), costs=None), placer.Config())
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("inf"), float("nan")])
+def test_weights_are_finite(weight):
+    with pytest.raises(ValueError, match="finite"):
+        placer.Config(weights=(1.0, weight))
