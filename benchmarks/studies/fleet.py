@@ -86,6 +86,9 @@ class WaitingBench:
     async def forget(self, number: str) -> None:
         """There is nothing to end."""
 
+    def begin(self) -> None:
+        """There is nothing to begin."""
+
     def close(self) -> None:
         """There is nothing to end."""
 
