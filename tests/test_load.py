@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
 from ovplace.errors import DeviceError, ModelError, OvplaceError, PlacementError
 from ovplace.ir import affinity, placed_model
+from ovplace.ir.load import _check_present
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.testing import models
@@ -249,3 +251,13 @@ def test_what_is_no_folder_is_said(tmp_path):
         ovplace.load(file)
     with pytest.raises(PlacementError, match=r"there is no run folder '.*nope'.* check the path"):
         ovplace.load(tmp_path / "nope")
+
+
+@pytest.mark.parametrize(("base", "present"), [("GPU.0", "GPU"), ("GPU", "GPU.1"), ("GPU.1", "GPU.1")])
+def test_a_device_is_there_by_either_of_its_names(base, present):
+    _check_present(SimpleNamespace(available_devices=["CPU", present]), [Device(base, base)], Path("run"))
+
+
+def test_another_device_of_the_kind_is_not_enough():
+    with pytest.raises(DeviceError, match=r"needs device 'GPU\.1'"):
+        _check_present(SimpleNamespace(available_devices=["CPU", "GPU"]), [Device("GPU.1", "GPU.1")], Path("run"))

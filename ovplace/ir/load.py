@@ -112,8 +112,8 @@ def _emulate_if_needed(folder: Path) -> None:
 def _check_present(core: ov.Core, devices: Sequence[Device], folder: Path) -> None:
     present = core.available_devices
     for device in devices:
-        known = any(name == device.base or name.split(".")[0] == device.base for name in present)
-        if not known:
+        one = device.base.removesuffix(".0")  # OpenVINO lists a single GPU as `GPU`
+        if not any(name.removesuffix(".0") == one or name.split(".")[0] == device.base for name in present):
             raise DeviceError(
                 f"the placement in '{folder}' needs device '{device.base}', this machine has {', '.join(present)}; "
                 "optimize the model here, or install its driver (see 'ovplace devices')"
