@@ -57,7 +57,7 @@ def saved_model(model: str, path: Path) -> Path:
 
 @contextmanager
 def opened_session(model: str, devices: str) -> Iterator[Measurer]:
-    """Open a session of a model on real devices.
+    """Open a session of a model on real devices, which imports nothing that another run compiled.
 
     Args:
         model: name of a recipe, or a model file.
@@ -69,8 +69,7 @@ def opened_session(model: str, devices: str) -> Iterator[Measurer]:
     emulated = "emulated" in devices
     if emulated and (reason := emulated_gpu.why_unavailable()):
         raise UnavailableError(reason)
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
+    with own_cache() as folder:
         search = SearchConfig(
             model=str(saved_model(model, folder / "model.xml")),
             device=DEVICES[devices],

@@ -11,10 +11,9 @@ import numpy as np
 from ovplace.commands.temporary_session import placement_on_devices, temporary_session
 from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, OutputError
+from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, OutputError, rotated
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, percentile_interval, samples_needed
-from ovplace.core.turns import rotated
 from ovplace.session.events import Listener, Progress
 from ovplace.session.session import Session
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import inf, isnan
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -92,6 +92,24 @@ class MeasureSpec:
     def key(self) -> str:
         """Return the text that identifies the specification in the store."""
         return json.dumps(asdict(self), sort_keys=True)
+
+
+Item = TypeVar("Item")
+
+
+def rotated(items: Sequence[Item], turn: int) -> list[Item]:
+    """Return items in the order of one turn: each next turn begins with the next item.
+
+    Over as many turns as there are items, each is at each place once, so drift favours none. There and back would
+    favour the first and the last of three or more: in half of the turns they would follow themselves, with their
+    weights still in the processor's caches.
+
+    Args:
+        items: in the order of turn 0.
+        turn: number of the turn; a negative one undoes it.
+    """
+    first = turn % len(items) if items else 0
+    return [*items[first:], *items[:first]]
 
 
 @dataclass(frozen=True)

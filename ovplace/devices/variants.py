@@ -121,12 +121,20 @@ def _register(core: ov.Core, device: Device) -> None:
         core.set_property(device.name, wanted)
 
 
+def is_listed(core: ov.Core, device: Device) -> bool:
+    """Return whether OpenVINO lists a device, by whichever of its names: a single GPU is `GPU` and `GPU.0`.
+
+    Args:
+        core: any core.
+        device: for a variant its base device counts.
+    """
+    listed = [name.removesuffix(".0") for name in core.available_devices]
+    return any(name.split(".")[0] == device.base for name in listed) or device.base.removesuffix(".0") in listed
+
+
 def _absence(core: ov.Core, device: Device) -> str:
     """Return that there is no such device, which the plugins say in unhelpful words (`map::at`), or ""."""
-    listed = [name.removesuffix(".0") for name in core.available_devices]
-    if any(name.split(".")[0] == device.base for name in listed) or device.base.removesuffix(".0") in listed:
-        return ""
-    return f"OpenVINO finds no {device.base} here"
+    return "" if is_listed(core, device) else f"OpenVINO finds no {device.base} here"
 
 
 def _check_kind(device: Device) -> None:

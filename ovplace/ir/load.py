@@ -110,11 +110,12 @@ def _emulate_if_needed(folder: Path) -> None:
 
 
 def _check_present(core: ov.Core, devices: Sequence[Device], folder: Path) -> None:
-    present = core.available_devices
+    from ovplace.devices.variants import is_listed
+
     for device in devices:
-        one = device.base.removesuffix(".0")  # OpenVINO lists a single GPU as `GPU`
-        if not any(name.removesuffix(".0") == one or name.split(".")[0] == device.base for name in present):
+        if not is_listed(core, device):
+            present = ", ".join(core.available_devices)
             raise DeviceError(
-                f"the placement in '{folder}' needs device '{device.base}', this machine has {', '.join(present)}; "
+                f"the placement in '{folder}' needs device '{device.base}', this machine has {present}; "
                 "optimize the model here, or install its driver (see 'ovplace devices')"
             )

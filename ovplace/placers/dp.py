@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.dynamic_program import solve_chain
 from ovplace.cost.solvers.min_cut import weighted
-from ovplace.placers._base.cost_model import CostModelPlacer
+from ovplace.placers._base.cost_model import CostModelPlacer, check_weights
 from ovplace.plugins.protocols import State
 
 SUMMARY = (
@@ -37,8 +36,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the weights."""
-        if not self.weights or not all(isfinite(w) and w >= 0 for w in self.weights):
-            raise ValueError(f"weights must be finite non-negative numbers, got {self.weights}")
+        check_weights(self.weights)
 
 
 class Placer(CostModelPlacer):

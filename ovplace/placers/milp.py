@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
 
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import Trial
@@ -13,7 +12,7 @@ from ovplace.core.problem import Problem
 from ovplace.cost.solvers.milp.solver import solve_milp
 from ovplace.cost.solvers.min_cut import weighted
 from ovplace.cost.solvers.solution import Solution
-from ovplace.placers._base.cost_model import CostModelPlacer
+from ovplace.placers._base.cost_model import CostModelPlacer, check_weights
 from ovplace.plugins.protocols import State
 
 SUMMARY = (
@@ -41,8 +40,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if not all(isfinite(w) and w >= 0 for w in self.weights):
-            raise ValueError(f"weights must be finite non-negative numbers, got {self.weights}")
+        check_weights(self.weights, least=0)
         if min(self.gap, self.weighted_gap) < 0 or self.time_limit_s <= 0:
             raise ValueError("gaps must not be negative and time_limit_s must be positive")
 

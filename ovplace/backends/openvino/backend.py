@@ -15,8 +15,7 @@ import numpy as np
 
 from ovplace.backends.openvino.config import Config
 from ovplace.core.accuracy import compare_all
-from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of
-from ovplace.core.turns import rotated
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of, rotated
 from ovplace.errors import ModelError, PlacementError
 from ovplace.graphs.op_graph import BoolArray
 from ovplace.ir.exceptions import without_positions
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     Request: TypeAlias = ov.InferRequest | Chain
 
 _CALL_MS = 0.01
-"""Time that passes in an inference at least, with the interpreter: a model of 0.1 us gets no million samples."""
+"""Time that an inference and the interpreter around it take at least; it limits the samples of the shortest models."""
 
 SUMMARY = "real inferences with OpenVINO on this machine"
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isfinite
+
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
 from ovplace.errors import PlacementError
@@ -36,3 +39,17 @@ def costs_of(problem: Problem) -> CostTable:
             "this placer needs the costs of the model's groups, which the problem lacks; profile first"
         )
     return problem.costs
+
+
+def check_weights(weights: Sequence[float], least: int = 1) -> None:
+    """Check factors on the costs of transfers.
+
+    Args:
+        weights: the factors.
+        least: how many there must be.
+
+    Raises:
+        ValueError: there are fewer, or one is negative or not finite.
+    """
+    if len(weights) < least or not all(isfinite(weight) and weight >= 0 for weight in weights):
+        raise ValueError(f"weights must be finite non-negative numbers, got {weights}")

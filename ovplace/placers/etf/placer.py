@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
-from ovplace.placers._base.cost_model import costs_of
+from ovplace.placers._base.cost_model import check_weights, costs_of
 from ovplace.placers._base.ranked import RankedPlacer
 from ovplace.placers.etf.greedy import GreedyPass
 from ovplace.seeds import generator
@@ -37,12 +37,9 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        finite = all(isfinite(w) and w >= 0 for w in self.weights)
-        if not self.weights or not finite or self.draws < 0 or not 0 <= self.cost_noise < inf:
-            raise ValueError(
-                "weights must be finite non-negative numbers, draws and cost_noise at least 0, got "
-                f"{self.weights}, {self.draws} and {self.cost_noise}"
-            )
+        check_weights(self.weights)
+        if self.draws < 0 or not 0 <= self.cost_noise < inf:
+            raise ValueError(f"draws and cost_noise must be non-negative, got {self.draws} and {self.cost_noise}")
 
 
 class Placer(RankedPlacer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ovplace.core.problem import Problem
 from ovplace.cost.solvers.local_descent import moves
 from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
 from ovplace.graphs.op_graph import IntArray
-from ovplace.placers._base.cost_model import CostModelPlacer
+from ovplace.placers._base.cost_model import CostModelPlacer, check_weights
 from ovplace.placers._base.log import Log
 from ovplace.placers.min_cut.observation import Observation
 from ovplace.placers.min_cut.refitted_model import RefittedModel
@@ -50,8 +50,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if not self.weights or not all(isfinite(w) and w >= 0 for w in self.weights):
-            raise ValueError(f"weights must be finite non-negative numbers, got {self.weights}")
+        check_weights(self.weights)
         if self.sweeps < 1 or self.draws < 0 or not 0 <= self.cost_noise < inf or self.time_limit_s <= 0:
             raise ValueError(
                 "sweeps and time_limit_s must be positive, draws and cost_noise not negative, got "

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
+from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, rotated
 from ovplace.core.statistics import Interval, latency_interval, ratio_interval
-from ovplace.core.turns import rotated
 from ovplace.core.verdict import LEVEL
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.session.baselines import ATTEMPTS
