@@ -111,7 +111,7 @@ def _model_rows(options: Options) -> Iterator[Row]:
         prepare(source, target)
         graph = read_graph(target)
     legal = legal_groups(graph)
-    coarse = chains.Coarsener(chains.Config()).coarsen(graph, legal)
+    coarse = chains.Coarsener(chains.Config()).coarsen(graph, legal, np.ones((legal.n_groups, 1), dtype=bool))
     for groups in (coarse, legal):
         costs = problem(graph, partition=groups).costs
         assert costs is not None

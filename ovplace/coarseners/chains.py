@@ -1,4 +1,4 @@
-"""Contraction to a target number of groups: chains first, then neighbours whose merging closes no cycle."""
+"""Contraction to a target number of groups: of groups that the same devices run, and chains first."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.core.partition import Partition, Quotient
-from ovplace.graphs.dag import topological_rank
-from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.graphs.dag import component_rank, topological_rank
+from ovplace.graphs.op_graph import BoolArray, IntArray, OpGraph
 from ovplace.plugins import protocols
 
 SUMMARY = "merges neighbours, chains first, down to a number of groups of similar size"
@@ -25,7 +25,7 @@ class Config:
 
     Attributes:
         target: number of groups to stop at, at least 1; fewer legal groups are left as they are. Parts of a model that
-            are not connected are never merged, so that more groups may remain.
+            are not connected, or that no device runs both of, are never merged, so that more groups may remain.
     """
 
     target: int = 96
@@ -37,33 +37,38 @@ class Config:
 
 
 class Coarsener(protocols.Coarsener):
-    """Merges neighbouring legal groups, the smallest first, until the target number is left."""
+    """Merges neighbouring legal groups, the smallest first, until the target number is left.
 
-    def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
-        """Return at most `target` groups if the graph is connected.
+    Groups that the same devices run are merged first: a merged group runs only where all of its members do.
+    """
+
+    def coarsen(self, graph: OpGraph, legal: Partition, allowed: BoolArray) -> Partition:
+        """Return at most `target` groups if the graph is connected and some device runs all of it.
 
         Merging closes no cycle: if the graph of the legal groups is acyclic, so is that of the result.
 
         Args:
             graph: the prepared model, N operations.
-            legal: the groups that HETERO can place one by one.
+            legal: the groups that HETERO can place one by one, G of them.
+            allowed: whether each device can run each legal group, `[G, D]`.
 
         Cost: O(E log E) for bounded degrees; a group with k neighbours adds up to O(k^2).
         """
         quotient = legal.quotient(graph)
-        work = _Contraction(quotient, _rank(graph, legal, quotient))
-        work.contract(self.config.target, work.is_chain)
-        work.contract(self.config.target, work.is_safe)
+        work = _Contraction(quotient, _rank(graph, legal, quotient), allowed)
+        for devices in (work.run_on_the_same, work.share_a_device):
+            for form in (work.is_chain, work.is_safe):
+                work.contract(self.config.target, devices, form)
         return legal.then(Partition.from_labels(work.labels()))
 
 
 def _rank(graph: OpGraph, legal: Partition, quotient: Quotient) -> IntArray:
-    """Return the position of each legal group in a topological order, else in that of first operations, `[G]`."""
+    """Return the position of each legal group in a topological order, `[G]`; on a circle in that of operations."""
     if quotient.is_acyclic:
         return topological_rank(quotient.n_groups, quotient.edges)
     first = np.full(quotient.n_groups, len(graph))
     np.minimum.at(first, legal.group_of, graph.rank)
-    return first.argsort().argsort()
+    return np.lexsort((first, component_rank(quotient.n_groups, quotient.edges))).argsort()
 
 
 class _Contraction:
@@ -74,14 +79,16 @@ class _Contraction:
     between them. The merged node takes the rank of v, or of u, and the ranks stay valid without another sort.
     """
 
-    def __init__(self, quotient: Quotient, rank: IntArray) -> None:
+    def __init__(self, quotient: Quotient, rank: IntArray, allowed: BoolArray) -> None:
         """Start from the legal groups.
 
         Args:
             quotient: the graph of the legal groups.
             rank: position of each group, `[G]`; edges against it, which only cyclic graphs have, are left out.
+            allowed: whether each device can run each group, `[G, D]`.
         """
         self._rank: list[int] = rank.tolist()
+        self._devices: list[int] = (allowed @ (1 << np.arange(allowed.shape[1]))).tolist()  # a bit for each
         self._weight: list[int] = quotient.sizes.tolist()
         self._into = list(range(quotient.n_groups))
         self._after: list[set[int]] = [set() for _ in self._into]
@@ -91,18 +98,18 @@ class _Contraction:
             self._after[u].add(v)
             self._before[v].add(u)
 
-    def contract(self, target: int, wanted: Callable[[int, int], bool]) -> None:
+    def contract(self, target: int, *wanted: Callable[[int, int], bool]) -> None:
         """Merge the lightest pair until the target number of nodes is left, or no pair.
 
         Args:
             target: number of nodes to stop at.
-            wanted: whether the nodes (u, v) of an edge may be merged.
+            *wanted: conditions under which the nodes (u, v) of an edge may be merged.
         """
         heap = [entry for node in range(len(self._into)) for entry in self._candidates(node)]
         heapq.heapify(heap)
         while self._alive > target and heap:
             weight, u, v = heapq.heappop(heap)
-            if v not in self._after[u] or not wanted(u, v):
+            if v not in self._after[u] or not all(may_merge(u, v) for may_merge in wanted):
                 continue
             if weight * SLACK < (grown := self._weight[u] + self._weight[v]):
                 heapq.heappush(heap, (grown, u, v))
@@ -110,6 +117,24 @@ class _Contraction:
             for node in self._merge(u, v):
                 for entry in self._candidates(node):
                     heapq.heappush(heap, entry)
+
+    def run_on_the_same(self, u: int, v: int) -> bool:
+        """Return whether every device runs both nodes or neither.
+
+        Args:
+            u: a node.
+            v: another.
+        """
+        return self._devices[u] == self._devices[v]
+
+    def share_a_device(self, u: int, v: int) -> bool:
+        """Return whether some device runs both nodes.
+
+        Args:
+            u: a node.
+            v: another.
+        """
+        return self._devices[u] & self._devices[v] != 0
 
     def is_chain(self, u: int, v: int) -> bool:
         """Return whether v is the only successor of u, and u the only predecessor of v.
@@ -175,5 +200,6 @@ class _Contraction:
             links[gone] = set()
         self._into[gone] = kept
         self._weight[kept] += self._weight[gone]
+        self._devices[kept] &= self._devices[gone]
         self._alive -= 1
         return touched | {kept}

@@ -9,7 +9,7 @@ import numpy as np
 from ovplace.core.partition import Partition
 from ovplace.graphs.colocation import colocation
 from ovplace.graphs.dag import connected_labels
-from ovplace.graphs.op_graph import OpGraph
+from ovplace.graphs.op_graph import BoolArray, OpGraph
 from ovplace.plugins import protocols
 
 SUMMARY = "co-location heuristic of HSDAG: merges chains"
@@ -37,12 +37,13 @@ class Config:
 class Coarsener(protocols.Coarsener):
     """Merges each chain into one group."""
 
-    def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
+    def coarsen(self, graph: OpGraph, legal: Partition, allowed: BoolArray) -> Partition:
         """Return the legal groups with every chain merged.
 
         Args:
             graph: the prepared model, N operations.
             legal: the groups that HETERO can place one by one.
+            allowed: not used.
         """
         if self.config.nodes == "operations":
             return _joined(legal, Partition.from_labels(colocation(len(graph), graph.edges)))

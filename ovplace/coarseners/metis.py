@@ -9,7 +9,7 @@ import numpy as np
 from ovplace.core.partition import Partition
 from ovplace.graphs.dag import topological_rank
 from ovplace.graphs.metis import WeightedGraph
-from ovplace.graphs.op_graph import IntArray, OpGraph
+from ovplace.graphs.op_graph import BoolArray, IntArray, OpGraph
 from ovplace.plugins import protocols
 
 SUMMARY = "METIS partitioning: groups of about equal size with few bytes between them (extra 'partition')"
@@ -44,12 +44,13 @@ class Coarsener(protocols.Coarsener):
     Scotch.
     """
 
-    def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
+    def coarsen(self, graph: OpGraph, legal: Partition, allowed: BoolArray) -> Partition:
         """Return the parts as groups of operations.
 
         Args:
             graph: the prepared model, N operations.
             legal: the groups that HETERO can place one by one.
+            allowed: not used.
 
         Raises:
             OvplaceError: pymetis is not installed.

@@ -22,7 +22,7 @@ from ovplace.profiling.obtain import costs_of_run, stored_costs
 from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
-from ovplace.session.session import open_session
+from ovplace.session.session import Begun, open_session
 from ovplace.store.run_db import RunStore
 
 SCHEMA = 1
@@ -186,7 +186,7 @@ def _costs(run: CompletedRun, store: RunStore, listener: Listener) -> tuple[Cost
     stored = stored_costs(store)
     if stored is not None:
         return stored, False
-    with closing(open_session(run.config, run.folder, listener)) as session:
+    with closing(open_session(run.config, run.folder, listener, Begun(groups=run.partition))) as session:
         if session.problem.device_names != run.devices:
             raise DeviceError(
                 f"the run in '{run.folder}' was made on {', '.join(run.devices)}, here are "

@@ -11,7 +11,7 @@ import numpy as np
 from ovplace.core.integer_labels import renumbered
 from ovplace.core.placement import Placement
 from ovplace.graphs.dag import topological_order
-from ovplace.graphs.op_graph import IntArray, OpGraph, frozen_array
+from ovplace.graphs.op_graph import BoolArray, IntArray, OpGraph, frozen_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +102,16 @@ class Partition:
         if acyclic and not quotient.is_acyclic:
             raise ValueError(f"the quotient of {self.n_groups} groups has a cycle")
         return quotient
+
+    def every(self, flags: BoolArray) -> BoolArray:
+        """Return whether flags are set for all operations of each group, `[G, D]`.
+
+        Args:
+            flags: of each operation, `[N, D]`.
+        """
+        found = np.ones((self.n_groups, flags.shape[1]), dtype=bool)
+        np.logical_and.at(found, self.group_of, flags)
+        return found
 
     def lift(self, device_of_group: Sequence[int] | IntArray, devices: Sequence[str]) -> Placement:
         """Return the placement that gives every operation its group's device.

@@ -78,9 +78,7 @@ class Problem:
     @cached_property
     def allowed(self) -> BoolArray:
         """Whether each device can run all members of each group, `[G, D]`."""
-        allowed = np.ones((self.n_groups, len(self.devices)), dtype=bool)
-        np.logical_and.at(allowed, self.partition.group_of, self.supported)
-        return allowed
+        return self.partition.every(self.supported)
 
     @property
     def is_divisible(self) -> bool:

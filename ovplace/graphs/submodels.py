@@ -25,7 +25,8 @@ def submodel_labels(graph: OpGraph, device_of: IntArray) -> IntArray:
         graph: the model, operations in `get_ordered_ops()` order, which decides between equals.
         device_of: a device index for each operation, `[N]`.
 
-    Cost: O(N + E) where submodels do not need each other in a cycle, else O((N + E) B / 64) a round, B boundaries.
+    Cost: O(N + E) where submodels do not need each other in a cycle, else O((N + E) B / 64) a round, B boundaries;
+    there are at most as many rounds as edges.
     """
     result = np.array([kind == "Result" for kind in graph.types], dtype=bool)
     source, target = graph.edges

@@ -71,12 +71,14 @@ class Coarsener(ABC):
         self.config = config
 
     @abstractmethod
-    def coarsen(self, graph: OpGraph, legal: Partition) -> Partition:
+    def coarsen(self, graph: OpGraph, legal: Partition, allowed: BoolArray) -> Partition:
         """Return a partition of the operations `[N]` in which every legal group stays whole.
 
         Args:
             graph: the prepared model.
-            legal: the groups that HETERO can place one by one.
+            legal: the groups that HETERO can place one by one, G of them.
+            allowed: whether each device can run each legal group, `[G, D]`. A group of the result runs on a device if
+                all of its legal groups do.
         """
 
 

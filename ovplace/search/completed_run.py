@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -17,6 +18,9 @@ from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
 from ovplace.session.problem import form_groups
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
+
+GROUPS = "groups"
+"""Key in the run's store of the group of each operation."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +83,24 @@ def open_completed_run(path: Path) -> CompletedRun:
             f"'{folder.placement}' names the device '{strange[0]}', the run was on {', '.join(result.device_names)}; "
             "give its 'ovplace optimize' again"
         )
-    partition = form_groups(config, graph)
+    with closing(folder.open_store()) as store:
+        partition = stored_groups(store) or form_groups(config, graph)
     if partition.n_groups != result.model.groups:
         raise StoreError(
             f"the run in '{folder}' placed {result.model.groups} groups, this ovplace forms {partition.n_groups}; "
             "optimize again"
         )
     return CompletedRun(folder, config, graph, partition, result, Placement.from_names(graph, table))
+
+
+def stored_groups(store: RunStore) -> Partition | None:
+    """Return the groups of a run; None for one of an earlier version, which formed them as if one device ran all.
+
+    Args:
+        store: the run's store.
+    """
+    stored = store.get(GROUPS)
+    return Partition(np.array(stored, dtype=np.int64)) if isinstance(stored, list) else None
 
 
 def measured_placements(run: CompletedRun, store: RunStore) -> tuple[IntArray, FloatArray]:

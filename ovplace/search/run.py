@@ -15,6 +15,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
 from ovplace.errors import InterruptedRunError
+from ovplace.search.completed_run import GROUPS, stored_groups
 from ovplace.search.continuation import check_fingerprints, earlier_result, finishing_limits, limits_of, open_store
 from ovplace.search.explore import explore
 from ovplace.search.result import build_result
@@ -22,7 +23,7 @@ from ovplace.session.deadline import TimeBudget
 from ovplace.session.events import Listener, Progress, silent
 from ovplace.session.measurer import Measurer
 from ovplace.session.model_fingerprint import fingerprint
-from ovplace.session.session import Session, check_settings, open_session
+from ovplace.session.session import Begun, Session, check_settings, open_session
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
@@ -69,8 +70,8 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
                 return earlier
             if folder.has_begun:
                 listener(Progress("prepare", 1, 3, f"continuing the run in '{folder}'"))
-            began_on = str(store.get(HARDWARE) or "")
-            with closing(open_session(config, folder, listener, began_on)) as session:
+            begun = Begun(str(store.get(HARDWARE) or ""), stored_groups(store)) if folder.has_begun else None
+            with closing(open_session(config, folder, listener, begun)) as session:
                 # Only now, as model and devices have proved good: a mistyped call must not occupy the folder.
                 _occupy(session, store, fingerprints)
                 return _search(Call(session, store, listener, start, command, earlier))
@@ -101,7 +102,9 @@ def _of_answer(folder: RunFolder) -> dict[str, str]:
 def _occupy(session: Session, store: RunStore, fingerprints: Mapping[str, str]) -> None:
     """Note in the folder and its store what run this is, and where it is made; the configuration says that it began."""
     emulated = [device.name for device in session.devices if device.emulated]
-    for key, value in {**fingerprints, EMULATED: emulated, HARDWARE: session.site.hardware}.items():
+    groups = session.problem.partition.group_of.tolist()
+    kept = {**fingerprints, EMULATED: emulated, HARDWARE: session.site.hardware, GROUPS: groups}
+    for key, value in kept.items():
         store.put(key, value)
     session.folder.write_config(session.config)
 

@@ -15,7 +15,13 @@ from ovplace.errors import ModelError
 from ovplace.graphs.op_graph import BoolArray, FloatArray, OpGraph
 
 
-def make_problem(config: RunConfig, graph: OpGraph, devices: tuple[Device, ...], supported: BoolArray) -> Problem:
+def make_problem(
+    config: RunConfig,
+    graph: OpGraph,
+    devices: tuple[Device, ...],
+    supported: BoolArray,
+    groups: Partition | None = None,
+) -> Problem:
     """Return the problem that the placer sees.
 
     Args:
@@ -23,13 +29,14 @@ def make_problem(config: RunConfig, graph: OpGraph, devices: tuple[Device, ...],
         graph: the prepared model's operations.
         devices: the devices to choose from, `[D]`.
         supported: which device supports which operation, `[N, D]`.
+        groups: those of the run that is continued; None for a new one.
 
     Raises:
         ModelError: the model computes nothing.
     """
     return Problem(
         graph=graph,
-        partition=form_groups(config, graph),
+        partition=groups or form_groups(config, graph, supported),
         devices=devices,
         supported=supported,
         features=compute_features(graph, config.plugins.features),
@@ -37,12 +44,13 @@ def make_problem(config: RunConfig, graph: OpGraph, devices: tuple[Device, ...],
     )
 
 
-def form_groups(config: RunConfig, graph: OpGraph) -> Partition:
+def form_groups(config: RunConfig, graph: OpGraph, supported: BoolArray | None = None) -> Partition:
     """Return the legal groups of `graph`, coarsened as configured.
 
     Args:
         config: names the coarsener and its settings.
         graph: the prepared model's operations.
+        supported: which device supports which operation, `[N, D]`; None as if one device supported all.
 
     Raises:
         ModelError: the model computes nothing.
@@ -51,7 +59,9 @@ def form_groups(config: RunConfig, graph: OpGraph) -> Partition:
 
     if not len(graph):
         raise ModelError("the model has no operations left after preparing; there is nothing to place")
-    partition: Partition = config.plugins.coarsener.build().coarsen(graph, legal_groups(graph))
+    legal = legal_groups(graph)
+    supported = np.ones((len(graph), 1), dtype=bool) if supported is None else supported
+    partition: Partition = config.plugins.coarsener.build().coarsen(graph, legal, legal.every(supported))
     return partition
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import Job
+from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.devices.select import Selection, references
 from ovplace.errors import BackendError, UsageError
@@ -21,7 +22,7 @@ from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.session.devices import null_aliases
 from ovplace.session.events import Listener, Progress
 from ovplace.session.prepare import prepare_model
-from ovplace.session.problem import make_problem
+from ovplace.session.problem import form_groups, make_problem
 from ovplace.session.site import Site, ThisMachine, open_site
 from ovplace.store.run_folder import RunFolder
 
@@ -110,14 +111,27 @@ def check_settings(config: RunConfig) -> None:
         )
 
 
-def open_session(config: RunConfig, folder: RunFolder, listener: Listener, began_on: str = "") -> Session:
+@dataclass(frozen=True)
+class Begun:
+    """What is kept of a run that is continued.
+
+    Attributes:
+        hardware: `Site.hardware` of the machines that it began on.
+        groups: its groups; None for a run of an earlier version, which formed them as if one device supported all.
+    """
+
+    hardware: str = ""
+    groups: Partition | None = None
+
+
+def open_session(config: RunConfig, folder: RunFolder, listener: Listener, begun: Begun | None = None) -> Session:
     """Set a run up.
 
     Args:
         config: the effective configuration.
         folder: the run folder.
         listener: is called with each step.
-        began_on: `Site.hardware` of the run that is continued; empty for a new one.
+        begun: the run that is continued; None for a new one.
 
     Returns:
         The session, which the caller closes.
@@ -126,15 +140,15 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener, began
         OvplaceError: the model, a device or the backend does not work; each with its own text.
     """
     listener(Progress("prepare", 0, 3, "reading the model"))
-    site = open_site(config, began_on)
+    site = open_site(config, begun.hardware if begun else "")
     try:
-        return _open_at(site, config, folder, listener)
+        return _open_at(site, config, folder, listener, begun)
     except BaseException:
         site.close()
         raise
 
 
-def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listener) -> Session:
+def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listener, begun: Begun | None) -> Session:
     selection = site.choose_devices(config)
     listener(Progress("prepare", 1, 3, selection.note))
     defaults, nulls = references(selection.devices), null_aliases(selection)
@@ -147,7 +161,8 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
         pool.start()
         starting_s = time.monotonic() - start
         supported = pool.ask("supported")[:, : len(selection.devices)]
-        problem = make_problem(config, graph, selection.devices, supported)
+        groups = (begun.groups or form_groups(config, graph)) if begun else None
+        problem = make_problem(config, graph, selection.devices, supported, groups)
         listener(
             Progress(
                 "prepare", 2, 3, f"{len(graph)} operations in {problem.n_groups} group{'s' * (problem.n_groups != 1)}"

@@ -195,8 +195,7 @@ class Machine:
 
 def _allowed(machine: Machine, graph: OpGraph, partition: Partition) -> BoolArray:
     """Return which group runs on which device, `[G, D]`."""
-    allowed = np.ones((partition.n_groups, len(machine.devices)), dtype=bool)
-    np.logical_and.at(allowed, partition.group_of, machine.supported(graph))
+    allowed = partition.every(machine.supported(graph))
     homeless = np.flatnonzero(~allowed.any(axis=1))
     if len(homeless):
         op = int(partition.members[int(homeless[0])][0])

@@ -90,9 +90,10 @@ def training_problems(
         UsageError: there is no such recipe or feature.
     """
     graph = _built_graph(model)
-    partition = form_groups(RunConfig(search=SearchConfig(seed=seed)), graph)
+    config = RunConfig(search=SearchConfig(seed=seed))
     rows = compute_features(graph, [choose_plugin("features", name) for name in features])
     for machine in machines:
+        partition = form_groups(config, graph, machine.supported(graph))
         try:
             costs = machine.table(graph, partition)
         except PlacementError:

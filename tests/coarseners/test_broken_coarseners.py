@@ -16,22 +16,22 @@ class Broken:
 
 
 class TearsGroups(Broken):
-    def coarsen(self, graph, legal):
+    def coarsen(self, graph, legal, allowed):
         return Partition.identity(len(graph))
 
 
 class ClosesCycles(Broken):
-    def coarsen(self, graph, legal):
+    def coarsen(self, graph, legal, allowed):
         return legal.then(Partition.from_labels(np.arange(legal.n_groups) % 2))
 
 
 class Unseeded(Broken):
-    def coarsen(self, graph, legal):
+    def coarsen(self, graph, legal, allowed):
         return legal.then(Partition.from_labels(np.random.default_rng().integers(9, size=legal.n_groups)))
 
 
 class ReadsNames(Broken):
-    def coarsen(self, graph, legal):
+    def coarsen(self, graph, legal, allowed):
         other = bool(graph.names) and "other" in graph.names[0]
         return legal.then(Partition(np.zeros(legal.n_groups))) if other else legal
 
@@ -60,7 +60,7 @@ class Config: pass
 
 class Coarsener:
     def __init__(self, config): pass
-    def coarsen(self, graph, legal):
+    def coarsen(self, graph, legal, allowed):
         labels = np.random.default_rng(abs(hash("a string"))).integers(9, size=legal.n_groups)
         return legal.then(Partition.from_labels(labels))
 """

@@ -9,8 +9,10 @@ from ovplace.graphs.dag import connected_labels
 from ovplace.testing.graphs import chain, graph, layered
 
 
-def coarsen(of, target, legal=None):
-    return Coarsener(Config(target)).coarsen(of, legal or Partition.identity(len(of)))
+def coarsen(of, target, legal=None, allowed=None):
+    legal = legal or Partition.identity(len(of))
+    anywhere = np.ones((legal.n_groups, 2), dtype=bool)
+    return Coarsener(Config(target)).coarsen(of, legal, anywhere if allowed is None else allowed)
 
 
 @pytest.mark.parametrize("target", [1, 2, 7, 40])
@@ -62,6 +64,31 @@ def test_five_thousand_groups():
 def test_legal_groups_in_a_circle_are_no_obstacle():
     of = chain(("Add",) * 100)
     assert coarsen(of, 8, Partition(np.arange(100) % 50)).n_groups == 8
+
+
+def test_a_circle_does_not_keep_the_other_groups_apart():
+    """Groups of a source each and, in reverse order, of an operation of a chain that ends in a circle."""
+    n = 60
+    chained = [(n + i, n + i + 1) for i in range(n + 2)]
+    group_of = [*range(n), *reversed(range(n)), n, n + 1, n]
+    assert coarsen(graph(("Add",) * (2 * n + 3), chained), 4, Partition(np.array(group_of))).n_groups == 4
+
+
+@pytest.mark.parametrize(("target", "alone"), [(25, True), (24, False), (5, False)])
+def test_what_a_device_refuses_is_merged_with_its_neighbours_only_to_meet_the_target(target, alone):
+    of = chain(("MatMul", "Softmax", "Add", "Relu") * 12)
+    softmax = np.array([kind == "Softmax" for kind in of.types])
+    allowed = np.stack([np.ones(len(of), dtype=bool), ~softmax], axis=1)
+    found = coarsen(of, target, allowed=allowed)
+    barred = ~found.every(allowed)[:, 1]
+    assert found.n_groups == target
+    assert (found.quotient(of).sizes[barred].sum() == softmax.sum()) == alone
+
+
+def test_what_no_device_runs_together_stays_apart():
+    of = chain(("Add", "Sin") * 8)
+    allowed = np.array([[True, False], [False, True]] * 8)
+    assert coarsen(of, 1, allowed=allowed).n_groups == 16
 
 
 def test_what_is_not_connected_stays_apart():

@@ -10,6 +10,8 @@ from ovplace.graphs.colocation import colocation
 from ovplace.testing.graphs import chain, diamond, graph, layered
 from ovplace.zoo import resnet_50
 
+ANYWHERE = np.ones((3, 1), dtype=bool)
+
 
 def by_definition(of):
     """HSDAG, appendix G: in topological order, an only child joins its only parent."""
@@ -40,13 +42,13 @@ def test_a_tensor_read_twice_is_read_by_one_child():
 def test_works_on_the_legal_groups():
     of = chain(("Constant", "MatMul", "Relu", "Sin"))
     legal = Partition(np.array([0, 0, 1, 2]))
-    assert Coarsener(Config()).coarsen(of, legal).n_groups == 1
+    assert Coarsener(Config()).coarsen(of, legal, ANYWHERE).n_groups == 1
 
 
 def test_chains_of_operations_join_the_legal_groups_that_they_cross():
     of = graph(("Constant", "MatMul", "Relu", "Constant", "MatMul"), [(0, 1), (1, 2), (2, 4), (3, 4)])
     legal = Partition(np.array([0, 0, 1, 2, 2]))
-    assert Coarsener(Config("operations")).coarsen(of, legal).group_of.tolist() == [0, 0, 0, 1, 1]
+    assert Coarsener(Config("operations")).coarsen(of, legal, ANYWHERE).group_of.tolist() == [0, 0, 0, 1, 1]
 
 
 def test_resnet_50_as_openvino_writes_it_has_the_published_size(tmp_path):

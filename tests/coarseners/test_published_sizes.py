@@ -47,7 +47,9 @@ def test_graphs_have_these_nodes_and_edges(name, options, built, fine, coarse, g
     assert size(graph) == fine
     colocate = registry.load("coarseners", "colocate")
     legal = legal_groups(graph)
-    merged = colocate.factory(colocate.config({"nodes": "operations"})).coarsen(graph, legal)
+    merged = colocate.factory(colocate.config({"nodes": "operations"})).coarsen(
+        graph, legal, legal.every(np.ones((len(graph), 1), bool))
+    )
     variants = ((legal, "operations"), (merged, "colocated"))
     nodes = [policy_graph(problem(graph, partition), nodes=kind, costs=False) for partition, kind in variants]
     assert [(len(of), of.edges.shape[1]) for of in nodes] == [fine, coarse]

@@ -11,15 +11,17 @@ import numpy as np
 import openvino as ov
 import pytest
 
+from ovplace import zoo
 from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval
 from ovplace.errors import PlacementError, StoreError
-from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
+from ovplace.search.completed_run import GROUPS, CompletedRun, measured_placements, open_completed_run
 from ovplace.search.run import run
 from ovplace.session.configure import effective
+from ovplace.session.problem import form_groups
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.graphs import chain
 from ovplace.testing.models import TINY
@@ -155,3 +157,33 @@ def test_a_placement_may_know_devices_that_it_does_not_use(small):
     run, _ = small
     assert run.device_of_groups(placed(1, 2, 1, 2, devices=("TPU", "CPU", "NPU"))).tolist() == [1, 2, 1, 2]
     assert run.device_of_groups(placed(0, 2, 1, 2, devices=("TPU", "CPU", "NPU"))) is None
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory):
+    """Return a finished run on a machine with a device that does not support Softmax, in 20 groups."""
+    at = tmp_path_factory.mktemp("refused")
+    zoo.save_recipe("attention", zoo.recipe("attention").Config(), at / "m.xml")
+    given = {"model": str(at / "m.xml"), "machine": "core-ultra", "placer": "cut", "budget": 2}
+    settings = ("comparison.min_time_ms=0", "comparison.race=0", "coarsener.target=20")
+    run(effective(None, settings, given), at / "run")
+    return at / "run"
+
+
+def test_it_has_the_groups_that_were_placed(refused):
+    """They depend on what the devices support, which is not asked again."""
+    found = open_completed_run(refused)
+    anywhere = form_groups(found.config, found.graph)
+    assert found.partition.n_groups == anywhere.n_groups == 20
+    assert not np.array_equal(found.partition.group_of, anywhere.group_of)
+    assert found.device_of_groups(found.answer) is not None
+
+
+def test_a_run_of_a_version_that_kept_no_groups_goes_on_with_those_that_it_had(refused, tmp_path):
+    path = shutil.copytree(refused, tmp_path / "run")
+    with closing(RunFolder(path).open_store()) as store:
+        store.put(GROUPS, None)
+    earlier = open_completed_run(path)
+    assert np.array_equal(earlier.partition.group_of, form_groups(earlier.config, earlier.graph).group_of)
+    run(replace(earlier.config, search=replace(earlier.config.search, budget=3)), path)
+    assert np.array_equal(open_completed_run(path).partition.group_of, earlier.partition.group_of)

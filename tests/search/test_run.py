@@ -36,7 +36,7 @@ class Caller:
         self.folder, self.split = RunFolder(path / "deep" / "run"), 0.5
         self.model = path / "m.onnx"
         self.model.write_bytes(b"a model")
-        self.began_on, self.defenders, self.times, self.written = [], [], [], []
+        self.begun, self.defenders, self.times, self.written = [], [], [], []
         self.change = lambda findings: findings
 
     def call(self, *listener_and_command, **search):
@@ -46,8 +46,8 @@ class Caller:
         given = {"model": str(self.model), "backend": fake_backend.NAME, "placer": "random", "budget": 4, **search}
         return RunConfig(search=SearchConfig(**given), measure=QUICK, comparison=SHORT_COMPARISON)
 
-    def open_session(self, config, folder, listener, began_on):
-        self.began_on.append(began_on)
+    def open_session(self, config, folder, listener, begun):
+        self.begun.append(begun)
         made = session(folder.path, direct(split=self.split))
         devices = (Device("CPU_0", "CPU"), Device("CPU_1", "CPU", emulated=True))
         site = SimpleNamespace(hardware="two CPUs", close=lambda: None)
@@ -105,7 +105,9 @@ def test_a_new_run_begins_nowhere_and_one_that_goes_on_where_it_began(caller):
     caller.call(told.append)
     assert not any("the run in" in event.text for event in told)
     caller.call(told.append, budget=5)
-    assert caller.began_on == ["", "two CPUs"]
+    new, continued = caller.begun
+    assert new is None
+    assert (continued.hardware, continued.groups.group_of.tolist()) == ("two CPUs", list(range(12)))
     assert Progress("prepare", 1, 3, f"continuing the run in '{caller.folder}'") in told
 
 
@@ -121,7 +123,7 @@ def test_a_run_that_is_finished_is_not_run_again(caller, limits, finished):
     first = caller.call(**limits)
     assert caller.call(told.append, **limits) == first
     assert told == [Progress("prepare", 3, 3, f"the run in '{caller.folder}' is finished {finished}")]
-    assert len(caller.began_on) == 1
+    assert len(caller.begun) == 1
 
 
 @pytest.mark.parametrize(("time_s", "limit_s"), [(20.0, 17.0), (0.0, float("inf"))])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import ovplace.cost.solvers.local_descent as module
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.local_descent import local_descent, moves
 from ovplace.seeds import generator
@@ -30,3 +31,11 @@ def test_a_descent_that_passes_over_hopeless_moves_ends_where_one_that_looks_at_
     table = replace(table, submodel_ms=table.submodel_ms * rng.choice([0.0, 1.0, 10.0]))
     start = rng.integers(devices, size=n)
     np.testing.assert_array_equal(local_descent(table, start), descent(table, start))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_descent_that_looks_at_a_few_moves_at_a_time_ends_where_none_helps(seed, monkeypatch):
+    monkeypatch.setattr(module, "_AT_ONCE", 4)
+    table = costs(problem(layered(25, seed), seed=seed), seed)
+    end = local_descent(table, generator(seed, "testing", "few").integers(2, size=25))
+    np.testing.assert_array_equal(descent(table, end), end)

@@ -137,3 +137,14 @@ def test_one_group_no_edges():
 def test_an_unknown_model():
     with pytest.raises(ValueError, match="'other'"):
         solve_milp(problem(diamond()).costs, "other")
+
+
+@pytest.mark.parametrize("model", VALUES)
+def test_savings_above_the_work_do_not_certify_a_worse_placement(model):
+    """A fitted model may cost less than nothing; zero is then no bound."""
+    table = costs(problem(chain(("Add",) * 4), seed=1), seed=1, submodel_ms=0.0)
+    table = replace(table, saving_ms=table.group_ms.sum() * np.array([[1.0, 1.1]] * 3))
+    certificate, best = solve_milp(table, model).certificate, optimum(table, VALUES[model])
+    assert best < 0
+    assert certificate.value_ms == pytest.approx(best)
+    assert certificate.lower_bound_ms <= certificate.value_ms
