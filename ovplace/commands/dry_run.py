@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -18,6 +19,7 @@ from ovplace.session.devices import choose_devices
 from ovplace.session.prepare import prepare_model
 from ovplace.session.problem import form_groups
 from ovplace.session.session import check_settings
+from ovplace.session.site import open_site
 from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def estimate(config: RunConfig) -> Estimate:
         start = time.monotonic()
         graph = prepare_model(config, folder)
         preparing_s = time.monotonic() - start
-        selection = choose_devices(config)
+        selection = _devices(config)
         groups = form_groups(config, graph).n_groups
         timed = None if selection.simulated else _timed(folder.prepared_model, config.search.seed)
     n, counts = len(selection.devices), _counts(config, selection)
@@ -91,6 +93,14 @@ def estimate(config: RunConfig) -> Estimate:
         basis=_basis(timed[0]) if timed else _SIMULATED,
         **counts,
     )
+
+
+def _devices(config: RunConfig) -> Selection:
+    """Return the devices of a run; a fleet is asked for those of its machines."""
+    if not config.search.cluster:
+        return choose_devices(config)
+    with closing(open_site(config)) as site:
+        return site.choose_devices(config)
 
 
 def _timed(prepared: Path, seed: int) -> tuple[FirstTiming, float]:

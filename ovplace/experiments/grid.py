@@ -205,16 +205,25 @@ def _checked(
 def _effect(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:
     """Return the settings that a variant amounts to on a machine, defaults included, once it is sure that it can run.
 
+    The devices of a fleet's machines are left to each search, which asks them.
+
     Raises:
         OvplaceError: the settings are not understood, or a device is not there.
     """
     try:
         config = _config(base, variant, machine)
         check_settings(config)
-        choose_devices(config)
+        if _devices_are_known(config):
+            choose_devices(config)
         return config
     except OvplaceError as error:
         raise type(error)(f"variant '{variant.name}': {error}") from error
+
+
+def _devices_are_known(config: RunConfig) -> bool:
+    """Return whether a run has the devices of this machine or of a simulated one."""
+    backend = config.plugins.backend
+    return not config.search.cluster or backend.factory.own_devices(backend.settings) is not None
 
 
 def _config(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:

@@ -24,8 +24,9 @@ MODEL, WEIGHTS, INPUT = "model.xml", "model.bin", "input.npz"
 """The files of a job, in its folder."""
 
 MOST_JOBS = 8
-"""Jobs that are kept, each a copy of its model and a process with it. One more ends the one that was not asked for the
-longest time; a later request for that sets it up again."""
+"""Jobs that are kept ready, each a copy of its model and a process with it. One more ends the one that was not asked
+for the longest time, except for what its backend has noted beside the model; a later request for that sets it up
+again."""
 
 
 class Training(Protocol):
@@ -41,11 +42,12 @@ class Training(Protocol):
 @dataclass(frozen=True)
 class _Desk:
     pool: ProcessPool
-    folder: tempfile.TemporaryDirectory[str]
+    folder: Path
 
     def clear(self) -> None:
+        """End the process and delete the files of the job."""
         self.pool.close()
-        self.folder.cleanup()
+        _delete_files(self.folder)
 
 
 class ProcessBench:
@@ -62,6 +64,7 @@ class ProcessBench:
         self._files, self._folder = files, files.folder / "jobs"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._desks: dict[str, _Desk] = {}
+        self._folders: dict[str, tempfile.TemporaryDirectory[str]] = {}  # of jobs, those that are not ready included
         self._ended: set[str] = set()  # jobs of this scheduler; a request may come after its search has gone
         self._lock = threading.Lock()
         self._measuring, self._ending = ThreadPoolExecutor(1, "measuring"), ThreadPoolExecutor(4, "ending")
@@ -90,7 +93,7 @@ class ProcessBench:
 
     def close(self) -> None:
         """End all processes."""
-        list(self._ending.map(self._end, [*self._desks, *self._trainings]))
+        list(self._ending.map(self._end, [*self._folders, *self._trainings]))
         self._measuring.shutdown(cancel_futures=True)
         self._ending.shutdown()
 
@@ -131,25 +134,37 @@ class ProcessBench:
         with self._lock:
             self._ended.add(number)
             desk, training = self._desks.pop(number, None), self._trainings.pop(number, None)
+            folder = self._folders.pop(number, None)
         if desk:
             desk.clear()
+        if folder:
+            folder.cleanup()
         if training:
             training.clear()
 
     def _set_up(self, job: RemoteJob) -> _Desk:
         _check(job)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=self._folder)
-        path = Path(folder.name)
+        path = self._folder_of(job.number)
         try:
             for name, digest in job.files.items():
                 self._files.copy(digest, path / name)
         except BaseException:
-            folder.cleanup()
+            _delete_files(path)
             raise
         given = str(path / INPUT) if INPUT in job.files else ""
         local = Job(str(path / MODEL), job.devices, given, job.seed, job.options)
-        return _Desk(ProcessPool(WorkerSpec(job.backend, local)), folder)
+        return _Desk(ProcessPool(WorkerSpec(job.backend, local)), path)
+
+    def _folder_of(self, number: str) -> Path:
+        if number not in self._folders:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folders[number] = tempfile.TemporaryDirectory(dir=self._folder)
+        return Path(self._folders[number].name)
+
+
+def _delete_files(folder: Path) -> None:
+    for name in (MODEL, WEIGHTS, INPUT):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _check(job: RemoteJob) -> None:

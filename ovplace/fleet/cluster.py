@@ -49,6 +49,7 @@ class Cluster:
         """
         self.address = address
         self.changes = 0  # of the machines that are there
+        self.training: frozenset[str] = frozenset()  # machines that train now, which may take hours
         self._machines: dict[str, Machine] = {}
         self._limits, self._too_long = Limits(), ""
         self._asked: dict[int, Future[Message]] = {}
@@ -241,6 +242,8 @@ class Cluster:
         elif op == "limits":
             self._limits = Limits.from_dict(message["limits"])
             self._channel.limit(self._limits.largest_bytes)
+        elif op == "training":
+            self.training = frozenset(map(str, message["names"]))
         elif op == "kept":
             self._kept.pop(message["hash"]).set_result(message)
         else:

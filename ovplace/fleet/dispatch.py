@@ -118,6 +118,8 @@ class Dispatcher:
             search.home = "" if search.home == name else search.home
         self._tell_all({"op": "left", "name": name})
         request = seat.request
+        if _is_training(request):
+            self._tell_all(self._training())
         if request is not None and request.client in self._searches:  # that search is there
             request.attempts += 1
             if request.attempts >= ATTEMPTS:
@@ -138,9 +140,10 @@ class Dispatcher:
         return [name for name, seat in self._seats.items() if now - seat.heard_s > self._patience_s or _late(seat, now)]
 
     def enter(self, client: str) -> None:
-        """Take a search in, and tell it the machines."""
+        """Take a search in, and tell it the machines, and which of them train."""
         self._searches[client] = _Search()
         self._to_client(client, {"op": "machines", "machines": [machine.to_dict() for machine in self.machines]})
+        self._to_client(client, self._training())
 
     def name(self, client: str, title: str) -> None:
         """Note what a search says that it does.
@@ -212,6 +215,8 @@ class Dispatcher:
         seat.answered += 1
         seat.busy_s += self._clock() - seat.given_s
         self._answer(request, {**answer, "worker": name})
+        if _is_training(request):
+            self._tell_all(self._training())
         self._idle[name] = seat
         self._give_next(name, seat)
 
@@ -261,6 +266,8 @@ class Dispatcher:
         if request.at_home:
             self._searches[request.client].home = name
         self._to_worker(name, {"op": "run", "number": request.number, "client": request.client, **request.body})
+        if _is_training(request):
+            self._tell_all(self._training())
 
     def _suits(self, request: Request, machine: Machine) -> bool:
         search = self._searches[request.client]
@@ -271,8 +278,11 @@ class Dispatcher:
 
     def _trains(self, name: str) -> bool:
         """Return whether a machine runs a training, which may take hours."""
-        request = self._seats[name].request
-        return request is not None and request.body["method"] == TRAIN
+        return _is_training(self._seats[name].request)
+
+    def _training(self) -> dict[str, Any]:
+        """Return what tells a search which machines train."""
+        return {"op": "training", "names": list(filter(self._trains, self._seats))}
 
     def _tell_all(self, message: dict[str, Any]) -> None:
         for client in self._searches:
@@ -293,6 +303,10 @@ def _state_of(seat: _Seat, now_s: float) -> MachineState:
         seat.answered,
         (seat.busy_s + running_s) / there_s if there_s > 0 else 0.0,
     )
+
+
+def _is_training(request: Request | None) -> bool:
+    return request is not None and request.body["method"] == TRAIN
 
 
 def _late(seat: _Seat, now_s: float) -> bool:

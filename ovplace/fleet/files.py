@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ovplace.errors import StoreError
@@ -42,6 +43,7 @@ class FileStore:
 
     folder: Path
     room_bytes: int = ROOM_GIB * 2**30
+    _adding: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @classmethod
     def of_cache(cls, room_gib: float = ROOM_GIB) -> FileStore:
@@ -64,8 +66,12 @@ class FileStore:
         return self.folder / digest
 
     def has(self, digest: str) -> bool:
-        """Return whether the file is there."""
-        return self.path(digest).is_file()
+        """Return whether the file is there; one that is asked for counts as used."""
+        try:
+            os.utime(self.path(digest))
+        except OSError:
+            return False
+        return True
 
     def chunk(self, digest: str, offset: int) -> tuple[bytes, bool]:
         """Return a part of a file, and whether it is the last.
@@ -77,6 +83,7 @@ class FileStore:
         Raises:
             OSError: it is not there.
         """
+        os.utime(self.path(digest))  # it is used
         return read_chunk(self.path(digest), offset)
 
     def add_chunk(self, digest: str, offset: int, data: bytes, *, is_last: bool, sender: str = "") -> None:
@@ -101,21 +108,26 @@ class FileStore:
                 "room for; start the scheduler and the workers with a larger --room"
             )
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with growing.open("r+b" if offset else "wb") as file:
-                file.seek(offset)
-                file.write(data)
-            if not is_last:
-                return
-            if hash_of(growing) != digest:
-                growing.unlink()
-                raise StoreError(f"a file arrived with another content than its hash {digest[:12]}; send it again")
-            self._make_way(growing.stat().st_size)
-            growing.replace(path)
+            with self._adding:
+                self._add(path, growing, offset, data, is_last=is_last)
         except OSError as error:
             with suppress(OSError):  # on a full disk, it takes room that others need
                 growing.unlink()
             raise StoreError(f"cannot keep a file in '{self.folder}': {error.strerror}") from error
+
+    def _add(self, path: Path, growing: Path, offset: int, data: bytes, *, is_last: bool) -> None:
+        """Add a part; one at a time, as each last one makes way for itself."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with growing.open("r+b" if offset else "wb") as file:
+            file.seek(offset)
+            file.write(data)
+        if not is_last:
+            return
+        if hash_of(growing) != path.name:
+            growing.unlink()
+            raise StoreError(f"a file arrived with another content than its hash {path.name[:12]}; send it again")
+        self._make_way(growing.stat().st_size)
+        growing.replace(path)
 
     def drop_unfinished(self, sender: str = "") -> None:
         """Delete what has arrived of files that a sender will not send to the end.
@@ -138,7 +150,7 @@ class FileStore:
             StoreError: it is not there, or damaged, and then deleted.
         """
         try:
-            self.path(digest).touch()  # it was used
+            os.utime(self.path(digest))  # it is used
             with replacing(target) as temporary:
                 shutil.copyfile(self.path(digest), temporary)
                 if hash_of(temporary) != digest:

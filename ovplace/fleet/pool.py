@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property
@@ -29,15 +29,23 @@ class FleetPool:
     `submit` gives a request to whichever is free, and its results count by their ratio to a reference in it alone.
     """
 
-    def __init__(self, cluster: Cluster, device_class: DeviceClass, spec: WorkerSpec) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        device_class: DeviceClass,
+        spec: WorkerSpec,
+        all_train: Callable[[list[str]], None] = lambda _: None,
+    ) -> None:
         """Ask for nothing yet.
 
         Args:
             cluster: the machines.
             device_class: those that measure.
             spec: the backend and the job, whose model need not be there yet.
+            all_train: is called with the names of the machines where a request waits because all of them train.
         """
         self._cluster, self._class, self._spec = cluster, device_class, spec
+        self._all_train, self._is_told = all_train, False
         self._number = uuid.uuid4().hex
         self._excluded: set[str] = set()
         self._seen = -1  # changes of the cluster when `_machines` was found
@@ -155,6 +163,7 @@ class FleetPool:
         """
         now = time.monotonic()
         if self.machines:
+            self._tell_of_trainings()
             return now
         if now - since_s > WAIT_S:
             raise BackendError(
@@ -162,6 +171,13 @@ class FleetPool:
                 "'ovplace worker' on one, the same command continues the run"
             )
         return since_s
+
+    def _tell_of_trainings(self) -> None:
+        """Say once that all machines train."""
+        all_train = self._cluster.training.issuperset(self.machines)
+        if all_train and not self._is_told:
+            self._all_train(self.machines)
+        self._is_told = all_train
 
     def _do(self, method: str, *arguments: Any) -> Any:
         return value_of(method, self.wait(self._submit(method, arguments, QUERY_DEADLINE_S, at_home=True)))

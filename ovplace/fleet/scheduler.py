@@ -31,7 +31,9 @@ _LOG = logging.getLogger(__name__)
 @dataclass
 class _Peer:
     channel: Channel
+    token: str = ""  # of a worker: which process it is
     outbox: asyncio.Queue[Message] = field(default_factory=asyncio.Queue)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def write(self) -> None:
         with suppress(ChannelClosedError):
@@ -115,12 +117,13 @@ class Scheduler:
             channel.abort()
 
     async def _serve_worker(self, channel: Channel) -> None:
-        machine = Machine.from_dict((await channel.receive())["machine"])
+        message = await channel.receive()
+        machine, token = Machine.from_dict(message["machine"]), str(message["token"])
         name = machine.name
-        if name in self._peers:
+        if not await self._is_free(name, token):
             await channel.send({"op": "refused", "why": f"there is a machine '{name}' already; choose another --name"})
             return
-        async with self._writing(name, channel):
+        async with self._writing(name, _Peer(channel, token)):
             self._put(name, {"op": "welcome", "alive_every_s": self._patience_s / 3, "limits": self._limits.to_dict()})
             self._dispatcher.join(machine)
             self._log(f"machine '{name}' joined: {len(self._dispatcher.machines)} in all")
@@ -132,7 +135,7 @@ class Scheduler:
 
     async def _serve_client(self, channel: Channel) -> None:
         client = f"search {next(self._numbers)}"  # no machine has a name with a blank
-        async with self._writing(client, channel):
+        async with self._writing(client, _Peer(channel)):
             self._put(client, {"op": "limits", "limits": self._limits.to_dict()})
             self._dispatcher.enter(client)
             handlers = {
@@ -148,8 +151,20 @@ class Scheduler:
                 self._dispatcher.drop(client)
                 self._files.drop_unfinished(client)
 
-    def _writing(self, name: str, channel: Channel) -> _Writing:
-        return _Writing(self._peers, name, _Peer(channel))
+    async def _is_free(self, name: str, token: str) -> bool:
+        """Return whether no other worker has a name; what is left of an earlier connection of the same one is ended.
+
+        A network may break without a word to the scheduler, and the worker comes back before its silence is noticed.
+        """
+        while earlier := self._peers.get(name):
+            if earlier.token != token:
+                return False
+            self._close(name)
+            await earlier.gone.wait()
+        return True
+
+    def _writing(self, name: str, peer: _Peer) -> _Writing:
+        return _Writing(self._peers, name, peer)
 
     async def _read(
         self, channel: Channel, handlers: Mapping[str, Callable[[str, Message], Awaitable[None]]], name: str
@@ -196,9 +211,9 @@ class Scheduler:
         """Keep a part of a file that a search has; with no data, say whether the file is there."""
         digest, why = str(message["hash"]), ""
         if "data" in message:
-            offset, data = int(message["offset"]), message["data"]
-            try:
-                self._files.add_chunk(digest, offset, data, is_last=bool(message["is_last"]), sender=client)
+            offset, data, is_last = int(message["offset"]), message["data"], bool(message["is_last"])
+            try:  # in a thread: a long file is hashed for longer than workers may be silent
+                await asyncio.to_thread(self._files.add_chunk, digest, offset, data, is_last=is_last, sender=client)
             except StoreError as error:
                 why = str(error)
         self._put(client, {"op": "kept", "hash": digest, "is_there": self._files.has(digest), "why": why})
@@ -226,3 +241,4 @@ class _Writing:
     async def __aexit__(self, *_: Any) -> None:
         del self._peers[self._name]
         self._task.cancel()
+        self._peer.gone.set()

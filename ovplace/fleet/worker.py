@@ -6,6 +6,7 @@ It listens on no port. What it is sent is data: an operation of `wire.OPERATIONS
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
@@ -50,6 +51,7 @@ class Worker:
             files: keeps files of jobs.
         """
         self._machine, self._bench, self._files = machine, bench, files
+        self._token = secrets.token_hex(16)  # tells the scheduler that a new connection is of the same worker
         self._arrivals: dict[str, asyncio.Future[Message]] = {}
 
     async def serve(self, address: str, certificates: Certificates, log: Callable[[str], None]) -> None:
@@ -84,7 +86,7 @@ class Worker:
         tasks: set[asyncio.Task[None]] = set()
         jobs: set[str] = set()
         try:
-            await channel.send({"op": "join", "machine": self._machine.to_dict()})
+            await channel.send({"op": "join", "machine": self._machine.to_dict(), "token": self._token})
             message = await channel.receive()
             if message["op"] != "welcome":
                 raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
@@ -149,7 +151,8 @@ class Worker:
             await channel.send({"op": "fetch", "hash": digest, "offset": offset})
             part = await arrival
             is_last = bool(part["is_last"])
-            self._files.add_chunk(digest, offset, part["data"], is_last=is_last)
+            # in a thread: a long file is hashed for longer than a worker may be silent
+            await asyncio.to_thread(self._files.add_chunk, digest, offset, part["data"], is_last=is_last)
             offset += len(part["data"])
 
     def _arrived(self, message: Message) -> None:

@@ -140,7 +140,7 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener, begun
         OvplaceError: the model, a device or the backend does not work; each with its own text.
     """
     listener(Progress("prepare", 0, 3, "reading the model"))
-    site = open_site(config, begun.hardware if begun else "")
+    site = open_site(config, begun.hardware if begun else "", listener)
     try:
         return _open_at(site, config, folder, listener, begun)
     except BaseException:

@@ -14,6 +14,7 @@ from ovplace.errors import BackendError, DeviceError
 from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
 from ovplace.session.devices import choose_devices
+from ovplace.session.events import Listener, Progress, silent
 from ovplace.store.device_lock import for_search
 from ovplace.version import __version__
 
@@ -77,14 +78,15 @@ class _Choice:
 class Fleet:
     """Measures on the machines of a fleet that are alike as far as the devices of the run go."""
 
-    def __init__(self, cluster: Cluster, began_on: str = "") -> None:
+    def __init__(self, cluster: Cluster, began_on: str = "", listener: Listener = silent) -> None:
         """Choose no machines yet.
 
         Args:
             cluster: the fleet.
             began_on: `hardware` of the run that is continued; empty for a new one.
+            listener: is called where the run has to wait for machines that train.
         """
-        self._cluster, self._began_on = cluster, began_on
+        self._cluster, self._began_on, self._listener = cluster, began_on, listener
         self._class: DeviceClass | None = None
 
     @property
@@ -125,19 +127,24 @@ class Fleet:
         from ovplace.fleet.pool import FleetPool
 
         assert self._class is not None, "devices are chosen first"
-        return FleetPool(self._cluster, self._class, spec)
+        return FleetPool(self._cluster, self._class, spec, self._tell_all_train)
 
     def close(self) -> None:
         """Leave the fleet."""
         self._cluster.close()
 
+    def _tell_all_train(self, machines: list[str]) -> None:
+        text = f"waits for the end of a training on {_named(machines)}"
+        self._listener(Progress("free machines", 0, len(machines), text))
 
-def open_site(config: RunConfig, began_on: str = "") -> Site:
+
+def open_site(config: RunConfig, began_on: str = "", listener: Listener = silent) -> Site:
     """Return where a run measures.
 
     Args:
         config: of the run.
         began_on: `Site.hardware` of the run that is continued; empty for a new one.
+        listener: is called where the run has to wait.
 
     Raises:
         OvplaceError: the scheduler of the fleet is not there, or refuses.
@@ -152,7 +159,7 @@ def open_site(config: RunConfig, began_on: str = "") -> Site:
     from ovplace.fleet.cluster import Cluster
 
     title = f"{Path(config.search.model).name} with {config.search.placer}"
-    return Fleet(Cluster(config.search.cluster, Certificates(default_folder()), title), began_on)
+    return Fleet(Cluster(config.search.cluster, Certificates(default_folder()), title), began_on, listener)
 
 
 def _most_frequent(config: RunConfig, machines: list[Machine], began_on: str) -> _Choice:
@@ -196,5 +203,9 @@ def _in_words(device_class: DeviceClass) -> str:
 
 def _note(used: list[str], others: list[str]) -> str:
     left_out = f", not on {', '.join(others)}, which are unlike them" if others else ""
-    alike = f"on {', '.join(used[:8])}{f' and {len(used) - 8} more' if len(used) > 8 else ''}"
-    return f"measured {alike}{left_out}"
+    return f"measured on {_named(used)}{left_out}"
+
+
+def _named(machines: list[str]) -> str:
+    more = f" and {len(machines) - 8} more" if len(machines) > 8 else ""
+    return f"{', '.join(machines[:8])}{more}"

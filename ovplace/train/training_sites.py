@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ovplace.core.text.json_text import parse_json
-from ovplace.errors import BackendError, InterruptedRunError, StoreError
+from ovplace.errors import BackendError, InterruptedRunError, OvplaceError, StoreError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.store.atomic import replacing
 from ovplace.train.training_plan import TrainingPlan
 from ovplace.train.training_process import TrainingProcess
+from ovplace.train.worker_training import check_names
 
 if TYPE_CHECKING:
     from ovplace.fleet.cluster import Cluster
@@ -68,7 +69,14 @@ class TrainsHere:
 
 
 class TrainsOnFleet:
-    """Trains on the machines of a fleet, as many at a time as there are; what a lost machine has done is lost."""
+    """Trains on the machines of a fleet, as many at a time as there are; what a lost machine has done is lost.
+
+    A machine that cannot train, for one because it has no torch, is asked for no more, and another one trains instead.
+
+    Attributes:
+        jobs: trainings that are asked for at the same time.
+        aside: why machines are asked for no more, by name.
+    """
 
     def __init__(self, cluster: Cluster, jobs: int) -> None:
         """Ask for nothing yet.
@@ -77,7 +85,7 @@ class TrainsOnFleet:
             cluster: the fleet.
             jobs: trainings that are asked for at the same time.
         """
-        self.jobs = jobs
+        self.jobs, self.aside = jobs, dict[str, str]()
         self._cluster, self._stopped = cluster, threading.Event()
 
     def train(self, plan: TrainingPlan, output: Path) -> Data:
@@ -88,14 +96,11 @@ class TrainsOnFleet:
             output: path of the policy file.
 
         Raises:
-            OvplaceError: as `run_training` does, no machine is there, or it answers what is no policy.
+            OvplaceError: the training names files of this machine, no machine can train, or it answers what is no
+                policy.
         """
-        from ovplace.fleet.machine import simulated_class
-        from ovplace.fleet.wire import TRAIN, RemoteJob
-
-        job = RemoteJob(uuid.uuid4().hex, "", (), {})
-        asked = self._cluster.submit(job, TRAIN, (plan.text,), DEADLINE_S, simulated_class(), at_home=False)
-        answer = self._wait(asked)
+        check_names(plan.text)
+        answer = self._trained(plan.text)
         try:
             output.parent.mkdir(parents=True, exist_ok=True)
             with replacing(output) as temporary:
@@ -113,20 +118,55 @@ class TrainsOnFleet:
         """Wait for no answer any more."""
         self._stopped.set()
 
-    def _wait(self, asked: Future[Data]) -> Data:
-        from ovplace.fleet.cluster import POLL_S, WAIT_S
-        from ovplace.fleet.machine import simulated_class
+    def _trained(self, text: str) -> Data:
+        """Return what the first machine that can train answers.
+
+        Raises:
+            OvplaceError: none can; the text is that of the last one.
+        """
         from ovplace.fleet.pool import value_of
         from ovplace.fleet.wire import TRAIN
+
+        while True:
+            answer = self._wait(self._ask(text))
+            try:
+                found: Data = value_of(TRAIN, answer)
+                return found
+            except OvplaceError as error:
+                if "error" not in answer:
+                    raise
+                self._set_aside(str(answer["worker"]), str(error))
+                if not self._machines:
+                    raise
+
+    def _ask(self, text: str) -> Future[Data]:
+        from ovplace.fleet.machine import simulated_class
+        from ovplace.fleet.wire import TRAIN, RemoteJob
+
+        job = RemoteJob(uuid.uuid4().hex, "", (), {})
+        return self._cluster.submit(job, TRAIN, (text,), DEADLINE_S, simulated_class(), at_home=False)
+
+    def _set_aside(self, machine: str, why: str) -> None:
+        self.aside[machine] = why
+        self._cluster.exclude(machine)
+
+    @property
+    def _machines(self) -> list[str]:
+        """Names of the machines that can train, as far as is known."""
+        from ovplace.fleet.machine import simulated_class
+
+        return [machine.name for machine in self._cluster.machines(simulated_class()) if machine.name not in self.aside]
+
+    def _wait(self, asked: Future[Data]) -> Data:
+        from ovplace.fleet.cluster import POLL_S, WAIT_S
 
         seen = time.monotonic()
         while not self._stopped.is_set():
             try:
-                found: Data = value_of(TRAIN, asked.result(POLL_S))
-                return found
+                return asked.result(POLL_S)
             except TimeoutError:
                 now = time.monotonic()
-                seen = now if self._cluster.machines(simulated_class()) else seen
+                seen = now if self._machines else seen
                 if now - seen > WAIT_S:
                     raise BackendError(
                         f"no machine at '{self._cluster.address}' can train any more; start 'ovplace worker' on one, "

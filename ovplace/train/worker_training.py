@@ -11,7 +11,9 @@ from typing import Any
 
 from ovplace.errors import BackendError, UsageError
 from ovplace.plugins import registry
+from ovplace.plugins.registry import build_dataclass
 from ovplace.simulation.machine_file import machine_names
+from ovplace.train.training_config import TrainConfig
 from ovplace.train.training_process import TrainingProcess
 
 _NAMED = {"placer": "placers", "features": "features", "machines": "machines", "held_out_machines": "machines"}
@@ -64,13 +66,14 @@ def check_names(text: str) -> None:
     """
     try:
         tables = tomllib.loads(text)
-        train, policy = dict(tables["train"]), dict(tables.get("placer", {})).get("policy", "")
+        train: TrainConfig = build_dataclass(TrainConfig, dict(tables["train"]), "train")  # a list may be one text
+        policy = dict(tables.get("placer", {})).get("policy", "")
     except (ValueError, LookupError, TypeError) as error:
         raise UsageError(f"the text of the training is not understood: {error}") from error
     known = {role: set(registry.names(role)) for role in ("placers", "features")} | {"machines": set(machine_names())}
     for key, kind in _NAMED.items():
-        given = train.get(key, [])
-        for name in given if isinstance(given, list) else [given]:
+        given = getattr(train, key)
+        for name in given if isinstance(given, tuple) else (given,):
             if name not in known[kind]:
                 raise UsageError(f"'{name}' in 'train.{key}' does not come with ovplace; a worker reads no other files")
     if policy not in ("", "shipped"):

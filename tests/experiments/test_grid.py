@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ovplace.errors import ConfigError, ModelError, UsageError
+from ovplace.errors import ConfigError, DeviceError, ModelError, UsageError
 from ovplace.experiments.catalogue import CONFIGS, ablation_names, find_ablation
 from ovplace.experiments.folder_names import check_distinct, folder_name
 from ovplace.experiments.grid import read_grid
@@ -44,6 +44,13 @@ def test_here_is_real(case, tmp_path):
     assert all(run.timed_here for run in ablation.cells)
     elsewhere = read_grid(file, tmp_path, ["search.cluster=tls://127.0.0.1:1"])
     assert not any(run.timed_here for run in elsewhere.cells)
+
+
+def test_devices_of_a_fleet_are_not_looked_for_here(case, tmp_path):
+    file = case.write(tmp_path, ("i9-12900k+flex170", "here"), ("[base]", "[base]\nsearch.device = 'GPU.7'"))
+    with pytest.raises(DeviceError, match=r"GPU\.7"):
+        read_grid(file, tmp_path)
+    assert read_grid(file, tmp_path, ["search.cluster=tls://127.0.0.1:1"]).cells
 
 
 def test_recipes_and_shapes(case, tmp_path):

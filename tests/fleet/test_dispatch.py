@@ -95,7 +95,7 @@ def test_a_search_has_a_limited_number_of_requests_and_others_have_their_own():
     (refused,) = [message for _, message in fleet.told if message["op"] == "refused"]
     assert refused["number"] == 2
     fleet.dispatcher.enter("other")
-    fleet.dispatcher.submit(Request("other", 0, ANY, False, {"job": {"number": "1"}, "deadline_s": 5.0}))
+    fleet.ask(0, client="other")
     fleet.done("a", 0)
     fleet.ask(3)
     for number in (1, 3):
@@ -136,6 +136,21 @@ def test_a_search_whose_home_trains_gets_another_home():
     fleet.done("a", 2, client="training")
     fleet.ask(4, at_home=True)
     assert len(fleet.given) == 4, "the new home is kept"
+
+
+def test_searches_are_told_which_machines_train():
+    fleet = Fleet("a", "b")
+    fleet.ask(0, method="train")
+    fleet.dispatcher.enter("late")
+    fleet.done("a", 0)
+    fleet.ask(1, method="train")
+    fleet.dispatcher.leave("b")
+    told = {client: [] for client in ("search", "late")}
+    for client, message in fleet.told:
+        if message["op"] == "training":
+            told[client].append(message["names"])
+    assert told["late"] == [["a"], [], ["b"], [], ["a"]]
+    assert told["search"] == [[], *told["late"]]
 
 
 @pytest.mark.parametrize("lost", ["leave", "exclude"])

@@ -167,11 +167,11 @@ def test_a_box_cannot_pose_as_the_scheduler_nor_start_a_search(certificates, tmp
 def test_a_taken_name_is_refused(certificates, tmp_path):
     async def join_twice():
         async with scheduler(certificates, tmp_path) as (address, _):
-            message = {"op": "join", "machine": Machine("box").to_dict()}
+            message = {"op": "join", "machine": Machine("box").to_dict(), "token": "first"}
             channels = [await open_channel(address, certificates, Role.WORKER) for _ in range(2)]
             await channels[0].send(message)
             assert (await channels[0].receive())["op"] == "welcome"
-            await channels[1].send(message)
+            await channels[1].send({**message, "token": "second"})
             assert (await channels[1].receive())["op"] == "refused"
 
     asyncio.run(join_twice())

@@ -1,15 +1,25 @@
 """Which boxes a search takes, those of a run that is continued, and that a worker and a search exclude each other."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
+from ovplace.api.model_file import find_model
+from ovplace.commands.dry_run import estimate
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.core.device import Device
 from ovplace.errors import DeviceError, InUseError
+from ovplace.fleet.certificates import Role
+from ovplace.fleet.channel import open_channel
+from ovplace.fleet.files import FileStore
 from ovplace.fleet.machine import Machine
+from ovplace.fleet.worker import Worker
 from ovplace.session.site import Fleet, ThisMachine
 from ovplace.store.device_lock import for_worker
 from ovplace.version import __version__
+from tests.fleet.test_limits import Bench, fleet
 
 CONFIG = resolved(RunConfig(search=SearchConfig(model="demo", device="CPU")))
 
@@ -74,3 +84,24 @@ def test_a_simulated_search_excludes_nobody(monkeypatch, tmp_path):
     )
     with for_worker():
         ThisMachine().choose_devices(simulated)
+
+
+def test_a_dry_run_asks_the_fleet_for_its_devices(certificates, monkeypatch, tmp_path):
+    monkeypatch.setenv("OVPLACE_CERTS", str(certificates.folder))
+    versions = {"ovplace": __version__, "openvino": "2026.4"}
+    machine = Machine("box", (Device("CPU", "CPU"), Device("NPU", "NPU")), versions=versions)
+    search = SearchConfig(model=str(find_model("demo")), device="CPU,NPU")
+
+    async def ask():
+        async with fleet(certificates, tmp_path) as (cluster, _):
+            channel = await open_channel(cluster.address, certificates, Role.WORKER)
+            working = asyncio.create_task(Worker(machine, Bench(), FileStore(tmp_path)).work(channel))
+            config = resolved(RunConfig(search=replace(search, cluster=cluster.address)))
+            found = await asyncio.to_thread(estimate, config)
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            return found
+
+    found = asyncio.run(ask())
+    assert found.devices == ("CPU", "NPU")
+    assert found.note.endswith("measured on box")

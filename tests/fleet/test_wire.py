@@ -149,12 +149,31 @@ def test_files_take_no_more_than_their_room(tmp_path):
     assert sorted(path.name for path in store.folder.iterdir()) == sorted([digests[0], digests[2]])
 
 
+@pytest.mark.parametrize("use", [FileStore.has, lambda store, digest: store.chunk(digest, 0)], ids=["asked", "sent"])
+def test_what_is_used_is_kept_for_longer_than_what_came_later(tmp_path, use):
+    store, contents = FileStore(tmp_path, room_bytes=10), [b"first", b"again", b"other"]
+    digests = [hashlib.sha256(content).hexdigest() for content in contents]
+    for number in range(2):
+        store.add_chunk(digests[number], 0, contents[number], is_last=True)
+        os.utime(store.path(digests[number]), (number, number))
+    use(store, digests[0])
+    store.add_chunk(digests[2], 0, contents[2], is_last=True)
+    assert [store.path(digest).exists() for digest in digests] == [True, False, True]
+
+
+def stored_model(files):
+    """Put a model into a store; return its files."""
+    model = files.folder / "model.xml"
+    ov.save_model(residual(), model, compress_to_fp16=False)
+    found = {path.name: hash_of(path) for path in (model, model.with_suffix(".bin"))}
+    for name, digest in found.items():
+        (files.folder / name).rename(files.path(digest))
+    return found
+
+
 def test_a_worker_keeps_few_jobs_at_once(tmp_path):
     files = FileStore(tmp_path)
-    ov.save_model(residual(), tmp_path / "model.xml", compress_to_fp16=False)
-    found = {name: hash_of(tmp_path / name) for name in ("model.xml", "model.bin")}
-    for name, digest in found.items():
-        (tmp_path / name).rename(files.path(digest))
+    found = stored_model(files)
     bench = ProcessBench(files, WorkerTraining)
 
     async def ask(number):
@@ -163,11 +182,29 @@ def test_a_worker_keeps_few_jobs_at_once(tmp_path):
 
     try:
         answers = [asyncio.run(ask(number)) for number in (*range(MOST_JOBS + 2), 0)]
-        assert len(list((tmp_path / "jobs").iterdir())) == MOST_JOBS
+        assert len(list((tmp_path / "jobs").glob("*/model.bin"))) == MOST_JOBS
         assert answers == answers[:1] * len(answers)
     finally:
         bench.close()
     assert not list((tmp_path / "jobs").iterdir())
+
+
+def test_noise_is_not_repeated_by_a_job_that_is_set_up_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("ovplace.fleet.bench.MOST_JOBS", 1)
+    files = FileStore(tmp_path)
+    found, bench = stored_model(files), ProcessBench(files, WorkerTraining)
+    asked = (Candidate("CPU", target="CPU"),), MeasureSpec()
+
+    async def measure(number):
+        job = remote(number=number, files=found, devices=(Device("CPU", "CPU"),), options={"machine": MACHINE})
+        return (await bench.run(job, "measure", asked))[0].samples_ms
+
+    try:
+        first, other, again = [asyncio.run(measure(number)) for number in "121"]
+    finally:
+        bench.close()
+    assert first == other
+    assert first != again
 
 
 def test_a_job_that_ended_is_refused_until_the_next_scheduler(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -114,6 +115,13 @@ def test_results_of_other_trainings_and_damaged_ones_are_refused(damage, text, p
         train_seeds(plans, output, Scores(), silent)
 
 
+def test_results_from_before_a_machine_was_changed_are_refused(plans, tmp_path):
+    train_seeds(plans[:1], tmp_path / "policy.npz", Scores(s4=1.0), silent)
+    changed = replace(plans[0], machines=(replace(plans[0].machines[0], digest="another"),))
+    with pytest.raises(ConfigError, match="or a machine has changed since; delete it"):
+        train_seeds([changed], tmp_path / "policy.npz", Scores(), silent)
+
+
 @pytest.mark.parametrize(
     "answer", [[], {}, {"sets": [{"set": "held out"}]}, {"sets": [{"set": TRAINED, "zero_shot": 1}]}]
 )
@@ -173,6 +181,13 @@ def test_a_worker_reads_no_files_and_imports_no_modules(setting, plans):
         check_names("\n".join([*lines, f"{key} = {value}"]))
     with pytest.raises(UsageError, match="not understood"):
         check_names("[train")
+
+
+def test_a_list_may_be_one_text_as_with_set(plans, tmp_path):
+    changed = read_plan(tmp_path / "small.toml", ["train.machines=i9-12900k+flex170,core-ultra"])
+    check_names(changed.text)
+    with pytest.raises(UsageError, match=r"'mine\.toml' in 'train\.machines'"):
+        check_names(changed.text.replace("core-ultra", "mine.toml"))
 
 
 def test_an_unknown_recipe_is_an_error_of_the_training(plans):

@@ -79,7 +79,7 @@ def command(
         else:
             numbers = range(plan.config.seed, plan.config.seed + (seeds or 1))
             plans = [read_plan(file, (*settings, f"train.seed={number}")) for number in numbers]
-            with _site(cluster, jobs, plans) as site:
+            with _site(cluster, jobs, plans, console) as site:
                 data = train_seeds(plans, path, site, listener)
     if as_json:
         show_json(data)
@@ -88,7 +88,7 @@ def command(
 
 
 @contextmanager
-def _site(cluster: str | None, jobs: int, plans: Sequence[TrainingPlan]) -> Iterator[TrainingSite]:
+def _site(cluster: str | None, jobs: int, plans: Sequence[TrainingPlan], console: Console) -> Iterator[TrainingSite]:
     from ovplace.train.training_sites import TrainsHere, TrainsOnFleet
 
     if cluster is None:
@@ -102,10 +102,13 @@ def _site(cluster: str | None, jobs: int, plans: Sequence[TrainingPlan]) -> Iter
 
     title = f"a policy of {plans[0].config.placer}, {len(plans)} seeds"
     connected = Cluster(cluster, Certificates(default_folder()), title)
+    site = TrainsOnFleet(connected, len(plans))
     try:
-        yield TrainsOnFleet(connected, len(plans))
+        yield site
     finally:
         connected.close()
+        for machine, why in site.aside.items():
+            console.log(f"machine '{machine}' was set aside: {why}")
 
 
 def _show(data: dict[str, Any]) -> None:

@@ -1,0 +1,66 @@
+"""A worker that comes back takes its place again, and files are hashed while others are heard."""
+
+import asyncio
+import threading
+
+import pytest
+
+from ovplace.fleet import wire
+from ovplace.fleet.certificates import Role
+from ovplace.fleet.channel import ChannelClosedError, open_channel
+from ovplace.fleet.cluster import Cluster
+from ovplace.fleet.files import FileStore, hash_of
+from ovplace.fleet.machine import DeviceClass, Machine
+from ovplace.fleet.worker import Worker
+from tests.fleet.test_limits import Bench, asked, fleet
+from tests.fleet.test_security import scheduler
+
+
+def test_a_worker_that_comes_back_takes_the_place_of_its_lost_connection(certificates, tmp_path):
+    worker = Worker(Machine("box"), Bench(), FileStore(tmp_path))
+
+    async def connect(cluster):
+        return asyncio.create_task(worker.work(await open_channel(cluster.address, certificates, Role.WORKER)))
+
+    async def come_back():
+        async with fleet(certificates, tmp_path) as (cluster, _):
+            first = await connect(cluster)
+            await asked(cluster)
+            second = await connect(cluster)
+            with pytest.raises(ChannelClosedError):
+                await asyncio.wait_for(first, 10)
+            assert (await asked(cluster))["worker"] == "box"
+            second.cancel()
+            await asyncio.gather(second, return_exceptions=True)
+
+    asyncio.run(come_back())
+
+
+def test_a_file_is_hashed_outside_the_event_loop_which_says_and_hears_that_workers_are_alive(
+    certificates, tmp_path, monkeypatch
+):
+    model, hashed_in = tmp_path / "model.bin", {}
+    model.write_bytes(b"weights")
+
+    def noted_hash_of(path):
+        hashed_in[path.parent.name] = threading.get_ident()
+        return hash_of(path)
+
+    monkeypatch.setattr("ovplace.fleet.files.hash_of", noted_hash_of)
+
+    async def send():
+        async with scheduler(certificates, tmp_path) as (address, _):
+            worker = Worker(Machine("box"), Bench(), FileStore(tmp_path / "box"))
+            working = asyncio.create_task(worker.work(await open_channel(address, certificates, Role.WORKER)))
+            cluster = await asyncio.to_thread(Cluster, address, certificates)
+            job = wire.RemoteJob("1", "simulate", (), {"model.bin": await asyncio.to_thread(cluster.send_file, model)})
+            answer = cluster.submit(job, "facts", (), 60.0, DeviceClass({}), at_home=False)
+            assert (await asyncio.wait_for(asyncio.wrap_future(answer), 30))["value"] == {"fact": ""}
+            await asyncio.to_thread(cluster.close)
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+        return threading.get_ident()
+
+    loop = asyncio.run(send())
+    assert hashed_in.keys() == {"files", "box"}, "by the scheduler and by the worker"
+    assert loop not in hashed_in.values()
