@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ovplace.errors import UsageError
 from ovplace.session.events import Listener, Progress, silent
 
 if TYPE_CHECKING:
@@ -48,7 +49,12 @@ def showing(progress: bool, given: Listener | None = None) -> Iterator[Listener]
     Args:
         progress: False for nothing anywhere.
         given: the caller's own listener, which is yielded in place of these.
+
+    Raises:
+        UsageError: `given` cannot be called.
     """
+    if given is not None and not callable(given):
+        raise UsageError(f"a listener is a function of one step, got {type(given).__name__}; leave it out for a bar")
     if given is not None:
         yield given
     elif progress and _in_notebook():

@@ -23,10 +23,12 @@ def benchmark_run(folder: Path, time: str | float, api: str, requests: int, prog
         progress: show a progress bar, where there is a terminal or a notebook.
 
     Raises:
-        UsageError: the run is simulated, or `api` is another word.
+        UsageError: the run is simulated, or an argument is not usable.
     """
     if api not in ("sync", "async"):
         raise UsageError(f"api is 'sync' or 'async', got '{api}'")
+    if not isinstance(requests, int) or requests < 0:
+        raise UsageError(f"requests is a whole number from 0 on, got {requests!r}; 0 leaves it to the compiled model")
     load = Load(api=api, n_requests=requests, time_s=seconds(time))
     with showing(progress) as listener:
         return benchmark_all(folder, load, listener)

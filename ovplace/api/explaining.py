@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ovplace.api.measurement import without_search
-from ovplace.api.options import MeasureOptions
+from ovplace.api.options import MeasureOptions, placement_table
 from ovplace.commands.explain import Explanation
 from ovplace.commands.explain import explain as explain_all
 from ovplace.progress import showing
@@ -53,4 +53,4 @@ def explain(
         {'Softmax': 1, 'Sin': 1}
     """
     with without_search(model, options, settings, config_file) as config, showing(progress, listener) as shown:
-        return explain_all(config, placement, shown)
+        return explain_all(config, placement_table(placement), shown)

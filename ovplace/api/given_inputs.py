@@ -10,6 +10,8 @@ import numpy as np
 
 from ovplace.api.options import shape_text
 from ovplace.errors import ConfigError, StoreError, UsageError
+from ovplace.store.arrays import read_arrays, write_arrays
+from ovplace.store.atomic import replacing
 from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ def with_saved_inputs(given: Mapping[str, object], model: str | Path | ov.Model,
 
     Args:
         given: options, as from `search_fields`.
-        model: the model that the inputs are for.
+        model: the model that the inputs are for; one in memory has been saved into `folder`.
         folder: the run folder.
 
     Raises:
@@ -32,33 +34,35 @@ def with_saved_inputs(given: Mapping[str, object], model: str | Path | ov.Model,
     value = given.get("input")
     if value is None or isinstance(value, str):
         return dict(given)
-    arrays = named_arrays(value, model)
+    named = value if isinstance(value, Mapping) else _with_names(value, model, folder)
+    arrays = {str(name): _array(str(name), item) for name, item in named.items()}
     path = save_inputs(arrays, folder, begun=RunFolder(folder).has_begun)
     return {"shape": shape_text({name: array.shape for name, array in arrays.items()}), **given, "input": str(path)}
 
 
-def named_arrays(value: Any, model: str | Path | ov.Model) -> Arrays:
-    """Return one array for each input, by the input's name.
+def _with_names(value: object, model: str | Path | ov.Model, folder: Path) -> dict[str, object]:
+    """Return one array for each input, by the input's name in the saved model: a model may be converted anew.
 
     Args:
-        value: an array for a single input, a sequence of arrays in the order of the inputs, or a mapping from names to
-            arrays; torch's tensors are arrays, too.
-        model: its inputs have the names that `value` lacks.
+        value: an array for a single input, or a sequence of arrays in the order of the inputs.
+        model: the model.
+        folder: where it is saved, unless it is a file.
 
     Raises:
-        UsageError: `value` lacks names and the model is a file, their numbers differ, or one is no array.
+        UsageError: the model is a file, or has another number of inputs.
     """
-    if isinstance(value, Mapping):
-        return {str(name): _array(str(name), item) for name, item in value.items()}
     if isinstance(model, str | Path):
         raise UsageError("arrays for a model file need names: input={'NAME': array}, or input='file.npz'")
+    import openvino as ov
+
     from ovplace.ir.inputs import input_name
+    from ovplace.ir.opening import open_model
 
     arrays = value if isinstance(value, list | tuple) else [value]
-    if len(arrays) != len(model.inputs):
-        raise UsageError(f"input has {len(arrays)} arrays, the model {len(model.inputs)} inputs; give one for each")
-    names = map(input_name, model.inputs)
-    return {name: _array(name, item) for name, item in zip(names, arrays, strict=True)}
+    ports = open_model(ov.Core(), RunFolder(folder).given_model).inputs
+    if len(arrays) != len(ports):
+        raise UsageError(f"input has {len(arrays)} arrays, the model {len(ports)} inputs; give one for each")
+    return dict(zip(map(input_name, ports), arrays, strict=True))
 
 
 def save_inputs(arrays: Arrays, folder: Path, begun: bool) -> Path:
@@ -73,17 +77,29 @@ def save_inputs(arrays: Arrays, folder: Path, begun: bool) -> Path:
         ConfigError: the run has begun with other inputs.
         StoreError: the file cannot be written.
     """
-    path, new = folder / "given.npz", folder / "new-given.npz"
+    path = RunFolder(folder).given_inputs
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez(new, allow_pickle=False, **arrays)
-        if begun and path.exists() and path.read_bytes() != new.read_bytes():
-            new.unlink()
+        if not (begun and path.exists()):
+            with replacing(path) as new:
+                write_arrays(new, arrays)
+        elif not _holds(path, arrays):
             raise ConfigError(f"the run in '{folder}' began with other inputs; choose another folder, or delete it")
-        new.replace(path)
     except OSError as error:
         raise StoreError(f"cannot save the inputs into '{folder}': {error.strerror}; choose another folder") from error
     return path
+
+
+def _holds(path: Path, arrays: Arrays) -> bool:
+    """Return whether a file has these arrays and no others, in whatever order."""
+    try:
+        return _contents(read_arrays(path)) == _contents(arrays)
+    except ValueError:
+        return False
+
+
+def _contents(arrays: Arrays) -> dict[str, tuple[object, ...]]:
+    return {name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()}
 
 
 def _array(name: str, value: Any) -> np.ndarray[Any, Any]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ovplace.api.given_inputs import with_saved_inputs
 from ovplace.api.model_file import find_model
-from ovplace.api.options import MeasureOptions, search_fields, setting_texts
+from ovplace.api.options import MeasureOptions, placement_table, search_fields, setting_texts
 from ovplace.commands.measure import MeasureReport
 from ovplace.commands.measure import measure as measure_all
+from ovplace.commands.own_devices import with_own_devices
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
 from ovplace.progress import showing
 from ovplace.session.configure import effective
@@ -59,7 +60,7 @@ def measure(
         [('GPU', None), ('CPU', None)]
     """
     with without_search(model, options, settings, config_file) as config, showing(progress, listener) as shown:
-        return measure_all(config, placement, shown, RIGOROUS_ROUNDS if rigorous else 1)
+        return measure_all(config, placement_table(placement), shown, RIGOROUS_ROUNDS if rigorous else 1)
 
 
 @contextmanager
@@ -82,14 +83,15 @@ def without_search(
     """
     given, settings = search_fields(options, MeasureOptions.__annotations__), setting_texts(settings)
     with tempfile.TemporaryDirectory() as folder:
+        source = _source(model, Path(folder))
         given = with_saved_inputs(given, model, Path(folder))
-        yield effective(config_file, settings, {"model": _source(model, Path(folder)), **given})
+        yield effective(config_file, settings, {"model": source, **given})
 
 
 def measure_run(
     run: Run, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
 ) -> MeasureReport:
-    """Time the answer of a run beside its devices and HETERO's automatic mode, in turns.
+    """Time the answer of a run beside its devices and HETERO's automatic mode in each order, in turns.
 
     Args:
         run: a finished run.
@@ -101,17 +103,11 @@ def measure_run(
         OvplaceError: a device is not on this machine.
     """
     files = RunFolder(run.folder)
-    config = files.read_config()
-    device = config.search.device
-    search = replace(
-        config.search,
-        model=str(files.placed_model),
-        shape="",  # the placed model has it
-        device=f"HETERO:{device}" if device and not device.startswith("HETERO:") else device,
-    )
+    config = with_own_devices(files.read_config(), run)
+    search = replace(config.search, model=str(files.placed_model), shape="")  # the placed model has its shapes
     rounds = RIGOROUS_ROUNDS if rigorous else 1
     with showing(progress, listener) as shown:
-        return measure_all(replace(config, search=search), run.placement, shown, rounds)
+        return measure_all(replace(config, search=search), run.placement, shown, rounds, every_order=True)
 
 
 def _source(model: str | Path | ov.Model, folder: Path) -> str:

@@ -106,6 +106,24 @@ def setting_texts(settings: str | Sequence[str]) -> tuple[str, ...]:
     return texts
 
 
+def placement_table(placement: object) -> Mapping[str, str] | None:
+    """Return a placement that a caller gave; None for none.
+
+    Raises:
+        UsageError: it is no mapping of texts.
+    """
+    if placement is None or (isinstance(placement, Mapping) and _is_of_texts(placement)):
+        return placement
+    raise UsageError(
+        f"a placement is a mapping from names of operations to names of devices, got {placement!r:.80}; "
+        "give one such as run.placement"
+    )
+
+
+def _is_of_texts(table: Mapping[object, object]) -> bool:
+    return all(isinstance(text, str) for pair in table.items() for text in pair)
+
+
 def _plain(name: str, value: Any) -> object:
     if name == "device":
         return _device_text(value)

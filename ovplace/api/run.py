@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ovplace.config.files import given_path
 from ovplace.core.measurement import Trial
 from ovplace.core.result.labels import label
 from ovplace.core.result.run_result import RunResult
@@ -132,7 +133,7 @@ class Run(RunResult):
     def measure(
         self, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
     ) -> MeasureReport:
-        """Time the answer again, in turns with each device alone and with HETERO's automatic mode.
+        """Time the answer again, in turns with each device alone and with HETERO's automatic mode in each order.
 
         Args:
             rigorous: use twenty processes, and enough samples for each percentile.
@@ -183,7 +184,7 @@ class Run(RunResult):
             progress: show a progress bar, where there is a terminal or a notebook.
 
         Raises:
-            UsageError: the run is simulated.
+            UsageError: the run is simulated, or an argument is not usable.
         """
         from ovplace.api.benchmarking import benchmark_run
 
@@ -221,6 +222,7 @@ def open_run(folder: str | Path) -> Run:
         folder: the run folder.
 
     Raises:
+        UsageError: `folder` is no path.
         PlacementError: there is no finished run.
         StoreError: its files are damaged, or of a version that this one does not read.
 
@@ -230,6 +232,6 @@ def open_run(folder: str | Path) -> Run:
         >>> ovplace.open_run("runs/demo") == run
         True
     """
-    files = RunFolder(Path(folder))
+    files = RunFolder(given_path(folder, "the run folder", "run.folder"))
     files.check_finished()
     return Run.of(files.read_result())

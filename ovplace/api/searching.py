@@ -11,6 +11,8 @@ from ovplace.api.given_inputs import with_saved_inputs
 from ovplace.api.model_file import find_model
 from ovplace.api.options import SearchOptions, search_fields, setting_texts
 from ovplace.api.run import Run
+from ovplace.config.duration import seconds
+from ovplace.config.files import given_path
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
 from ovplace.errors import NotReachedError, UsageError
 from ovplace.progress import showing
@@ -121,24 +123,25 @@ def _emulate_if_asked(config: RunConfig) -> None:
 
 def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) -> tuple[str, Path]:
     """Return the model file and the run folder."""
+    target = given_path(folder, "the run folder", "'runs/mine'") if folder else None
     if isinstance(model, str | Path):
-        return find_model(model), Path(folder) if folder else Path("runs") / Path(model).stem
+        return find_model(model), target or Path("runs") / Path(model).stem
     from ovplace.ir.saving import save_in_memory_model
 
-    if not folder:
+    if target is None:
         raise UsageError("a model in memory needs a run folder; give one: optimize(model, 'runs/mine')")
-    target = Path(folder)
     return str(save_in_memory_model(model, target, begun=RunFolder(target).has_begun)), target
 
 
 def bound(
-    folder: str | Path, *, time_limit_s: float = 60.0, progress: bool = True, listener: Listener | None = None
+    folder: str | Path, *, time_limit_s: str | float = 60.0, progress: bool = True, listener: Listener | None = None
 ) -> OptimalityGap:
     """Return how far the answer of a finished run is from the optimum of the cost model.
 
     Args:
         folder: the run folder.
-        time_limit_s: time limit of the solver in seconds; if it is reached, the gap is larger than 0.
+        time_limit_s: time limit of the solver: seconds, or a text such as `2m`; if it is reached, the gap is larger
+            than 0.
         progress: show a progress bar, where there is a terminal or a notebook.
         listener: is called with each step, and shows it in place of the bar.
 
@@ -147,7 +150,8 @@ def bound(
         and placement; the solvers' certificates; how well the model fits.
 
     Raises:
-        OvplaceError: there is no finished run, or what it lacks cannot be measured on this machine.
+        OvplaceError: there is no finished run, what it lacks cannot be measured on this machine, or an argument is not
+            usable.
 
     Example:
         >>> import ovplace
@@ -158,5 +162,6 @@ def bound(
     """
     from ovplace.commands.optimality_gap import optimality_gap
 
+    path, limit_s = given_path(folder, "the run folder", "run.folder"), seconds(time_limit_s)
     with showing(progress, listener) as shown:
-        return optimality_gap(Path(folder), time_limit_s, shown)
+        return optimality_gap(path, limit_s, shown)

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ovplace.config.files import absolute
 from ovplace.core.cost_table import CostTable
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
@@ -40,7 +41,7 @@ class Config:
     """Settings of the simulation.
 
     Attributes:
-        machine: name of a machine that comes with ovplace, or a TOML file.
+        machine: name of a machine that comes with ovplace, or a TOML file, which is kept with its absolute path.
         noise: strength of the machine's noise; 0 for none, 1 for what the machine says.
         seed: seed of noise and crashes, combined with the seed of the run.
     """
@@ -50,7 +51,8 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the numbers; a run is read from other folders than it began in."""
+        object.__setattr__(self, "machine", absolute(self.machine) if self.machine.endswith(".toml") else self.machine)
         if self.noise < 0 or self.seed < 0:
             raise ValueError("noise and seed must not be negative")
 

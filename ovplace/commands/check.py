@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ovplace.commands.check_report import Change, CheckReport
+from ovplace.commands.own_devices import with_own_devices
 from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import Candidate, Measurement, Trial
 from ovplace.core.placement import Placement
@@ -21,7 +22,6 @@ from ovplace.core.verdict import Status
 from ovplace.errors import BackendError, DeviceError, UsageError
 from ovplace.search.comparison.final_comparison import FinalComparison, decide
 from ovplace.search.comparison.judgement import CLOSE_RATIO
-from ovplace.search.continuation import machine_digest
 from ovplace.search.explore import limiting_baselines
 from ovplace.search.result import environment_of
 from ovplace.search.time_limit import with_labels, with_time_left
@@ -29,7 +29,8 @@ from ovplace.session.baselines import ATTEMPTS, Baseline
 from ovplace.session.deadline import TimeBudget, TimeIsUpError
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
-from ovplace.session.session import open_session
+from ovplace.session.run_files import machine_digest
+from ovplace.session.session import check_settings, open_session
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
@@ -52,7 +53,8 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
     start, files = time.monotonic(), RunFolder(folder)
     files.check_finished()
     result, table = files.read_result(), files.read_placement()
-    config = _as_in_the_run(files.read_config(), result, rounds)
+    config = _to_compare(with_own_devices(files.read_config(), result), rounds)
+    check_settings(config)
     try:
         session = open_session(config, files, listener)
     except DeviceError as error:
@@ -76,16 +78,10 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         return _with_answer(report, put, measurer, listener)
 
 
-def _as_in_the_run(config: RunConfig, result: RunResult, rounds: int) -> RunConfig:
-    """Return the configuration with the devices of the result, whatever else there is on this machine."""
-    tables: dict[str, object] = {d.name: {"base": d.base, "properties": dict(d.properties)} for d in result.devices}
-    emulated = any(device.emulated for device in result.devices)
-    simulated = bool(result.environment.simulated)
-    search = replace(
-        config.search, device=",".join(result.device_names), emulate_gpu=None if simulated else emulated, time_s=0.0
-    )
+def _to_compare(config: RunConfig, rounds: int) -> RunConfig:
+    """Return the configuration without a time limit of its own, with other rounds where they are given."""
     comparison = replace(config.comparison, rounds=rounds or config.comparison.rounds)
-    return replace(config, search=search, comparison=comparison, devices={} if simulated else tables)
+    return replace(config, search=replace(config.search, time_s=0.0), comparison=comparison)
 
 
 def _changes(then: Environment, now: Environment) -> list[Change]:

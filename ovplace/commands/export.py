@@ -58,9 +58,9 @@ def check(folder: Path) -> None:
     Raises:
         PlacementError: there is none.
     """
-    if not folder.is_dir():
-        raise PlacementError(f"there is no run folder '{folder}'; 'ovplace optimize MODEL -o {folder}' makes one")
-    if not RunFolder(folder).placement.exists():
+    files = RunFolder(folder)
+    files.check_exists()
+    if not files.placement.exists():
         raise PlacementError(
             f"'{folder}' holds no finished run: there is no placement.json; give the 'ovplace optimize' command again"
         )

@@ -14,6 +14,7 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, OutputError, rotated
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, percentile_interval, samples_needed
+from ovplace.session.baselines import automatic_modes
 from ovplace.session.events import Listener, Progress
 from ovplace.session.session import Session
 
@@ -127,7 +128,12 @@ def _latency_to_json(found: Percentiles) -> dict[str, object]:
 
 
 def measure(
-    config: RunConfig, table: Mapping[str, str] | None, listener: Listener, processes: int = 1
+    config: RunConfig,
+    table: Mapping[str, str] | None,
+    listener: Listener,
+    processes: int = 1,
+    *,
+    every_order: bool = False,
 ) -> MeasureReport:
     """Measure every device alone, HETERO's own choice where `-d HETERO:...` asks for it, and a placement, in turns.
 
@@ -136,12 +142,13 @@ def measure(
         table: device of every operation of the prepared model; None for no placement.
         listener: is called with each step.
         processes: fresh processes, hence compilations; several of them take enough samples for every percentile.
+        every_order: measure HETERO's own choice with each device first, as a run does, whatever `-d` asks for.
 
     Raises:
         OvplaceError: the model, a device or the placement is not usable.
     """
     with temporary_session(config, listener) as session:
-        candidates = _candidates(session, table)
+        candidates = _candidates(session, table, every_order)
         spec, rounds = _spec(config, len(candidates), processes), []
         for number in range(processes):
             listener(Progress("measure", number, processes, f"{len(candidates)} in turns"))
@@ -152,12 +159,11 @@ def measure(
         return _report(session, candidates, [_together(of_one) for of_one in zip(*rounds, strict=True)])
 
 
-def _candidates(session: Session, table: Mapping[str, str] | None) -> list[Candidate]:
+def _candidates(session: Session, table: Mapping[str, str] | None, every_order: bool) -> list[Candidate]:
     names, text = session.problem.device_names, session.config.search.device.strip()
     candidates = [Candidate(name, Placement.uniform(len(session.graph), name)) for name in names]
-    if text.startswith("HETERO:") and len(names) > 1:
-        target = f"HETERO:{','.join(names)}"
-        candidates.append(Candidate(f"{target} (automatic)", target=target))
+    asked_for = len(names) if every_order else int(text.startswith("HETERO:"))
+    candidates += automatic_modes(names)[:asked_for]
     if table is not None:
         candidates.append(Candidate("the placement", placement_on_devices(session, table)))
     return candidates

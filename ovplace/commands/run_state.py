@@ -71,10 +71,9 @@ def is_finished(folder: Path) -> bool:
         PlacementError: there is no run in the folder.
     """
     files = RunFolder(folder)
-    if not files.path.is_dir():
-        raise PlacementError(f"there is no run folder '{folder}'; 'ovplace optimize MODEL -o {folder}' makes one")
+    files.check_exists()
     if not files.has_begun and not searching_process(folder):
-        raise PlacementError(f"'{folder}' holds no run; 'ovplace optimize MODEL -o {folder}' begins one")
+        raise PlacementError(f"'{folder}' holds no run; 'ovplace optimize MODEL -o {files.typed}' begins one")
     return files.result.exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 from ovplace.errors import UsageError
@@ -11,6 +12,24 @@ from ovplace.shipped import shipped, shipped_in
 
 RUNS = ("configs", "configs/placers", "configs/paper")
 """Folders of the configurations of runs; the others are of ablations, trainings and simulated machines."""
+
+
+def given_path(value: object, what: str, example: str) -> Path:
+    """Return a path that a caller of the Python interface gave.
+
+    Args:
+        value: what was given.
+        what: what it is the path of, for the error text.
+        example: one that could be given, likewise.
+
+    Raises:
+        UsageError: it is no path.
+    """
+    if not isinstance(value, str | PathLike):
+        raise UsageError(
+            f"{what} is a path, got {type(value).__name__}; give a text or a pathlib.Path, such as {example}"
+        )
+    return Path(value)
 
 
 def find_config(text: str | Path) -> Path:
@@ -39,8 +58,9 @@ def find_toml(text: str | Path, folder: str, kind: str, names: Sequence[str] = (
     Raises:
         UsageError: there is none; the text lists the choices.
     """
-    if Path(text).is_file():
-        return Path(text)
+    path = given_path(text, f"the {kind}", "'mine.toml'")
+    if path.is_file():
+        return path
     known = names or shipped_in(folder, ".toml")
     name = str(text).removeprefix(f"{folder}/").removesuffix(".toml")
     found = shipped(f"{folder}/{name}.toml") if name in known else None
@@ -49,3 +69,11 @@ def find_toml(text: str | Path, folder: str, kind: str, names: Sequence[str] = (
         hint = f"did you mean '{near[0]}'? " if near else ""
         raise UsageError(f"there is no {kind} '{text}'; {hint}give a .toml file, or one of: {', '.join(known)}")
     return found
+
+
+def absolute(path: str) -> str:
+    """Return the absolute path of a file that is there, which names it from any working directory; others as given."""
+    try:
+        return str(Path(path).absolute()) if Path(path).is_file() else path
+    except OSError:  # no file has so long a name
+        return path

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ovplace.config.files import absolute
 from ovplace.core.measurement import MeasureSpec
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class SearchConfig:
         device: devices, in the syntax of `-d`; empty for the machine's own choice.
         machine: simulated machine, by name or TOML file; short for the backend `simulate` with `backend.machine`.
         cluster: scheduler of the fleet that measures, as `tls://HOST:PORT`; empty to measure on this machine.
-        input: `.npz` file with one array for each input; empty for random inputs.
+        input: `.npz` file with one array for each input, kept with its absolute path; empty for random inputs.
         backend: name of the backend plug-in.
         placer: name of the placer plug-in.
         policy: file of a trained policy, or `shipped`; sets its placer, its features and `placer.policy`.
@@ -76,7 +77,8 @@ class SearchConfig:
     early_exit: bool = True
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the numbers; a run is read from other folders than it began in."""
+        object.__setattr__(self, "input", absolute(self.input))
         for name in ("budget", "batch"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -72,7 +72,7 @@ def assignments(texts: Iterable[str]) -> Tables:
     """Return the tables that `--set section.key=value` texts describe.
 
     Raises:
-        ConfigError: a text has another form.
+        ConfigError: a text has another form, or sets a part of what an earlier one has given a value.
     """
     tables: Tables = {}
     for text in texts:
@@ -82,7 +82,12 @@ def assignments(texts: Iterable[str]) -> Tables:
             raise ConfigError(f"--set takes section.key=value, such as search.budget=20; got '{text}'")
         table: dict[str, Any] = tables.setdefault(section, {})
         for key in keys[:-1]:
-            table = table.setdefault(key, {})
+            inner: Any = table.setdefault(key, {})
+            if not isinstance(inner, dict):
+                raise ConfigError(
+                    f"--set {text} contradicts an earlier --set, by which '{key}' is '{inner}'; leave one of them out"
+                )
+            table = inner
         table[keys[-1]] = value.strip()
     return tables
 

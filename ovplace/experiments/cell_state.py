@@ -11,6 +11,8 @@ from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError, StoreError
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Outcome, Task
+from ovplace.session.run_files import changed_file, with_names_of
+from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
 ERROR = "error.txt"
@@ -45,11 +47,23 @@ def read_state(cell: Cell, task: Task[Outcome]) -> CellState[Outcome]:
         outcome = task.read(cell.folder)
         if outcome is None:
             return CellState(cell, error=error)
-        if _without_address(RunFolder(cell.folder).read_config()) != _without_address(cell.config):
-            return CellState(cell, error=error or "the folder holds a run with other settings")
+        if other := _other_run(cell):
+            return CellState(cell, error=error or other)
         return CellState(cell, outcome)
     except (OSError, ValueError, ConfigError, StoreError) as damage:
         return CellState(cell, error=error or f"the run folder is damaged: {damage}")
+
+
+def _other_run(cell: Cell) -> str:
+    """Return what tells the run in a cell's folder from the cell's; empty where nothing does."""
+    files = RunFolder(cell.folder)
+    with contextlib.closing(files.open_store() if files.database.exists() else RunStore(Path(":memory:"))) as store:
+        began = with_names_of(cell.config, files.read_config(), store)
+        if _without_address(began) != _without_address(cell.config):
+            return "the folder holds a run with other settings"
+        there = Path(cell.config.search.model).exists()  # that of a recipe need not be, once all runs are finished
+        changed = changed_file(cell.config, store) if there else ""
+        return f"'{changed}' has changed since the run; choose another folder with -o, or delete it" if changed else ""
 
 
 def _without_address(config: RunConfig) -> RunConfig:

@@ -59,16 +59,21 @@ def selected(grid: Grid, only: str) -> list[Cell]:
 
     Args:
         grid: the cells.
-        only: pattern of `variant/model/machine/seed`.
+        only: pattern of `variant/model/machine/seed`, by their names or by those of the folders.
 
     Raises:
         UsageError: no cell fits the pattern.
     """
-    paths = {cell.folder.relative_to(grid.out).as_posix(): cell for cell in grid.cells}
-    chosen = [cell for path, cell in paths.items() if fnmatchcase(path, only)]
+    chosen = [cell for cell in grid.cells if any(fnmatchcase(name, only) for name in _names(cell, grid))]
     if not chosen:
-        raise UsageError(f"--only '{only}' fits no run of '{grid.name}'; the first one is '{next(iter(paths))}'")
+        first = _names(grid.cells[0], grid)[0]
+        raise UsageError(f"--only '{only}' fits no run of '{grid.name}'; the first one is '{first}'")
     return chosen
+
+
+def _names(cell: Cell, grid: Grid) -> tuple[str, str]:
+    """Return `variant/model/machine/seed` of a cell, as the user wrote them and as its folder is called."""
+    return f"{cell.variant}/{cell.model}/{cell.machine}/{cell.seed}", cell.folder.relative_to(grid.out).as_posix()
 
 
 def states(grid: Grid, task: Task[Outcome]) -> list[CellState[Outcome]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,5 +48,6 @@ class Exporter(protocols.Exporter):
         """Return how to import the blob."""
         return (
             "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device "
-            f"properties, set them first as the program does that 'ovplace export {run} --to python' writes"
+            "properties, set them first as the program does that "
+            f"'ovplace export {shlex.quote(run)} --to python' writes"
         )

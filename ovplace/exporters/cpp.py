@@ -28,6 +28,7 @@ _PROGRAM = """\
 #include <iostream>
 #include <string>
 
+#include <openvino/op/constant.hpp>
 #include <openvino/openvino.hpp>
 
 int run(const std::string& folder) {{
@@ -43,7 +44,10 @@ int run(const std::string& folder) {{
     auto request = compiled.create_infer_request();
     for (size_t i = 0; i < compiled.inputs().size(); ++i) {{
         auto tensor = request.get_input_tensor(i);
-        std::memset(tensor.data(), 0, tensor.get_byte_size());  // your own values go here
+        if (tensor.get_element_type() == ov::element::string) continue;
+        const ov::op::v0::Constant ones(tensor.get_element_type(), tensor.get_shape(), 1);
+        // 1 is a valid index, mask and count; your own values go here.
+        std::memcpy(tensor.data(), ones.get_data_ptr(), tensor.get_byte_size());
     }}
     request.infer();
     for (size_t i = 0; i < compiled.outputs().size(); ++i) {{

@@ -10,6 +10,7 @@ from pathlib import Path
 import openvino as ov
 
 from ovplace.core.placement import Placement
+from ovplace.exporters._control_characters import written_out
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.graphs.submodels import running_submodels, submodel_devices
 from ovplace.ir.placed_model import read_placed
@@ -75,4 +76,4 @@ def _colour(device: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(written_out(text), ensure_ascii=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,5 +27,5 @@ class Exporter(ModelFolderExporter):
         """Return how to load the folder."""
         return (
             f"load it with ovplace.load({str(written[0].parent)!r}), or without ovplace as the program does that "
-            f"'ovplace export {run} --to python' writes"
+            f"'ovplace export {shlex.quote(run)} --to python' writes"
         )

@@ -6,6 +6,7 @@ past it, so that the copy still loads (run on openvino 2026.4.1).
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from xml.etree import ElementTree
 import openvino as ov
 
 from ovplace.errors import UsageError
+from ovplace.exporters._control_characters import written_out
 from ovplace.ir import placed_model
 from ovplace.plugins import protocols
 from ovplace.store.run_folder import RunFolder
@@ -51,14 +53,15 @@ class Exporter(protocols.Exporter):
         if target.resolve() == source.resolve():
             raise UsageError(f"'{target}' is the placed model itself; choose another file with -o")
         found = placed_model.read_placed(ov.Core(), folder)
-        document = ElementTree.parse(source)
+        document = _document(source)
         label = {device.name: device.label for device in found.devices}
+        device_of = {written_out(name): label[device] for name, device in found.table.items()}
         for layer in document.iterfind("./layers/layer"):
             data = layer.find("data")
             if data is None:
                 data = ElementTree.Element("data")
                 layer.insert(0, data)
-            data.set("device", label[found.table[layer.attrib["name"]]])
+            data.set("device", device_of[layer.attrib["name"]])
         document.write(target, encoding="utf-8", xml_declaration=True)
         weights = target.with_suffix(".bin")
         shutil.copyfile(source.with_suffix(".bin"), weights)
@@ -67,3 +70,15 @@ class Exporter(protocols.Exporter):
     def next_step(self, run: str, written: Sequence[Path]) -> str:
         """Return what to open."""
         return f"open {written[0]} in Netron; Ctrl+D shows the device of every layer"
+
+
+def _document(path: Path) -> ElementTree.ElementTree:
+    """Return an IR; OpenVINO writes control characters as references to them, which are no XML."""
+    text = re.sub(r"&#(\d\d);", _written_out, path.read_text(encoding="utf-8"))
+    return ElementTree.ElementTree(ElementTree.fromstring(written_out(text)))
+
+
+def _written_out(reference: re.Match[str]) -> str:
+    character = chr(int(reference[1]))
+    written = written_out(character)
+    return reference[0] if written == character else written

@@ -1,4 +1,4 @@
-"""A hash of what a model computes and how its operations are called."""
+"""Hashes of what a model computes, with the names of its operations and without."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def content_hash(model: ov.Model) -> str:
     Cost: one pass over the constants, without a copy.
     """
     return _digest(model, named=True).hexdigest()
+
+
+def computation_hash(model: ov.Model) -> str:
+    """Return the same hash without the names of operations, which a model gets anew whenever it is converted."""
+    return _digest(model, named=False).hexdigest()
 
 
 def _digest(model: ov.Model, *, named: bool) -> hashlib.blake2b:

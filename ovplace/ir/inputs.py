@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import Any
 
 import numpy as np
 import openvino as ov
 from numpy.typing import NDArray
+from openvino import opset13 as opset
 
 from ovplace.errors import ModelError
 from ovplace.seeds import generator
+from ovplace.store.arrays import read_arrays
 
 Array = NDArray[np.generic]
+
+_NUMPY_REALS = (ov.Type.f16, ov.Type.f32, ov.Type.f64)
+"""The floating-point types that numpy has, too."""
 
 
 def input_name(port: ov.Output) -> str:
@@ -41,11 +46,8 @@ def _random(port: ov.Output, rng: np.random.Generator) -> Array:
     kind = port.get_element_type()
     if kind == ov.Type.boolean:
         return np.ones(shape, dtype=bool)
-    if kind == ov.Type.bf16:
-        # numpy has no bfloat16: the upper half of a float32 is one.
-        return (rng.standard_normal(shape, dtype=np.float32).view(np.uint32) >> 16).astype(np.uint16)
     if kind.is_real():
-        return rng.standard_normal(shape).astype(kind.to_dtype())
+        return rng.standard_normal(shape).astype(_numpy_type(kind))
     if kind == ov.Type.string:
         return np.full(shape, "a")
     if kind == ov.Type.u8 and len(shape) == 4:
@@ -67,9 +69,8 @@ def read_inputs(model: ov.Model, path: Path) -> list[Array]:
         ModelError: the file cannot be read, or an array is missing or does not fit.
     """
     try:
-        with path.open("rb") as file, np.load(file) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
+        arrays = read_arrays(path)
+    except (OSError, ValueError) as error:
         raise ModelError(
             f"cannot read the inputs '{path}': {error}; it must be an .npz with one array an input"
         ) from error
@@ -90,9 +91,12 @@ def _matching(port: ov.Output, arrays: dict[str, Array], path: Path) -> Array:
         raise ModelError(
             f"'{input_name(port)}' in '{path}' holds {found.dtype}, the model wants {kind.get_type_name()}"
         )
-    if kind == ov.Type.bf16:
-        return (np.ascontiguousarray(found, np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return found if kind == ov.Type.string else found.astype(kind.to_dtype())
+    return found if kind == ov.Type.string else found.astype(_numpy_type(kind))
+
+
+def _numpy_type(kind: ov.Type) -> np.dtype[Any]:
+    """Return numpy's type for an element type: f32 for bf16 and those of 8 bits and less, which numpy has not."""
+    return np.dtype(kind.to_dtype() if kind in _NUMPY_REALS or not kind.is_real() else np.float32)
 
 
 def as_tensor(port: ov.Output, array: Array) -> ov.Tensor:
@@ -100,28 +104,25 @@ def as_tensor(port: ov.Output, array: Array) -> ov.Tensor:
 
     Args:
         port: the input that takes the tensor.
-        array: its values, bf16 as the upper 16 bits of f32.
+        array: its values.
     """
-    kind, shape = port.get_element_type(), tuple(port.get_shape())
-    if kind == ov.Type.bf16:
-        return ov.Tensor(np.atleast_1d(array), shape, kind)
-    if kind.bitwidth < 8 and kind != ov.Type.string:
-        return ov.Tensor(_packed(array.astype(np.uint8), kind.bitwidth), shape, kind)
-    return ov.Tensor(np.asarray(array, order="C"))
-
-
-def _packed(array: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """Return values of fewer than 8 bits side by side in bytes, the first one in the lowest bits."""
-    per_byte = 8 // bits
-    values = np.resize(array.ravel() & (2**bits - 1), -(-array.size // per_byte) * per_byte).reshape(-1, per_byte)
-    return np.asarray(np.bitwise_or.reduce(values << (bits * np.arange(per_byte, dtype=np.uint8)), axis=1))
+    kind, tensor = port.get_element_type(), ov.Tensor(np.asarray(array, order="C"))
+    return tensor if kind in (tensor.get_element_type(), ov.Type.string) else _converted(tensor, kind)
 
 
 def as_array(tensor: ov.Tensor) -> Array:
-    """Return a copy of a tensor's values, bf16 as f32."""
-    if tensor.get_element_type() == ov.Type.string:
+    """Return a copy of a tensor's values; floating-point numbers that numpy has not are f32."""
+    kind = tensor.get_element_type()
+    if kind == ov.Type.string:
         return np.array(tensor.str_data)
-    values: Array = np.array(tensor.data)
-    if tensor.get_element_type() == ov.Type.bf16:  # numpy has none, and OpenVINO hands it out as f16
-        values = (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    return values
+    known = kind in _NUMPY_REALS or not kind.is_real()
+    return np.array((tensor if known else _converted(tensor, ov.Type.f32)).data)
+
+
+def _converted(tensor: ov.Tensor, kind: ov.Type) -> ov.Tensor:
+    """Return a tensor in another element type, by OpenVINO's own operation."""
+    made = ov.Tensor(kind, tensor.get_shape())
+    given = opset.parameter(tensor.get_shape(), tensor.get_element_type())
+    if not opset.convert(given, kind).evaluate([made], [tensor]):
+        raise ModelError(f"OpenVINO converts no values to {kind.get_type_name()}; use another type for the inputs")
+    return made

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ovplace.config.files import given_path
 from ovplace.core.device import Device
-from ovplace.errors import DeviceError, PlacementError
+from ovplace.errors import DeviceError, PlacementError, UsageError
 from ovplace.store.run_db import cache_key
 from ovplace.store.run_folder import RunFolder
 
@@ -29,6 +30,7 @@ def load(folder: str | Path, core: ov.Core | None = None, *, cache_dir: str | Pa
             here rather than as a property of the core, with which a placement runs slower once it comes from the cache.
 
     Raises:
+        UsageError: an argument is of another type.
         ModelError: the model cannot be read.
         PlacementError: there is no such folder, or the placement is of another model or version, or was changed.
         DeviceError: a device is not on this machine, or the emulated GPU comes too late (call
@@ -41,14 +43,15 @@ def load(folder: str | Path, core: ov.Core | None = None, *, cache_dir: str | Pa
         >>> compiled.output().get_any_name()
         'logits'
     """
-    path = Path(folder)
+    path = given_path(folder, "the run folder", "run.folder")
+    caches = given_path(cache_dir, "cache_dir", "'cache'") if cache_dir else None
     core, found = open_placed(path, core)  # before openvino is imported
 
     from ovplace.devices.variants import reason
     from ovplace.ir import affinity
 
     # OpenVINO takes what is in the cache whatever properties the devices have now.
-    cache = Path(cache_dir) / cache_key([device.to_dict() for device in found.devices]) if cache_dir else None
+    cache = caches / cache_key([device.to_dict() for device in found.devices]) if caches else None
     try:
         compiled = affinity.compile_placed(core, found.model, found.table, cache)
     except RuntimeError as error:
@@ -68,6 +71,7 @@ def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, Pla
         core: the core to register the devices in; a new one by default.
 
     Raises:
+        UsageError: `core` is something else.
         ModelError: the model cannot be read.
         PlacementError: there is no such folder, or the placement is of another model or version, or was changed.
         DeviceError: as `load`.
@@ -79,7 +83,9 @@ def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, Pla
     from ovplace.devices.variants import register
     from ovplace.ir import placed_model
 
-    core = core or ov.Core()
+    core = ov.Core() if core is None else core
+    if not isinstance(core, ov.Core):
+        raise UsageError(f"core is an openvino.Core, got {type(core).__name__}; leave it out for a new one")
     found = placed_model.read_placed(core, folder)
     _check_present(core, found.devices, folder)
     register(core, found.devices)
@@ -92,7 +98,7 @@ def _check_is_folder(folder: Path) -> None:
     if not folder.exists():
         raise PlacementError(
             f"there is no run folder '{folder}', nor an exported one; check the path, "
-            f"or make it with 'ovplace optimize MODEL -o {folder}'"
+            f"or make it with 'ovplace optimize MODEL -o {RunFolder(folder).typed}'"
         )
 
 

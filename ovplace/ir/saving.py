@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from filecmp import cmp
 from pathlib import Path
 
 import openvino as ov
 
 from ovplace.errors import ConfigError, StoreError, UsageError
+from ovplace.ir.content_hash import computation_hash
 from ovplace.ir.exceptions import unwritten
+from ovplace.ir.opening import open_model
 from ovplace.store.atomic import replace_file
 from ovplace.store.run_folder import RunFolder
 
@@ -23,7 +24,10 @@ def save_over(model: ov.Model, path: Path) -> None:
     Raises:
         OSError: it cannot be written; likewise RuntimeError.
     """
-    _replace(_save_beside(model, path), path)
+    new = path.with_name(f"new-{path.name}")
+    ov.save_model(model, new, compress_to_fp16=False)
+    for suffix in (".bin", ".xml"):  # the weights must be in place first
+        replace_file(new.with_suffix(suffix), path.with_suffix(suffix))
 
 
 def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:
@@ -32,11 +36,12 @@ def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:
     Args:
         model: it should be an `ov.Model`.
         folder: the run folder.
-        begun: whether a run has begun there, whose model must not be replaced by another.
+        begun: whether a run has begun there; its model is kept, and must compute the same.
 
     Raises:
         UsageError: it is no `ov.Model`.
         ConfigError: the run has begun with another one.
+        ModelError: the one that it has begun with is damaged.
         StoreError: it cannot be written.
     """
     if not isinstance(model, ov.Model):
@@ -46,34 +51,12 @@ def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:
     path = RunFolder(folder).given_model
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        saved = _save_beside(model, path)
-        if begun and path.exists() and not _same(saved, path):
-            for file in _files(saved):
-                file.unlink()
+        if not (begun and path.exists()):
+            save_over(model, path)
+        elif computation_hash(model) != computation_hash(open_model(ov.Core(), path)):
             raise ConfigError(f"the run in '{folder}' began with another model; choose another folder, or delete it")
-        _replace(saved, path)
     except (OSError, RuntimeError) as error:
         raise StoreError(
             f"cannot save the model into '{folder}': {unwritten(error, folder)}; choose another folder"
         ) from error
     return path
-
-
-def _save_beside(model: ov.Model, path: Path) -> Path:
-    temporary = path.with_name(f"new-{path.name}")
-    ov.save_model(model, temporary, compress_to_fp16=False)
-    return temporary
-
-
-def _replace(saved: Path, path: Path) -> None:
-    for new, old in zip(_files(saved), _files(path), strict=True):
-        replace_file(new, old)
-
-
-def _same(one: Path, other: Path) -> bool:
-    return all(cmp(a, b, shallow=False) for a, b in zip(_files(one), _files(other), strict=True))
-
-
-def _files(path: Path) -> tuple[Path, Path]:
-    """Return the weights, which must be in place first, and the file itself."""
-    return path.with_suffix(".bin"), path

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import struct
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +17,7 @@ from ovplace.core.text.json_text import parse_json
 from ovplace.errors import StoreError, UsageError
 from ovplace.plugins import registry
 from ovplace.shipped import shipped, shipped_in
+from ovplace.store.arrays import DAMAGE, write_arrays
 from ovplace.store.atomic import replacing
 
 if TYPE_CHECKING:
@@ -36,11 +35,6 @@ LARGEST_BYTES = 1 << 30
 """Unpacked size of a policy file; the largest that comes with ovplace has 0.3 MB."""
 
 C = TypeVar("C", bound=Any)
-
-_DAMAGE = (
-    ValueError, LookupError, TypeError, AttributeError, EOFError, NotImplementedError, RuntimeError, OverflowError,
-    MemoryError, struct.error,
-)  # fmt: skip
 
 _ABOUT = "about"
 _WEIGHT = "weight:"
@@ -140,8 +134,8 @@ class PolicyFile:
         arrays: dict[str, Any] = {f"{_WEIGHT}{name}": value for name, value in self.weights.items()}
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(file) as temporary, temporary.open("wb") as target:
-                _save(target, {_ABOUT: np.array(json.dumps(about, sort_keys=True)), **arrays})
+            with replacing(file) as temporary:
+                write_arrays(temporary, {_ABOUT: np.array(json.dumps(about, sort_keys=True)), **arrays})
         except OSError as error:
             raise StoreError(f"cannot write the policy '{file}': {error.strerror}; choose another file") from error
 
@@ -240,7 +234,7 @@ def _contents(file: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]
         if error.strerror is None:
             raise _not_a_policy(file, str(error)) from error
         raise UsageError(f"cannot read the policy '{file}': {error.strerror}; check the path") from error
-    except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGE as error:
         raise _not_a_policy(file, "its contents are something else, or damaged") from error
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
         raise _not_a_policy(file, "its description is of another version")
@@ -255,11 +249,3 @@ def _check_size(entries: Sequence[zipfile.ZipInfo]) -> None:
 
 def _not_a_policy(file: Path, reason: str) -> UsageError:
     return UsageError(f"'{file}' is not a policy file of this version of ovplace: {reason}; make one: ovplace train")
-
-
-def _save(target: BinaryIO, arrays: Mapping[str, Any]) -> None:
-    """Write an `.npz` whose bytes depend on nothing but the arrays: numpy's own notes the time."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)

@@ -24,7 +24,8 @@ def try_report(folder: Path) -> str:
         if not _is_written(RunFolder(folder)):
             write_report(folder)
     except Exception as error:
-        return f"the run is finished, but its report is not written: {error}; 'ovplace report {folder}' tries again"
+        again = f"ovplace report {RunFolder(folder).typed}"
+        return f"the run is finished, but its report is not written: {error}; '{again}' tries again"
     return ""
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
+from typing import Any
 
 from ovplace.config.schema import RunConfig
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
+from ovplace.core.text.input_shapes import parse_shapes
 from ovplace.errors import ConfigError, PlacementError, StoreError
-from ovplace.session.model_fingerprint import fingerprint
+from ovplace.session.run_files import changed_file, fingerprints, with_names_of
 from ovplace.store.atomic import delete_abandoned
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
@@ -31,18 +33,26 @@ def open_store(config: RunConfig, folder: RunFolder) -> RunStore:
         ConfigError: it holds a run with other settings.
     """
     delete_abandoned(folder.path)
-    if folder.has_begun:
-        changed = _differences(folder.read_config(), config)
-        if changed:
-            raise ConfigError(
-                f"'{folder}' holds another run ({', '.join(changed)} differ); choose another folder with -o, "
-                "or delete it"
-            )
-    return folder.open_store()
+    store = folder.open_store()
+    try:
+        if folder.has_begun:
+            _check_settings(config, folder, store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _check_settings(config: RunConfig, folder: RunFolder, store: RunStore) -> None:
+    changed = _differences(with_names_of(config, folder.read_config(), store), config)
+    if changed:
+        raise ConfigError(
+            f"'{folder}' holds another run ({', '.join(changed)} differ); choose another folder with -o, or delete it"
+        )
 
 
 def check_fingerprints(config: RunConfig, folder: RunFolder, store: RunStore) -> dict[str, str]:
-    """Check that a run to be continued began with the same model and the same simulated machine.
+    """Check that a run to be continued began with the same model, inputs and simulated machine.
 
     Args:
         config: what is to be run.
@@ -50,23 +60,22 @@ def check_fingerprints(config: RunConfig, folder: RunFolder, store: RunStore) ->
         store: its open store, which keeps the fingerprints under the keys of the returned mapping.
 
     Returns:
-        The fingerprints of now: `source` of the model's files, `machine` of the simulated machine, empty for real
-        devices, `site` for whether this machine measures or a fleet.
+        What `fingerprints` returns now, and `site` for whether this machine measures or a fleet.
 
     Raises:
         ConfigError: one has changed since the run began.
     """
-    source, machine = fingerprint(Path(config.search.model)), machine_digest(config)
     site = "a fleet" if config.search.cluster else "this machine"
     if folder.has_begun:
-        if store.get("source") not in (None, source):
-            raise _changed(config.search.model, folder)
-        if store.get("machine") not in (None, machine):
-            raise _changed(str(config.backend.get("machine", "the simulated machine")), folder)
+        if changed := changed_file(config, store):
+            raise ConfigError(
+                f"'{changed}' has changed since the run in '{folder}' began, or is another one; "
+                "choose another folder with -o, or delete it"
+            )
         if store.get("site") not in (None, site):
             began = f"on {store.get('site')}, with{'out' if config.search.cluster else ''} --cluster"
             raise ConfigError(f"the run in '{folder}' began {began}; choose another folder with -o, or delete it")
-    return {"source": source, "machine": machine, "site": site}
+    return {**fingerprints(config), "site": site}
 
 
 def limits_of(config: RunConfig) -> Limits:
@@ -98,24 +107,17 @@ def finishing_limits(config: RunConfig, folder: RunFolder, result: RunResult) ->
     return next((limits for limits in known if limits.covers(limits_of(config))), None)
 
 
-def machine_digest(config: RunConfig) -> str:
-    """Return the fingerprint of the simulated machine of a run; empty for real devices."""
-    backend = config.plugins.backend
-    return str(backend.factory.digest(backend.settings))
-
-
-def _changed(what: str, folder: RunFolder) -> ConfigError:
-    return ConfigError(
-        f"'{what}' has changed since the run in '{folder}' began, or is another one; "
-        "choose another folder with -o, or delete it"
-    )
-
-
 def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:
     old, new = asdict(earlier), asdict(config)
     return [
         f"{section}.{key}"
         for section in old
         for key in sorted({*old[section], *new[section]})
-        if key not in _MAY_CHANGE and old[section].get(key) != new[section].get(key)
+        if key not in _MAY_CHANGE and _meaning(old, section, key) != _meaning(new, section, key)
     ]
+
+
+def _meaning(tables: Mapping[str, Any], section: str, key: str) -> object:
+    """Return what a setting says: shapes may be listed in any order."""
+    value = tables[section].get(key)
+    return parse_shapes(value) if (section, key) == ("search", "shape") else value

@@ -47,6 +47,18 @@ class Baseline:
         return self.candidate.name
 
 
+def automatic_modes(names: Sequence[str]) -> list[Candidate]:
+    """Return HETERO's automatic mode with each device first, the others in their order; none for a single device.
+
+    Args:
+        names: of the devices.
+    """
+    if len(names) == 1:
+        return []
+    targets = ["HETERO:" + ",".join([first, *(name for name in names if name != first)]) for first in names]
+    return [Candidate(f"{target} (automatic)", target=target) for target in targets]
+
+
 def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener) -> list[Baseline]:
     """Measure every single device, HETERO's automatic mode in each order, AUTO, and each plugin's default.
 
@@ -139,10 +151,8 @@ def _stored_pair(
 def _others(session: Session) -> Iterator[tuple[Candidate, bool]]:
     """Yield the other baselines, and whether each may be the answer."""
     names = session.problem.device_names
+    yield from ((candidate, True) for candidate in automatic_modes(names))
     if len(names) > 1:
-        for first in names:
-            target = "HETERO:" + ",".join([first, *(name for name in names if name != first)])
-            yield Candidate(f"{target} (automatic)", target=target), True
         # AUTO puts the whole model on one device, which is a baseline already; this shows how well it chooses.
         target = "AUTO:" + ",".join(names)
         yield Candidate(target, target=target), False

@@ -1,10 +1,11 @@
-"""The fingerprint of a model's files, by which a continued run sees that they have changed."""
+"""The fingerprint of a model's files, or of another file, by which a continued run sees that they have changed."""
 
 from __future__ import annotations
 
 import hashlib
 import mmap
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 _WEIGHTS = {".xml": ".bin", ".pdmodel": ".pdiparams"}
@@ -26,6 +27,17 @@ def fingerprint(model: Path) -> str:
             while block := stream.read(1 << 22):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def known_fingerprint(model: Path) -> str:
+    """Return `fingerprint`, computed once while the files stay as they are: a grid asks for each of its runs."""
+    states = [path.stat() for path in _files(model)]
+    return _known(model.absolute(), tuple((state.st_mtime_ns, state.st_size) for state in states))
+
+
+@cache
+def _known(model: Path, _: tuple[tuple[int, int], ...]) -> str:
+    return fingerprint(model)
 
 
 def _files(model: Path) -> list[Path]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ovplace.config import toml
@@ -32,6 +33,11 @@ class RunFolder:
         return str(self.path)
 
     @property
+    def typed(self) -> str:
+        """The path as it is typed in a command, in quotes where a shell needs them."""
+        return shlex.quote(str(self.path))
+
+    @property
     def config(self) -> Path:
         """The configuration, in TOML; it is there once the run has begun."""
         return self.path / "config.toml"
@@ -45,6 +51,11 @@ class RunFolder:
     def given_model(self) -> Path:
         """The model as it was given, where that was an object in memory and no file."""
         return self.path / "given.xml"
+
+    @property
+    def given_inputs(self) -> Path:
+        """The inputs as they were given, where those were arrays in memory and no file."""
+        return self.path / "given.npz"
 
     @property
     def prepared_model(self) -> Path:
@@ -86,14 +97,22 @@ class RunFolder:
         weights = self.placed_model.with_suffix(".bin")
         return [path for path in (self.placed_model, weights, self.placement, self.result) if path.exists()]
 
+    def check_exists(self) -> None:
+        """Check that the folder is there.
+
+        Raises:
+            PlacementError: it is not.
+        """
+        if not self.path.is_dir():
+            raise PlacementError(f"there is no run folder '{self}'; 'ovplace optimize MODEL -o {self.typed}' makes one")
+
     def check_finished(self) -> None:
         """Check that all files of a finished run are there.
 
         Raises:
             PlacementError: there is no folder, or a file is missing.
         """
-        if not self.path.is_dir():
-            raise PlacementError(f"there is no run folder '{self}'; 'ovplace optimize MODEL -o {self}' makes one")
+        self.check_exists()
         wanted = (self.result, self.placement, self.database, self.config, self.prepared_model)
         missing = [path.name for path in wanted if not path.exists()]
         if missing:
@@ -108,7 +127,7 @@ class RunFolder:
             InUseError: one does.
             StoreError: the folder cannot be written.
         """
-        advice = f"'ovplace show {self}' tells how far it is; for a run beside it choose another folder with -o"
+        advice = f"'ovplace show {self.typed}' tells how far it is; for a run beside it choose another folder with -o"
         return locked(self.lock, f"the run in '{self}' is being searched by", advice)
 
     def create(self) -> None:
@@ -123,12 +142,16 @@ class RunFolder:
             raise self._unwritable(error) from error
 
     def read_config(self) -> RunConfig:
-        """Return the configuration of the run that has begun here.
+        """Return the configuration of the run that has begun here; its saved inputs are where the folder is now.
 
         Raises:
             ConfigError: the file is damaged, or holds what this version does not know.
         """
-        return resolved(toml.read_stored(self.config))
+        config = resolved(toml.read_stored(self.config))
+        saved = self.given_inputs
+        if Path(config.search.input).name != saved.name or not saved.exists():
+            return config
+        return replace(config, search=replace(config.search, input=str(saved)))
 
     def write_config(self, config: RunConfig) -> None:
         """Note what the folder is for.

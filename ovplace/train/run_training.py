@@ -17,6 +17,7 @@ from ovplace.session.events import Listener, Progress
 from ovplace.store.lock import locked
 from ovplace.train.evaluation import evaluate, summary_rows
 from ovplace.train.random_machines import random_machines
+from ovplace.train.time_left import TimeLeft
 from ovplace.train.training_loop import TrainingSet, run_training_loop
 from ovplace.train.training_plan import TrainingPlan
 from ovplace.train.training_problems import TrainingProblem, training_problems
@@ -41,9 +42,12 @@ def run_training(plan: TrainingPlan, output: Path, listener: Listener) -> dict[s
         OvplaceError: no machine can run a model, a file cannot be written, or another process trains that policy.
         InterruptedRunError: Ctrl-C was pressed; the same call continues.
     """
+    from ovplace.learning.one_thread import one_thread_of_torch  # reading a plan says what torch is missing for
+
     lock = output.with_name(f"{output.name}.lock")
-    with locked(lock, f"the policy '{output}' is being trained by", "wait for it, or choose another file with -o"):
-        return _trained(plan, output, listener)
+    busy = locked(lock, f"the policy '{output}' is being trained by", "wait for it, or choose another file with -o")
+    with busy, one_thread_of_torch():
+        return _trained(plan, output, TimeLeft(plan, listener))
 
 
 def _trained(plan: TrainingPlan, output: Path, listener: Listener) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ovplace.store.atomic import replacing, write_json
 from ovplace.store.lock import locked
 from ovplace.train.run_training import TRAINED
 from ovplace.train.training_plan import TrainingPlan
+from ovplace.train.training_state import other_training
 
 Data = dict[str, Any]
 
@@ -112,7 +113,8 @@ def _train(plan: TrainingPlan, folder: Path, site: TrainingSite) -> Data:
         raise BackendError(
             f"the training with seed {plan.config.seed} was answered with no report; try again"
         ) from error
-    write_json(policy.with_suffix(".json"), {"version": VERSION, "plan": plan.text, "report": report})
+    kept = {"version": VERSION, "plan": plan.text, "machines": plan.machine_digests, "report": report}
+    write_json(policy.with_suffix(".json"), kept)
     return report
 
 
@@ -125,8 +127,10 @@ def _finished(plan: TrainingPlan, folder: Path) -> Data:
     file = folder / f"{plan.config.seed}.json"
     try:
         data = parse_json(file.read_text(encoding="utf-8"))
-        if (data["version"], data["plan"]) != (VERSION, plan.text):
-            raise ConfigError(f"'{file}' is of another training; delete it, or choose another output with -o")
+        machines = list(plan.machine_digests)
+        # Earlier versions kept no machines.
+        if (data["version"], data["plan"], data.get("machines", machines)) != (VERSION, plan.text, machines):
+            raise other_training(file)
         report: Data = {**data["report"], "policy": str(file.with_suffix(".npz"))}
         _score(report)
     except FileNotFoundError:

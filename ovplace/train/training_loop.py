@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 
 from ovplace.core.problem import Problem
-from ovplace.errors import ConfigError, InterruptedRunError
+from ovplace.errors import InterruptedRunError
 from ovplace.plugins.protocols import Trainer
 from ovplace.seeds import generator
 from ovplace.session.events import Listener, Progress
 from ovplace.train.training_plan import TrainingPlan
-from ovplace.train.training_state import TrainingState, damaged, read_training_state, write_training_state
+from ovplace.train.training_state import (
+    TrainingState,
+    damaged,
+    other_training,
+    read_training_state,
+    write_training_state,
+)
 
 SAVE_EVERY_S = 30.0
 """Seconds between two writes of the state file."""
@@ -63,7 +69,7 @@ def run_training_loop(
 
     Raises:
         InterruptedRunError: Ctrl-C was pressed; the state was saved.
-        ConfigError: the state file belongs to another training.
+        ConfigError: the state file belongs to another training, or a machine has changed since.
         StoreError: the state file cannot be read or written.
     """
     state, total = _resumed(trainer, plan, state_file), plan.config.updates
@@ -90,7 +96,7 @@ def _updated(trainer: Trainer, problems: TrainingSet, plan: TrainingPlan, state:
     log_ratio = trainer.update(batch, state.number)
     # Dumped after each update, so that Ctrl-C during an update finds consistent weights: 3 ms of about 100.
     recent = (*state.recent, float(np.expm1(log_ratio)))[-RECENT:]
-    return TrainingState(state.plan, state.number + 1, recent, trainer.dump())
+    return replace(state, number=state.number + 1, recent=recent, weights=trainer.dump())
 
 
 def _some(problems: Sequence[Problem], count: int, rng: np.random.Generator) -> list[Problem]:
@@ -102,11 +108,11 @@ def _resumed(trainer: Trainer, plan: TrainingPlan, state_file: Path) -> Training
     """Return the state in a file and restore the trainer, or the initial state if there is no file."""
     state = read_training_state(state_file)
     if state is None:
-        return TrainingState(plan.text, 0, (), trainer.dump())
-    if state.plan != plan.text:
-        raise ConfigError(f"'{state_file}' is of another training; delete it, or choose another output with -o")
+        return TrainingState(plan.text, 0, (), trainer.dump(), plan.machine_digests)
+    if state.plan != plan.text or state.machines not in ((), plan.machine_digests):
+        raise other_training(state_file)
     try:
         trainer.restore(state.weights)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(state_file) from error
-    return state
+    return replace(state, machines=plan.machine_digests)

@@ -35,7 +35,7 @@ class TrainingPlan:
 
     Attributes:
         config: the `[train]` section.
-        text: the whole configuration as TOML with dotted keys; equal texts give the same training.
+        text: the whole configuration as TOML with dotted keys; equal texts give the same training on equal machines.
         placer: the plug-in.
         settings: the placer's `Config`.
         models: models to train on.
@@ -52,6 +52,11 @@ class TrainingPlan:
     held_out: Mapping[str, tuple[ModelRecipe, ...]]
     machines: tuple[Machine, ...]
     held_out_machines: tuple[Machine, ...]
+
+    @property
+    def machine_digests(self) -> tuple[str, ...]:
+        """The fingerprints of all machines: their files may change while the text stays."""
+        return tuple(machine.digest for machine in (*self.machines, *self.held_out_machines))
 
 
 def find_config(text: str) -> Path:

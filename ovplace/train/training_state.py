@@ -23,12 +23,14 @@ class TrainingState:
         number: number of updates made.
         recent: mean excess latency of the last updates, as a fraction of the best known.
         weights: state of the trainer, as text.
+        machines: fingerprints of the machines; empty in the files of earlier versions.
     """
 
     plan: str
     number: int
     recent: tuple[float, ...]
     weights: str
+    machines: tuple[str, ...] = ()
 
 
 def read_training_state(file: Path) -> TrainingState | None:
@@ -45,7 +47,8 @@ def read_training_state(file: Path) -> TrainingState | None:
                 f"'{file}' is of version {data.get('version', 0)}, this ovplace reads {VERSION}; delete it and give "
                 "'ovplace train' again to train from the beginning"
             )
-        return TrainingState(str(data["plan"]), int(data["number"]), tuple(map(float, data["recent"])), data["weights"])
+        recent, machines = tuple(map(float, data["recent"])), tuple(map(str, data.get("machines", ())))
+        return TrainingState(str(data["plan"]), int(data["number"]), recent, data["weights"], machines)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -57,6 +60,13 @@ def read_training_state(file: Path) -> TrainingState | None:
 def damaged(file: Path) -> ConfigError:
     """Return the error to raise for a state that cannot be used."""
     return ConfigError(f"'{file}' is damaged; delete it to train from the beginning")
+
+
+def other_training(file: Path) -> ConfigError:
+    """Return the error to raise for a file that another training has left, or this one on other machines."""
+    return ConfigError(
+        f"'{file}' is of another training, or a machine has changed since; delete it, or choose another output with -o"
+    )
 
 
 def write_training_state(state: TrainingState, file: Path) -> None:

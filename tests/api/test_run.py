@@ -97,6 +97,13 @@ def test_it_is_measured_again_beside_its_devices(run):
     assert names[-1] == "the placement"
 
 
+def test_devices_that_it_chose_by_itself_are_measured_under_hetero_too(tmp_path):
+    chosen = ovplace.optimize(models.residual(), tmp_path / "run", machine="i9-12900k+flex170", budget=1)
+    assert [row.name for row in chosen.measure().measured] == [
+        "GPU", "CPU", "HETERO:GPU,CPU (automatic)", "HETERO:CPU,GPU (automatic)", "the placement",
+    ]  # fmt: skip
+
+
 def test_its_benchmark_runs_the_answer_and_its_baselines(run):
     found = run.benchmark(time=0.01)
     assert [one.error for one in found] == [""] * len(found)

@@ -189,7 +189,8 @@ def test_a_lower_precision_is_seen_in_the_outputs(saved):
 
 
 @pytest.mark.parametrize(
-    "kind", ["f16", "bf16", "f32", "f64", "i8", "u8", "i16", "i32", "i64", "u32", "boolean", "i4", "u4"]
+    "kind",
+    ["f16", "bf16", "f32", "f64", "i8", "u8", "i16", "i32", "i64", "u32", "boolean", "i4", "u4", "f8e4m3", "f8e5m2"],
 )
 def test_every_element_type_of_inputs(saved, kind):
     path = saved(chain(getattr(ov.Type, kind), shape=(1, 3, 2, 5)))
@@ -199,7 +200,7 @@ def test_every_element_type_of_inputs(saved, kind):
     assert np.isfinite(backend.reference[0]).all()
 
 
-@pytest.mark.parametrize("kind", ["f16", "bf16", "f64", "i32", "i64", "boolean", "u8"])
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f64", "f8e5m2", "i32", "i64", "boolean", "u8"])
 def test_every_element_type_of_outputs(saved, kind):
     x = ops.parameter([2, 3], np.float32, name="x")
     path = saved(ov.Model([ops.result(ops.convert(ops.relu(x), getattr(ov.Type, kind)))], [x]))
@@ -312,11 +313,19 @@ def torn_archive(path):
     path.write_bytes(path.read_bytes()[:90])
 
 
+def damaged_stream(path):
+    np.savez_compressed(path, x=np.arange(200.0))
+    data = bytearray(path.read_bytes())
+    data[60:80] = bytes(20)
+    path.write_bytes(data)
+
+
 BAD_INPUTS = {
     "missing": (lambda p: None, "cannot read the inputs"),
     "no archive": (lambda p: p.write_text("hello"), "must be an .npz"),
     "empty": (lambda p: p.write_bytes(b""), "must be an .npz"),
     "torn": (torn_archive, "must be an .npz"),
+    "damaged": (damaged_stream, "must be an .npz"),
     "objects": (lambda p: np.savez(p, x=np.array([{}])), "must be an .npz"),
     "another name": (lambda p: np.savez(p, y=np.zeros((2, 8))), "no array for input 'x'; it has: y"),
     "another shape": (lambda p: np.savez(p, x=np.zeros((8, 2))), "is of shape"),

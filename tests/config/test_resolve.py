@@ -15,6 +15,7 @@ from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.errors import ConfigError, UsageError
 from ovplace.plugins import registry
 from ovplace.session.configure import effective
+from ovplace.shipped import shipped
 
 PLACERS = registry.names("placers")
 
@@ -86,3 +87,19 @@ def test_a_policy_is_a_placer_with_that_policy():
 def test_short_forms_must_be_resolved():
     with pytest.raises(ConfigError, match="must be resolved first"):
         resolved(RunConfig(search=SearchConfig(machine="null")))
+
+
+def test_files_are_the_same_by_any_spelling_and_from_any_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "mine.toml").write_text(shipped("configs/machines/null.toml").read_text())
+    (tmp_path / "inputs.npz").touch()
+    monkeypatch.chdir(tmp_path)
+    given = {"input": "inputs.npz", "machine": "mine.toml"}
+    found = effective(None, (), given)
+    assert found == effective(None, (), {name: f"./{path}" for name, path in given.items()})
+    monkeypatch.chdir("/")
+    assert found == effective(None, (), {name: str(tmp_path / path) for name, path in given.items()})
+
+
+def test_what_is_no_file_is_kept_as_it_is_written():
+    found = effective(None, ["backend.machine=core-ultra"], {"backend": "simulate", "input": "nothing.npz"})
+    assert (found.search.input, found.backend["machine"]) == ("nothing.npz", "core-ultra")

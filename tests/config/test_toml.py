@@ -95,6 +95,12 @@ def test_what_is_not_understood_is_named(text, words):
     assert "\n" not in str(caught.value)
 
 
+def test_a_setting_that_contradicts_an_earlier_one_is_named():
+    with pytest.raises(ConfigError, match=r"--set placer\.x\.y=2 contradicts .*'x' is '1'; leave one of them out"):
+        toml.assignments(["placer.x=1", "placer.x.y=2"])
+    assert toml.assignments(["placer.x.y=2", "placer.x.z=3"]) == {"placer": {"x": {"y": "2", "z": "3"}}}
+
+
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1.5, [1], {"a": 1}, True])
 def test_values_of_another_type_are_refused(value):
     with pytest.raises(ConfigError, match=r"'search\.budget' must be int"):

@@ -18,8 +18,10 @@ from ovplace.experiments.ablation import SEARCH, ablate, table
 from ovplace.experiments.cell_state import read_state
 from ovplace.experiments.execute import error_text
 from ovplace.experiments.grid import read_grid
+from ovplace.experiments.run_grid import selected
 from ovplace.search.completed_run import open_completed_run
 from ovplace.search.run import run as search
+from ovplace.shipped import shipped
 from ovplace.store.run_folder import RunFolder
 
 
@@ -89,6 +91,13 @@ def test_a_part_is_run_now_and_the_rest_later(finished, case, tmp_path):
         ablate(ablation, 1, only="cut/*")
 
 
+def test_parts_are_chosen_by_the_names_that_the_user_wrote_and_by_those_of_the_folders(case, tmp_path):
+    plan = read_grid(case.write(tmp_path, ("cuts.search", '"random search".search')), tmp_path)
+    by_name, by_folder = selected(plan, "random search/*"), selected(plan, "random-search/*")
+    assert [cell.variant for cell in by_name] == ["random search"] * 2
+    assert by_folder == by_name
+
+
 def test_a_failing_run_is_a_row_and_the_others_go_on(finished, case, tmp_path):
     broken = tmp_path / "broken.xml"
     broken.write_text("<net/>")
@@ -127,6 +136,25 @@ def test_a_run_with_other_settings_is_not_taken_for_this_one(finished, case, tmp
     assert "other settings" in before["runs"][0]["error"]
     after = ablate(ablation, 1)
     assert "holds another run" in after["runs"][0]["error"]
+
+
+@pytest.mark.parametrize("name", ["small.bin", "mine.toml"])
+def test_finished_runs_whose_files_have_changed_since_fail(case, tmp_path, name):
+    for path in (case.model, case.model.with_suffix(".bin")):
+        shutil.copyfile(path, tmp_path / path.name)
+    shutil.copyfile(shipped("configs/machines/i9-12900k+flex170.toml"), tmp_path / "mine.toml")
+    own = (str(case.model), str(tmp_path / "small.xml")), ("i9-12900k+flex170", str(tmp_path / "mine.toml"))
+    file = case.write(tmp_path, *own, ("[3, 4]", "[3]"), ('[variants]\ncuts.search.placer = "cut"\n', ""))
+    ablation = read_grid(file, tmp_path / "out")
+    assert [run["status"] for run in ablate(ablation, 1)["runs"]] == ["finished"]
+    before = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(before.replace(b"peak_gflops = ", b"peak_gflops = 9") + b"\n")
+    (run,) = ablate(ablation, 1)["runs"]
+    named = "small.xml" if name == "small.bin" else name
+    assert run["status"] == "failed"
+    assert f"{named}' has changed since the run" in run["error"]
+    (tmp_path / name).write_bytes(before)
+    assert [run["status"] for run in ablate(ablation, 1)["runs"]] == ["finished"]
 
 
 def test_stopping_keeps_what_is_done(case, tmp_path):

@@ -23,11 +23,16 @@ def placed(folder, devices, second, suffix=""):
     model = TINY["residual"]()
     for op in model.get_ops():
         op.set_friendly_name(op.get_friendly_name() + suffix)
+    return place(model, folder, devices, second, ("conv1", "w1"))
+
+
+def place(model, folder, devices, second="", there=()):
+    """Write a placed model into `folder`, operations whose names begin with one of `there` on the second device."""
     folder.mkdir(parents=True)
     ov.save_model(model, folder / "given.xml", compress_to_fp16=False)
     prepare(folder / "given.xml", folder / "placed.xml")
     names = [op.get_friendly_name() for op in ov.Core().read_model(folder / "placed.xml").get_ordered_ops()]
-    table = {name: second if name.startswith(("conv1", "w1")) else devices[0].name for name in names}
+    table = {name: second if name.startswith(there) else devices[0].name for name in names}
     write_placed(folder / "placed.xml", folder, table, devices, {})
     return folder
 

@@ -62,6 +62,13 @@ def test_where_devices_must_be_set_first_the_program_that_does_is_named(name, ta
     assert shlex.split(command) == ["ovplace", "export", "runs/demo", "--to", "python"]
 
 
+@pytest.mark.parametrize("name", ["blob", "ir"])
+def test_the_command_of_that_program_takes_any_folder(name):
+    advice = exporter(name).next_step("a run's", [Path("out/placed.xml")])
+    (command,) = re.findall("as the program does that '(ovplace .*)' writes$", advice)
+    assert shlex.split(command) == ["ovplace", "export", "a run's", "--to", "python"]
+
+
 def test_viewers_and_onnx_runtime_are_told_where_the_answer_shows(tmp_path):
     assert [exporter(name).target for name in ("netron", "onnxruntime")] == ["netron.xml", "onnxruntime.json"]
     netron = exporter("netron").next_step("runs/demo", [tmp_path / "view.xml"])

@@ -6,12 +6,14 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import openvino as ov
 import pytest
+from openvino import opset13 as ops
 
 from ovplace.core.device import Device
 from ovplace.exporters import cpp, python
 from ovplace.exporters.cpp import _quoted
-from tests.exporters.conftest import NASTY, placed, run_python
+from tests.exporters.conftest import NASTY, place, placed, run_python
 
 RUNNER = """
 import runpy, sys
@@ -78,6 +80,15 @@ def test_c_strings_hold_any_text():
 
 
 @pytest.fixture(scope="module")
+def counting(tmp_path_factory):
+    """Return a placement of a model one of whose inputs is a number of elements."""
+    x, k = ops.parameter([1, 4], np.float32, name="x"), ops.parameter([], np.int64, name="k")
+    top = ops.topk(x, k, axis=1, mode="max", sort="value")
+    folder = tmp_path_factory.mktemp("counting") / "run"
+    return place(ov.Model([ops.result(top.output(0))], [x, k]), folder, [Device("CPU", "CPU")])
+
+
+@pytest.fixture(scope="module")
 def built(nasty, tmp_path_factory):
     """Return the exported folder with the built program, and the program."""
     if not (shutil.which("g++") and shutil.which("cmake")):
@@ -100,6 +111,12 @@ def test_the_cpp_program_infers(built):
     done = subprocess.run([program, folder], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("output 0: f32 [1,4]\n", 0), done.stderr
     assert subprocess.run([program], cwd=folder, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_the_cpp_program_takes_a_number_of_elements_as_one(built, counting):
+    done = subprocess.run([built[1], counting], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("output 0: f32 [1,1]\n", 0), done.stderr
 
 
 @pytest.mark.slow
@@ -139,3 +156,9 @@ def test_a_variant_is_registered_with_its_properties(tmp_path):
         program = exporter.Exporter(exporter.Config()).write(folder, tmp_path / exporter.__name__)[0]
         lines = [line.strip() for line in program.read_text(encoding="utf-8").splitlines()]
         assert [line for line in lines if line in calls] == list(calls)
+
+
+def test_a_number_of_elements_is_one(counting, tmp_path):
+    program = python.Exporter(python.Config()).write(counting, tmp_path / "out")[0]
+    done = run_python(program)
+    assert (done.stdout, done.returncode) == ("output 0: f32 [1, 1]\n", 0), done.stderr

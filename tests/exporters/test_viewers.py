@@ -154,3 +154,26 @@ def test_a_view_for_netron_is_an_ir_beside_the_run(emulated):
     with pytest.raises(UsageError, match="is the placed model itself"):
         exporter.write(emulated, emulated / "placed.xml")
     assert (emulated / "placed.xml").read_bytes() == before
+
+
+CONTROL = "\x01 \x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def controlled(tmp_path_factory):
+    """Return a placement of operations in whose names are control characters."""
+    return placed(tmp_path_factory.mktemp("control") / "run", [Device("CPU", "CPU")], "CPU", CONTROL)
+
+
+def test_a_view_for_netron_is_xml_whatever_is_in_a_name(controlled, tmp_path):
+    path, _ = netron.Exporter(netron.Config()).write(controlled, tmp_path / "view.xml")
+    names = [layer.attrib["name"] for layer in ElementTree.parse(path).iterfind("./layers/layer")]
+    assert all(name.endswith(r"\x01 \x1b[31m") for name in names)
+    shown = {op.get_friendly_name() for op in ov.Core().read_model(path).get_ops()}
+    assert shown == set(names)
+
+
+def test_a_graph_shows_control_characters_as_escapes(controlled):
+    written = dot.Exporter(dot.Config()).text(controlled)
+    assert r"\\x01 \\x1b[31m" in written
+    assert r"\u001b" not in written

@@ -9,7 +9,7 @@ import openvino as ov
 import pytest
 from openvino import opset13 as ops
 
-from ovplace.ir.content_hash import content_hash
+from ovplace.ir.content_hash import computation_hash, content_hash
 from ovplace.ir.read import op_graph, read_graph
 from ovplace.testing.models import TINY
 
@@ -105,6 +105,12 @@ def test_the_hash_sees_every_change() -> None:
         *(looped(), looped(stride=-1), looped(scale=2.0)),
     )
     assert len({content_hash(model) for model in models}) == len(models)
+
+
+def test_the_hash_of_what_is_computed_ignores_names() -> None:
+    assert computation_hash(small()) == computation_hash(small(name="other"))
+    models = (small(), small(weight=1.0000001), small(pad=2), looped(), looped(stride=-1), looped(scale=2.0))
+    assert len({computation_hash(model) for model in models}) == len(models)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64])

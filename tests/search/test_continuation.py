@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +86,49 @@ def test_a_model_may_be_called_from_elsewhere_and_must_be_the_same(folder, model
             check_fingerprints(asking(other), folder, store)
 
 
+@pytest.fixture
+def inputs(tmp_path):
+    path = tmp_path / "inputs.npz"
+    path.write_bytes(b"inputs")
+    return path
+
+
+def begin(folder, config):
+    """Note that a run has begun in a folder, as the search does."""
+    with closing(open_store(config, folder)) as store:
+        for key, value in check_fingerprints(config, folder, store).items():
+            store.put(key, value)
+    folder.write_config(config)
+
+
+def test_inputs_that_have_changed_are_refused(folder, model, inputs):
+    config = asking(model, input=str(inputs))
+    begin(folder, config)
+    with closing(open_store(config, folder)) as store:
+        check_fingerprints(config, folder, store)
+        inputs.write_bytes(b"other inputs")
+        with pytest.raises(ConfigError, match=r"inputs\.npz' has changed since the run in .* began, or is another one"):
+            check_fingerprints(config, folder, store)
+
+
+def test_inputs_and_machines_may_be_called_from_elsewhere_and_must_be_the_same(folder, model, inputs, tmp_path):
+    shipped = Path(__file__).parents[2] / "configs" / "machines" / "null.toml"
+    moved = tmp_path / "moved"
+    moved.mkdir()
+
+    def at(place):
+        machine = {"machine": str(shutil.copyfile(shipped, place / "mine.toml"))}
+        return resolved(replace(asking(model, input=str(place / inputs.name)), backend=machine))
+
+    begin(folder, at(tmp_path))
+    (moved / inputs.name).write_bytes(inputs.read_bytes())
+    with closing(open_store(at(moved), folder)) as store:
+        check_fingerprints(at(moved), folder, store)
+    (moved / inputs.name).write_bytes(b"other inputs")
+    with pytest.raises(ConfigError, match=r"holds another run \(search\.input differ\)"):
+        open_store(at(moved), folder)
+
+
 def test_a_folder_without_a_run_is_for_any(folder):
     open_store(asking(seed=3), folder).close()
     assert folder.database.exists()
@@ -101,7 +146,7 @@ def test_the_fingerprints_are_of_model_machine_and_site(folder, model):
         found = check_fingerprints(asking(model), folder, store)
         fleet = check_fingerprints(asking(model, cluster="tls://here:1"), folder, store)
         real = check_fingerprints(asking(model, backend="openvino"), folder, store)
-    assert found == {"source": fingerprint(model), "machine": found["machine"], "site": "this machine"}
+    assert found == {"source": fingerprint(model), "input": "", "machine": found["machine"], "site": "this machine"}
     assert fleet == {**found, "site": "a fleet"}
     assert real == {**found, "machine": ""}
     assert found["machine"] != ""

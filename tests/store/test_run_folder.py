@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 
@@ -65,6 +67,14 @@ def test_what_an_unfinished_run_lacks_is_named(folder, tmp_path):
         folder.check_finished()
     with pytest.raises(PlacementError, match="there is no run folder"):
         RunFolder(tmp_path / "absent").check_finished()
+
+
+def test_a_command_takes_any_folder(tmp_path):
+    absent = RunFolder(tmp_path / "a run's")
+    with pytest.raises(PlacementError, match="there is no run folder") as caught:
+        absent.check_exists()
+    (command,) = re.findall("; '(ovplace .*)' makes one$", str(caught.value))
+    assert shlex.split(command) == ["ovplace", "optimize", "MODEL", "-o", str(absent)]
 
 
 def test_a_folder_is_made_with_those_above_it_and_made_once(tmp_path):
@@ -154,6 +164,15 @@ def test_all_files_of_a_finished_run_are_known(folder):
     folder.check_finished()
     assert folder.placed_model in folder.answer_files()
     assert {folder.given_model.name, folder.report.name} == {"given.xml", "report.html"}
+
+
+def test_saved_inputs_are_where_the_folder_has_been_moved_to(tmp_path):
+    began = RunFolder(tmp_path / "began")
+    began.create()
+    began.given_inputs.touch()
+    began.write_config(RunConfig(search=SearchConfig(input=str(began.given_inputs))))
+    moved = RunFolder(began.path.rename(tmp_path / "moved"))
+    assert moved.read_config().search.input == str(moved.given_inputs)
 
 
 def test_files_have_the_names_that_the_manual_gives(folder):

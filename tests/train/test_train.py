@@ -1,15 +1,18 @@
 """Whole trainings on tiny problems: what they leave, going on after Ctrl-C, and scores."""
 
 import json
+from math import inf
 
 import numpy as np
 import pytest
+import torch
 
 from ovplace.errors import ConfigError, InterruptedRunError, InUseError, StoreError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.seeds import generator
 from ovplace.session.events import silent
+from ovplace.shipped import shipped
 from ovplace.store.lock import locked
 from ovplace.testing.graphs import layered, problem
 from ovplace.train.evaluation import evaluate, summary_rows
@@ -59,7 +62,8 @@ def test_a_second_training_of_a_policy_ends_at_once_and_names_the_first(small, t
 
 def test_a_training_leaves_a_policy_and_says_what_it_is_worth(small, tmp_path):
     output = tmp_path / "out" / "policy.npz"
-    data = run_training(small, output, silent)
+    told = []
+    data = run_training(small, output, told.append)
     policy = PolicyFile.read(output, "hsdag")
     assert policy.provenance["graphs"] == ["recurrent 0"]
     assert policy.settings["head_rounds"] == 2
@@ -67,6 +71,9 @@ def test_a_training_leaves_a_policy_and_says_what_it_is_worth(small, tmp_path):
     assert names == [TRAINED, "held-out recurrent", "held-out recipes", "held-out machine core-ultra"]
     assert all(row["zero_shot"]["median"] >= 1 for row in data["sets"])
     assert {path.name for path in output.parent.iterdir()} == {"policy.npz"}
+    later = {event.phase: event.later_s for event in told}
+    assert (later["problems"], later["evaluate"]) == (inf, 0.0)
+    assert 0 < later["solving"] < later["train"] < inf
     json.dumps(data)
 
 
@@ -125,6 +132,31 @@ def test_a_state_of_another_training_or_a_damaged_one_is_refused(small, tmp_path
         run_training_loop(Fixed(), of, small, state, silent)
     with pytest.raises(StoreError, match="cannot"):
         run_training_loop(Fixed(), of, small, state / "below", silent)
+
+
+def test_a_state_from_before_a_machine_was_changed_is_refused(tmp_path):
+    machine, text = tmp_path / "mine.toml", shipped("configs/machines/null.toml").read_text()
+    config, state = tmp_path / "small.toml", tmp_path / "state"
+    config.write_text(SMALL.replace('"core-ultra"', f'"{machine}"'))
+    machine.write_text(text)
+    of = TrainingSet([], [problem(layered(5, seed=0))])
+    run_training_loop(Fixed(), of, read_plan(config), state, silent)
+    machine.write_text(text.replace("drift = 0.03", "drift = 0.1"))
+    with pytest.raises(ConfigError, match="or a machine has changed since; delete it"):
+        run_training_loop(Fixed(), of, read_plan(config), state, silent)
+    kept = json.loads(state.read_text())
+    del kept["machines"]  # as earlier versions wrote it
+    state.write_text(json.dumps(kept))
+    run_training_loop(Fixed(), of, read_plan(config), state, silent)
+
+
+def test_a_training_uses_one_thread_and_leaves_as_many_as_before(small, tmp_path):
+    before, seen = torch.get_num_threads(), set()
+    torch.set_num_threads(2)
+    run_training(small, tmp_path / "policy.npz", lambda event: seen.add(torch.get_num_threads()))
+    after = torch.get_num_threads()
+    torch.set_num_threads(before)
+    assert (seen, after) == ({1}, 2)
 
 
 @pytest.mark.parametrize(("mixed", "plain", "drawn"), [(9, 9, 4), (9, 2, 4), (3, 9, 3), (0, 9, 0), (9, 0, 8)])

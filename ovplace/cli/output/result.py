@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -105,8 +106,14 @@ def _next_lines(result: RunResult) -> Iterator[str]:
     yield f"Left in {result.folder}: {', '.join(path.name for path in folder.answer_files())}"
     if folder.report.exists():
         yield f"See it:     {folder.report} in a browser"
-    yield f"Load it:    python -c \"import ovplace; compiled = ovplace.load('{result.folder}')\""
-    yield f"Other forms: ovplace export {result.folder} --to python|cpp|blob|netron|dot"
+    program = f"import ovplace; compiled = ovplace.load({str(result.folder)!r})"
+    yield f"Load it:    python -c {_in_double_quotes(program)}"
+    yield f"Other forms: ovplace export {folder.typed} --to python|cpp|blob|netron|dot"
+
+
+def _in_double_quotes(program: str) -> str:
+    """Return a program, in which single quotes are common, as one word of a shell."""
+    return '"' + re.sub(r'(["\\$`])', r"\\\1", program) + '"'
 
 
 def _latency(found: Interval | None) -> tuple[str, str]:

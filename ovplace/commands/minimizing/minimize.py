@@ -120,7 +120,7 @@ def _make(target: Path) -> None:
 
 def _failed_trial(files: RunFolder, number: int) -> Trial:
     if not files.has_begun:
-        raise PlacementError(f"'{files}' holds no run; 'ovplace optimize MODEL -o {files}' begins one")
+        raise PlacementError(f"'{files}' holds no run; 'ovplace optimize MODEL -o {files.typed}' begins one")
     with closing(files.open_store()) as store:
         trials = {trial.number: trial for trial in store.trials()}
     failed = [trial.number for trial in trials.values() if not trial.measurement.ok]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import openvino as ov
 
 from ovplace.ir.inputs import as_array, input_name, random_inputs, read_inputs
 from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
 from ovplace.ir.parts.part import devices_of, extract
 from ovplace.ir.placed_model import STORED_AFFINITY
+from ovplace.store.arrays import write_arrays
 
 
 def save_part(
@@ -41,10 +40,10 @@ def save_part(
     tensors = IntermediateTensors(core, model, read_inputs(model, given) if given else random_inputs(model, seed))
     tensors.record([part])
     names = [input_name(port) for port in part.model.inputs]
-    arrays: dict[str, Any] = dict(zip(names, map(as_array, tensors.tensors(part, seed)), strict=True))
+    arrays = dict(zip(names, map(as_array, tensors.tensors(part, seed)), strict=True))
     table = devices_of(part.model, known)
     for op in part.model.get_ops():
         op.get_rt_info()[STORED_AFFINITY] = table[op.get_friendly_name()]
     ov.save_model(part.model, to[0], compress_to_fp16=False)
-    np.savez(to[1], **arrays)
+    write_arrays(to[1], arrays)
     return table

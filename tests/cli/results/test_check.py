@@ -6,11 +6,13 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ovplace.api.run import open_run
 from ovplace.api.searching import optimize
 from ovplace.commands import check as check_module
+from ovplace.errors import UsageError
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
@@ -95,6 +97,21 @@ def test_a_new_driver_alone_changes_nothing(tmp_path, faster):
     report = elsewhere(faster, tmp_path / "run", 'version = "1"', 'version = "2"').check(progress=False)
     assert report.holds
     assert [(change.name, change.then, change.now) for change in report.changes] == [("openvino", "fake 1", "fake 2")]
+
+
+def test_a_run_that_began_with_relative_paths_is_checked_and_measured_from_anywhere(tmp_path, monkeypatch):
+    (tmp_path / "mine.toml").write_text(Path("configs/machines/two-gpus.toml").read_text(encoding="utf-8"))
+    np.savez(tmp_path / "inputs.npz", x=np.ones((1, 3, 8, 8), np.float32))
+    monkeypatch.chdir(tmp_path)
+    files = {"machine": "mine.toml", "input": "inputs.npz"}
+    optimize(models.residual(), "run", budget=2, settings=QUICK, progress=False, **files)
+    monkeypatch.chdir("/")
+    run = open_run(tmp_path / "run")
+    assert run.check(progress=False).changes == ()
+    assert run.measure(progress=False).failed is False
+    (tmp_path / "inputs.npz").unlink()
+    with pytest.raises(UsageError, match=r"inputs\.npz' do not exist"):
+        run.check(progress=False)
 
 
 def test_a_simulated_machine_whose_file_was_changed_is_told(tmp_path):

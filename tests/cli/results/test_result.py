@@ -1,7 +1,11 @@
 """The verdict in words."""
 
+import ast
 import re
+import shlex
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -197,3 +201,13 @@ def test_a_cell_is_one_line_of_limited_length(capsys):
     assert max(map(len, lines)) == len("name") + 2 + MAX_CELL
     assert lines[2].endswith("…")
     assert lines[3] == "b     two lines"
+
+
+@pytest.mark.parametrize("folder", ["runs/demo", 'a run\'s $HOME `x` "y" \\'])
+def test_what_to_do_next_can_be_typed_as_it_stands(capsys, folder):
+    show_result(replace(RESULT, folder=Path(folder)))
+    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines() if ": " in line)
+    command = ["sh", "-c", f'set -- {lines["Load it"]}; printf %s "$3"']
+    program = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert ast.literal_eval(program.partition("ovplace.load(")[2].removesuffix(")")) == folder
+    assert shlex.split(lines["Other forms"])[:4] == ["ovplace", "export", folder, "--to"]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 import openvino as ov
 import pytest
+from openvino import opset13 as ops
 
 from ovplace import zoo
 from ovplace.errors import PlacementError
 from ovplace.ir.affinity import op_names
 from ovplace.ir.content_hash import content_hash
-from ovplace.ir.inputs import as_array, random_inputs
+from ovplace.ir.inputs import as_array, input_name, random_inputs, read_inputs
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
 from ovplace.ir.parts.part import Feed, devices_of, extract, recorder
+from ovplace.ir.parts.saved_part import save_part
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import op_graph
 from ovplace.testing import models
@@ -119,3 +121,16 @@ def test_a_part_nobody_reads_is_an_error(tmp_path):
     constant = op_graph(model).types.index("Constant")
     with pytest.raises(PlacementError, match="nobody reads"):
         extract(model, (constant,))
+
+
+def test_a_saved_part_keeps_inputs_of_any_name(tmp_path):
+    x, y = (ops.parameter([2], np.float32, name=name) for name in ("file", "past/0"))
+    ov.save_model(ov.Model([ops.result(ops.add(x, y, name="sum"), name="out")], [x, y]), tmp_path / "model.xml")
+    model = CORE.read_model(tmp_path / "model.xml")
+    known = dict.fromkeys(op_names(model), "CPU")
+    save_part(tmp_path / "model.xml", range(len(known)), known, (tmp_path / "part.xml", tmp_path / "part.npz"), None, 0)
+    part = CORE.read_model(tmp_path / "part.xml")
+    for port, given in zip(model.inputs, random_inputs(model, 0), strict=True):
+        names = [input_name(own) for own in part.inputs]
+        stored = read_inputs(part, tmp_path / "part.npz")[names.index(input_name(port))]
+        np.testing.assert_array_equal(stored, given)

@@ -1,0 +1,65 @@
+"""The files that a run reads: noticed when their contents change, and the same under another path."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ovplace.config.schema import RunConfig
+from ovplace.session.model_fingerprint import known_fingerprint
+from ovplace.store.run_db import RunStore
+
+
+def fingerprints(config: RunConfig) -> dict[str, str]:
+    """Return what tells the files of a run from others, by the keys under which the run's store keeps it.
+
+    Args:
+        config: the effective configuration.
+
+    Returns:
+        `source` of the model's files, `input` of the inputs' file, empty for random inputs, and `machine` of the
+        simulated machine, empty for real devices.
+    """
+    given = config.search.input
+    return {
+        "source": known_fingerprint(Path(config.search.model)),
+        "input": known_fingerprint(Path(given)) if given else "",
+        "machine": machine_digest(config),
+    }
+
+
+def machine_digest(config: RunConfig) -> str:
+    """Return the fingerprint of the simulated machine of a run; empty for real devices."""
+    backend = config.plugins.backend
+    return str(backend.factory.digest(backend.settings))
+
+
+def changed_file(config: RunConfig, store: RunStore) -> str:
+    """Return what the run reads that has changed since it began, or is something else; empty where nothing has.
+
+    Args:
+        config: what is to be run.
+        store: of the run; what earlier versions did not keep there is not compared.
+    """
+    search, machine = config.search, str(config.backend.get("machine", "the simulated machine"))
+    names = {"source": search.model, "input": search.input, "machine": machine}
+    now = fingerprints(config)
+    return next((names[key] for key, value in now.items() if store.get(key) not in (None, value)), "")
+
+
+def with_names_of(config: RunConfig, earlier: RunConfig, store: RunStore) -> RunConfig:
+    """Return the configuration that a run began with, its files called as `config` calls them where they are the same.
+
+    Args:
+        config: what is to be run.
+        earlier: what the run began with.
+        store: of the run.
+    """
+    same = {key for key, value in fingerprints(config).items() if value and store.get(key) == value}
+    fields = [field for key, field in (("source", "model"), ("input", "input")) if key in same]
+    machine = {"machine": config.backend["machine"]} if "machine" in same and "machine" in config.backend else {}
+    return replace(
+        earlier,
+        search=replace(earlier.search, **{field: getattr(config.search, field) for field in fields}),
+        backend={**earlier.backend, **machine},
+    )

@@ -1,0 +1,62 @@
+"""What a caller gives in place of what a function takes is one clear error."""
+
+from __future__ import annotations
+
+import pytest
+
+import ovplace
+from ovplace.errors import UsageError
+
+MODEL = "models/demo.xml"
+SIMULATED = {"machine": "i9-12900k+flex170"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return ovplace.optimize(MODEL, tmp_path_factory.mktemp("api") / "run", budget=1, **SIMULATED)
+
+
+@pytest.mark.parametrize("call", [ovplace.measure, ovplace.explain])
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"model": 7}, "a model is a path or an openvino.Model, got int"),
+    ({"model": 7, "input": [1.0]}, "a model is a path or an openvino.Model, got int"),
+    ({"placement": "CPU"}, "a placement is a mapping from names of operations to names of devices, got 'CPU'"),
+    ({"placement": {"logits": 1}}, "a placement is a mapping .*, got {'logits': 1}; give one such as run.placement"),
+    ({"config_file": 5}, "the configuration is a path, got int"),
+    ({"listener": 5}, "a listener is a function of one step, got int; leave it out"),
+])  # fmt: skip
+def test_measuring_and_explaining(call, wrong, said):
+    with pytest.raises(UsageError, match=said):
+        call(**{"model": MODEL, **SIMULATED, **wrong})
+
+
+def test_run_folders(run):
+    for call in (ovplace.bound, ovplace.load, ovplace.open_run):
+        with pytest.raises(UsageError, match=r"the run folder is a path, got Run; give .* such as run\.folder"):
+            call(run)
+    with pytest.raises(UsageError, match="the run folder is a path, got int"):
+        ovplace.optimize(MODEL, 5)
+
+
+@pytest.mark.parametrize("wrong", [-1, 0, float("nan"), "soon", None])
+def test_the_time_limit_of_a_bound(run, wrong):
+    with pytest.raises(UsageError, match="duration"):
+        ovplace.bound(run.folder, time_limit_s=wrong)
+
+
+def test_loading(run):
+    with pytest.raises(UsageError, match=r"core is an openvino\.Core, got int"):
+        run.load(5)
+    with pytest.raises(UsageError, match="cache_dir is a path, got int"):
+        run.load(cache_dir=5)
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"requests": "two"}, "requests is a whole number from 0 on, got 'two'"),
+    ({"requests": -1}, "requests is a whole number from 0 on, got -1"),
+    ({"time": [1]}, r"'\[1\]' is no duration"),
+    ({"api": 3}, "api is 'sync' or 'async', got '3'"),
+])  # fmt: skip
+def test_benchmarks(run, wrong, said):
+    with pytest.raises(UsageError, match=said):
+        run.benchmark(**wrong)
