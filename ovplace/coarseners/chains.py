@@ -1,4 +1,4 @@
-"""Contraction to a target number of groups: of groups that the same devices run, and chains first."""
+"""Contraction to a target number of groups: first of those that the same devices run, and of chains."""
 
 from __future__ import annotations
 

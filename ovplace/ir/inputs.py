@@ -29,7 +29,8 @@ def random_inputs(model: ov.Model, seed: int) -> list[Array]:
     """Return one array an input of a static model.
 
     Floats are N(0, 1): the time of sin and its kin depends on the values. Integers feed embeddings, gathers and masks,
-    so they are 0 or 1, which every table and every mask has; booleans are true, so that nothing is masked away.
+    so they are 0 or 1, which every table and every mask has; a single one may be a count, such as the k of TopK, and is
+    1. Booleans are true, so that nothing is masked away.
 
     Args:
         model: a model with static inputs.
@@ -52,6 +53,8 @@ def _random(port: ov.Output, rng: np.random.Generator) -> Array:
         return np.full(shape, "a")
     if kind == ov.Type.u8 and len(shape) == 4:
         return rng.integers(0, 256, shape).astype(np.uint8)  # an image
+    if np.prod(shape) == 1:
+        return np.ones(shape, dtype=kind.to_dtype())
     return rng.integers(0, 2, shape).astype(kind.to_dtype())
 
 

@@ -42,3 +42,10 @@ def test_values_of_types_that_numpy_has_not_are_kept(kind: ov.Type, tmp_path: Pa
     np.savez(tmp_path / "inputs.npz", given=values)
     [read] = read_inputs(model, tmp_path / "inputs.npz")
     np.testing.assert_array_equal(as_array(as_tensor(model.inputs[0], read)), values)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_single_integer_is_a_valid_count(seed: int) -> None:
+    values, k = opset.parameter([5], ov.Type.f32, name="values"), opset.parameter([], ov.Type.i32, name="k")
+    model = ov.Model([opset.topk(values, k, 0, "max", "value").output(0)], [values, k], "top")
+    assert random_inputs(model, seed)[1].tolist() == 1
