@@ -13,7 +13,7 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 _LEAST_GAIN = 1e-9
 _MOST_MOVES = 100
 _AT_ONCE = 256
-"""Moves evaluated before one is made: all of the default number of groups. Of 456 groups all take two seconds."""
+"""Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take two seconds."""
 
 
 def local_descent(table: CostTable, device_of: IntArray) -> IntArray:
