@@ -123,12 +123,12 @@ class Run(RunResult):
             The files written, the main one first.
 
         Raises:
-            OvplaceError: there is no such form or setting, or the files cannot be written.
+            OvplaceError: there is no such form or setting, `path` is no path, or the files cannot be written.
         """
         from ovplace.commands.export import export, exporter
 
         using = exporter(form, [f"{name}={value}" for name, value in settings.items()])
-        return export(self.folder, using, None if path is None else Path(path))
+        return export(self.folder, using, None if path is None else given_path(path, "the export", "'exported'"))
 
     def measure(
         self, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
@@ -200,11 +200,12 @@ class Run(RunResult):
             The file written.
 
         Raises:
+            UsageError: `path` is no path.
             StoreError: it cannot be written.
         """
         from ovplace.report.write import write_report
 
-        return write_report(self.folder, Path(path) if path else None)
+        return write_report(self.folder, given_path(path, "the report", "'report.html'") if path else None)
 
     def label(self, name: str) -> str:
         """Return the name of a device or baseline, marked where it is emulated or simulated."""

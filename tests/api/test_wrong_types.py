@@ -38,6 +38,13 @@ def test_run_folders(run):
         ovplace.optimize(MODEL, 5)
 
 
+def test_exports_and_reports(run):
+    with pytest.raises(UsageError, match="the export is a path, got int; give a text"):
+        run.export("json", path=5)
+    with pytest.raises(UsageError, match="the report is a path, got int"):
+        run.report(path=5)
+
+
 @pytest.mark.parametrize("wrong", [-1, 0, float("nan"), "soon", None])
 def test_the_time_limit_of_a_bound(run, wrong):
     with pytest.raises(UsageError, match="duration"):
