@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from ovplace.config.files import absolute
 from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
@@ -104,7 +105,8 @@ def choose(config: RunConfig) -> ChosenPlugins:
 def resolved(config: RunConfig) -> RunConfig:
     """Return the same run with plug-in tables complete and of the types of the plug-ins' `Config`.
 
-    Two runs that do the same are equal after it, whether a setting was given as text, as a number or not at all.
+    Two runs that do the same are equal after it, whether a setting was given as text, as a number or not at all. The
+    inputs have their absolute path, because a run is read from other folders than it began in.
 
     Raises:
         UsageError: a plug-in is unknown.
@@ -115,6 +117,7 @@ def resolved(config: RunConfig) -> RunConfig:
     features |= {feature.plugin.name: feature.options for feature in plugins.features}
     return replace(
         config,
+        search=replace(config.search, input=absolute(config.search.input)),
         placer=plugins.placer.options,
         coarsener=plugins.coarsener.options,
         backend=plugins.backend.options,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ovplace.config.files import absolute
 from ovplace.core.measurement import MeasureSpec
 
 if TYPE_CHECKING:
@@ -77,8 +76,7 @@ class SearchConfig:
     early_exit: bool = True
 
     def __post_init__(self) -> None:
-        """Check the numbers; a run is read from other folders than it began in."""
-        object.__setattr__(self, "input", absolute(self.input))
+        """Check the numbers."""
         for name in ("budget", "batch"):
             value = getattr(self, name)
             if value is not None and value < 1:
