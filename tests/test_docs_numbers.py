@@ -26,7 +26,8 @@ MEASURED = [
         or ("{results}" in page.read_text("utf-8") and page.parent.name != "systems")
     ),
 ]
-DEMO = json.loads((ROOT / "benchmarks/results/demo.json").read_text(encoding="utf-8"))
+RESULTS = ROOT / "benchmarks/results"
+DEMO = json.loads((RESULTS / "demo.json").read_text(encoding="utf-8"))
 KNOWN = {
     "README.md": {"3.11"},  # of Python
     "docs/tutorial.md": {"3.11"},
@@ -49,11 +50,13 @@ def name(page):
     return str(page.relative_to(ROOT))
 
 
-def sources(text):
-    """Return what the results say that a page shows."""
+def sources(page, text):
+    """Return what the results say that a page with a text shows."""
     found = [DEMO] if "found by min_cut" in text else []
     for shown in re.findall(r"\{results\} (\S+)", text):
-        found.append(json.loads((ROOT / f"benchmarks/results/{shown}.json").read_text(encoding="utf-8")))
+        folder = str(page.relative_to(DOCS).with_suffix("")).removeprefix("results/")
+        path = RESULTS / folder / f"{shown}.json"
+        found.append(json.loads(path.read_text(encoding="utf-8")))
     return " ".join(json.dumps(data, ensure_ascii=False) for data in found)
 
 
@@ -67,20 +70,21 @@ def stands_in(number, source):
     return any(f"{form:.{digits}f}" == written for v in values for form in (v, 100 * v, 100 - v, 100 * abs(1 - v)))
 
 
-def unfounded(text):
-    source = sources(text)
+def unfounded(page, text):
+    source = sources(page, text)
     prose = _NO_PROSE.sub("", _FENCED.sub("", text))
     return {number for number in _NUMBER.findall(prose) if not stands_in(number, source)}
 
 
 @pytest.mark.parametrize("page", MEASURED, ids=name)
 def test_numbers_in_prose_stand_in_the_results(page):
-    assert unfounded(page.read_text(encoding="utf-8")) - KNOWN.get(name(page), set()) == set()
+    assert unfounded(page, page.read_text(encoding="utf-8")) - KNOWN.get(name(page), set()) == set()
 
 
 def test_a_number_that_no_result_has_is_seen():
-    text = (DOCS / "results/verdict.md").read_text(encoding="utf-8")
-    assert unfounded(text + "\n7.77 in 123 of 456.") - unfounded(text) == {"7.77", "123 of 456"}
+    page = DOCS / "results/verdict.md"
+    text = page.read_text(encoding="utf-8")
+    assert unfounded(page, text + "\n7.77 in 123 of 456.") - unfounded(page, text) == {"7.77", "123 of 456"}
 
 
 def demo_lines(page):

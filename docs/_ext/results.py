@@ -1,4 +1,8 @@
-"""The directive `results`: a table of benchmarks/results with what produced it."""
+"""The directive `results`: a table of benchmarks/results with what produced it.
+
+The tables of a page lie in a folder of its path: those of docs/results/answers.md in answers/, those of
+docs/guides/install.md in guides/install/.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,13 @@ FOLDER = Path(__file__).parents[2] / "benchmarks/results"
 
 
 class Results(SphinxDirective):
-    """Show one table: `{results} NAME` reads benchmarks/results/NAME.json."""
+    """Show one table: `{results} NAME` reads NAME.json in the folder of the page."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Return the table, its note, and the command, revision and machine behind it."""
-        path = FOLDER / f"{self.arguments[0]}.json"
+        path = FOLDER / self.env.docname.removeprefix("results/") / f"{self.arguments[0]}.json"
         self.env.note_dependency(path)
         if not path.exists():
             raise self.error(f"there is no {path}; results are added there as JSON")
