@@ -34,11 +34,12 @@ def _raise_stopped(number: int) -> None:
 class _Handler:
     stop: Callable[[int], None]
     first: float | None = None
+    number: int = 0
 
     def __call__(self, number: int, _: FrameType | None) -> None:
         now = time.monotonic()
         if self.first is None:
-            self.first = now
+            self.first, self.number = now, number
             self.stop(number)
         elif now - self.first > PATIENCE_S:
             from ovplace.measuring.process_pool import kill_all
@@ -61,6 +62,11 @@ def stopping_by_signals(stop: Callable[[int], None] = _raise_stopped) -> Iterato
         signal.signal(number, handler)
     try:
         yield
+    except Exception as error:
+        # Initialising a module of C code replaces any exception by an ImportError of its own.
+        if handler.number and stop is _raise_stopped and isinstance(error, ImportError) and not exit_code_of(error):
+            raise Stopped(handler.number) from error
+        raise
     finally:
         # Where it was stopped, the process is about to end: the second of a pair may still come, even after Python has
         # taken its own handlers down.

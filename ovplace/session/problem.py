@@ -47,6 +47,8 @@ def make_problem(
 def form_groups(config: RunConfig, graph: OpGraph, supported: BoolArray | None = None) -> Partition:
     """Return the legal groups of `graph`, coarsened as configured.
 
+    A coarse group that no device supports as a whole is split into its legal groups. That closes no cycle.
+
     Args:
         config: names the coarsener and its settings.
         graph: the prepared model's operations.
@@ -61,8 +63,12 @@ def form_groups(config: RunConfig, graph: OpGraph, supported: BoolArray | None =
         raise ModelError("the model has no operations left after preparing; there is nothing to place")
     legal = legal_groups(graph)
     supported = np.ones((len(graph), 1), dtype=bool) if supported is None else supported
-    partition: Partition = config.plugins.coarsener.build().coarsen(graph, legal, legal.every(supported))
-    return partition
+    coarse: Partition = config.plugins.coarsener.build().coarsen(graph, legal, legal.every(supported))
+    unsupported = np.flatnonzero(~coarse.every(supported).any(axis=1))
+    if not len(unsupported):
+        return coarse
+    is_split = np.isin(coarse.group_of, unsupported)
+    return Partition.from_labels(np.where(is_split, coarse.n_groups + legal.group_of, coarse.group_of))
 
 
 def compute_features(graph: OpGraph, features: Sequence[ChosenPlugin]) -> FloatArray:

@@ -150,14 +150,20 @@ def test_the_exit_code_of_a_saved_run_names_the_signal():
         "def saved():\n"
         "    try: stop_here()\n"
         "    except KeyboardInterrupt as error: raise InterruptedRunError('stopped; saved') from error\n"
+        "def importing():\n"
+        "    try: stop_here()\n"
+        "    except KeyboardInterrupt: pass\n"
+        "    raise ImportError('initialization failed')\n"
         "assert exit_code(Console(), lambda: None) == 0\n"
         "assert signal.getsignal(signal.SIGTERM) == before\n"
         "assert exit_code(Console(), stop_here) == 143\n"
         "signal.signal(signal.SIGTERM, before)\n"
         "assert exit_code(Console(), saved) == 143\n"
+        "signal.signal(signal.SIGTERM, before)\n"
+        "assert exit_code(Console(), importing) == 143\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stderr.splitlines() == ["Error: interrupted", "Error: stopped; saved"]
+    assert done.stderr.splitlines() == ["Error: interrupted", "Error: stopped; saved", "Error: interrupted"]
 
 
 def test_a_later_signal_ends_a_save_that_hangs():
