@@ -147,10 +147,10 @@ class Compiler:
         start = perf_counter()
         compiled = build()
         took_s = perf_counter() - start
-        if took_s > WORTH_S:
+        if took_s > WORTH_S and self._blobs.limit_bytes:
             with suppress(RuntimeError):  # not every plugin can export
                 blob = io.BytesIO()
                 compiled.export_model(blob)
                 if took_s > WORTH_S + blob.tell() / BYTES_PER_S:
-                    self._blobs.keep(key, blob.getvalue())
+                    self._blobs.keep(key, blob.getbuffer())
         return compiled

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ovplace.store.cache import cache_folder
 
-_MAGIC = b"ovplace blob 1\n"
+_MAGIC = b"ovplace blob 2\n"
 _DIGEST_BYTES = 32
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 _SUFFIX = ".blob"
@@ -28,7 +28,7 @@ class Blobs:
     """The compiled models that are kept.
 
     Attributes:
-        limit_bytes: size of all files together; the least recently used ones are deleted beyond it.
+        limit_bytes: size of all files together; the least recently used ones are deleted beyond it. 0 for no cache.
         folder: where they are; `blobs` in the cache folder by default.
     """
 
@@ -37,18 +37,21 @@ class Blobs:
 
     def find(self, key: str) -> bytes | None:
         """Return the blob stored under `key`, None if there is none that is whole."""
-        path = self._path(key)
+        if not self.limit_bytes:
+            return None
         try:
-            data = path.read_bytes()
-            if data[:_HEAD_BYTES] != _MAGIC + _digest(data[_HEAD_BYTES:]):
+            path = self._path(key)
+            with path.open("rb") as file:
+                head, blob = file.read(_HEAD_BYTES), file.read()
+            if head != _head(blob):
                 path.unlink()
                 return None
             os.utime(path)  # used just now
         except (OSError, RuntimeError):
             return None
-        return data[_HEAD_BYTES:]
+        return blob
 
-    def keep(self, key: str, blob: bytes) -> bool:
+    def keep(self, key: str, blob: bytes | memoryview) -> bool:
         """Store a blob, and delete the least recently used ones where there is no room.
 
         Args:
@@ -66,7 +69,8 @@ class Blobs:
             # Not synchronised: a file that a power failure leaves half written does not match its digest.
             temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
             try:
-                temporary.write_bytes(_MAGIC + _digest(blob) + blob)
+                with temporary.open("wb") as file:
+                    file.writelines((_head(blob), blob))
                 temporary.replace(path)
             except BaseException:
                 temporary.unlink(missing_ok=True)
@@ -125,5 +129,6 @@ def _files(folder: Path) -> list[tuple[Path, float, int]]:
     return found
 
 
-def _digest(blob: bytes) -> bytes:
-    return hashlib.blake2b(blob, digest_size=_DIGEST_BYTES).digest()
+def _head(blob: bytes | memoryview) -> bytes:
+    # SHA-256, as processors have instructions for it: twice as fast as BLAKE2b on blobs of hundreds of MB.
+    return _MAGIC + hashlib.sha256(blob).digest()

@@ -23,7 +23,7 @@ def test_what_is_kept_is_found(blobs):
     assert blobs.find("a") is None
 
 
-@pytest.mark.parametrize("damage", [b"", b"ovplace", b"ovplace blob 1\n" + bytes(32) + b"content"])
+@pytest.mark.parametrize("damage", [b"", b"ovplace", b"ovplace blob 2\n" + bytes(32) + b"content"])
 def test_a_damaged_file_is_as_good_as_none_and_goes(blobs, damage):
     blobs.keep("a", b"content")
     (blobs.folder / "a.blob").write_bytes(damage)
@@ -51,7 +51,14 @@ def test_the_least_recently_used_are_deleted_beyond_the_limit(blobs):
 
 def test_one_that_is_too_large_is_not_kept(blobs):
     assert not blobs.keep("a", bytes(2000))
-    assert not Blobs(0, blobs.folder).keep("a", b"x")
+
+
+def test_a_limit_of_zero_is_no_cache(blobs):
+    blobs.keep("a", b"content")
+    off = Blobs(0, blobs.folder)
+    assert not off.keep("b", b"x")
+    assert off.find("a") is None
+    assert blobs.find("a") == b"content"
 
 
 def test_one_that_leaves_no_room_for_its_header_drives_no_others_out(blobs):
