@@ -18,12 +18,16 @@ from ovplace.fleet.files import FileStore
 from ovplace.fleet.limits import Limits, MessageTooLongError
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.overview import Overview
+from ovplace.version import __version__
 
 HOST, PORT = "127.0.0.1", 8786
 """Where it listens unless told otherwise: this machine only, on the port that Dask's scheduler has."""
 
 LONGEST_TITLE = 200
 """Characters of the title of a search that are kept."""
+
+_NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError, StoreError)
+"""Errors of reading a message that another version of ovplace may have sent."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -111,14 +115,19 @@ class Scheduler:
         except ChannelClosedError as error:
             if isinstance(error.__cause__, MessageTooLongError):
                 self._log(f"{channel.peer} is cut off: {error}")
-        except (LookupError, TypeError, ValueError, AttributeError, StoreError) as error:
+        except _NOT_UNDERSTOOD as error:
             self._log(f"{channel.peer} is cut off: what it sent is not understood ({type(error).__name__}: {error})")
         finally:
             channel.abort()
 
     async def _serve_worker(self, channel: Channel) -> None:
         message = await channel.receive()
-        machine, token = Machine.from_dict(message["machine"]), str(message["token"])
+        try:
+            machine, token = Machine.from_dict(message["machine"]), str(message["token"])
+        except _NOT_UNDERSTOOD:
+            why = f"it does not understand what the machine says of itself; install ovplace {__version__} there"
+            await channel.send({"op": "refused", "why": why})
+            raise
         name = machine.name
         if not await self._is_free(name, token):
             await channel.send({"op": "refused", "why": f"there is a machine '{name}' already; choose another --name"})

@@ -19,6 +19,7 @@ from ovplace.fleet.files import FileStore
 from ovplace.fleet.machine import Machine
 from ovplace.fleet.scheduler import Scheduler
 from ovplace.fleet.worker import Worker
+from ovplace.version import __version__
 
 
 class Bomb:
@@ -157,6 +158,7 @@ def test_a_box_cannot_pose_as_the_scheduler_nor_start_a_search(certificates, tmp
         async with scheduler(certificates, tmp_path) as (address, said):
             channel = await open_channel(address, stolen, Role.CLIENT)
             await channel.send({"op": "forget", "job": "1"})
+            assert (await channel.receive())["op"] == "refused"
             with pytest.raises(ChannelClosedError):
                 await channel.receive()
             assert "is cut off" in said[-1]
@@ -175,6 +177,21 @@ def test_a_taken_name_is_refused(certificates, tmp_path):
             assert (await channels[1].receive())["op"] == "refused"
 
     asyncio.run(join_twice())
+
+
+def test_a_worker_of_another_version_learns_why_it_is_refused(certificates, tmp_path):
+    async def join():
+        async with scheduler(certificates, tmp_path) as (address, said):
+            channel = await open_channel(address, certificates, Role.WORKER)
+            await channel.send({"op": "join", "machine": Machine("box").to_dict()})
+            answer = await channel.receive()
+            assert answer["op"] == "refused"
+            assert f"install ovplace {__version__} there" in answer["why"]
+            with pytest.raises(ChannelClosedError):
+                await channel.receive()
+            assert "is cut off: what it sent is not understood (KeyError: 'token')" in said[-1]
+
+    asyncio.run(join())
 
 
 def test_a_model_for_which_there_is_no_room_is_refused_in_a_line(certificates, tmp_path):
