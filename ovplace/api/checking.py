@@ -16,6 +16,7 @@ def check_run(
     folder: str | Path,
     *,
     time: str | float = 0.0,
+    input: str | Path = "",
     rigorous: bool = False,
     progress: bool = True,
     listener: Listener | None = None,
@@ -25,12 +26,14 @@ def check_run(
     Args:
         folder: the run folder.
         time: time of the call, at most: seconds, or a text such as `2m`; 0 for no limit.
+        input: `.npz` file with one array for each input; the inputs of the run by default.
         rigorous: twenty fresh processes.
         progress: show a progress bar, where there is a terminal or a notebook.
         listener: is called with each step, and shows it in place of the bar.
 
     Raises:
-        OvplaceError: there is no finished run, or its files are damaged.
+        OvplaceError: there is no finished run, its files are damaged, or the inputs are not there.
     """
+    time_s, rounds = seconds(time) if time else 0.0, RIGOROUS_ROUNDS if rigorous else 0
     with showing(progress, listener) as shown:
-        return check(Path(folder), shown, seconds(time) if time else 0.0, RIGOROUS_ROUNDS if rigorous else 0)
+        return check(Path(folder), shown, time_s, rounds, str(input))

@@ -151,6 +151,7 @@ class Run(RunResult):
         self,
         *,
         time: str | float = 0.0,
+        input: str | Path = "",
         rigorous: bool = False,
         progress: bool = True,
         listener: Listener | None = None,
@@ -159,6 +160,7 @@ class Run(RunResult):
 
         Args:
             time: time limit of the call: seconds, or a text such as `2m`; 0 for no limit.
+            input: `.npz` file with one array for each input; the inputs of the run by default.
             rigorous: use twenty fresh processes in the comparison.
             progress: show a progress bar, where there is a terminal or a notebook.
             listener: is called with each step, and shows it in place of the bar.
@@ -168,7 +170,7 @@ class Run(RunResult):
         """
         from ovplace.api.checking import check_run
 
-        return check_run(self.folder, time=time, rigorous=rigorous, progress=progress, listener=listener)
+        return check_run(self.folder, time=time, input=input, rigorous=rigorous, progress=progress, listener=listener)
 
     def benchmark(
         self, *, time: str | float = "10s", api: Api = "sync", requests: int = 0, progress: bool = True

@@ -54,6 +54,9 @@ def stopping_by_signals(stop: Callable[[int], None] = _raise_stopped) -> Iterato
 
     Args:
         stop: is called with the number of the signal instead.
+
+    Raises:
+        Stopped: by the first signal.
     """
     handler = _Handler(stop)
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}

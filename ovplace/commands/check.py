@@ -12,6 +12,7 @@ from typing import Any
 
 from ovplace.commands.check_report import Change, CheckReport
 from ovplace.commands.own_devices import with_own_devices
+from ovplace.config.files import absolute
 from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import Candidate, Measurement, Trial
 from ovplace.core.placement import Placement
@@ -29,13 +30,13 @@ from ovplace.session.baselines import ATTEMPTS, Baseline
 from ovplace.session.deadline import TimeBudget, TimeIsUpError
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
-from ovplace.session.run_files import machine_digest
+from ovplace.session.run_files import fingerprints_beside_model
 from ovplace.session.session import check_settings, open_session
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
 
-def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0) -> CheckReport:
+def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0, input_path: str = "") -> CheckReport:
     """Compile and run the answer of a run here, check its outputs, and repeat the final comparison.
 
     The folder stays as it is, but for the requests that a simulated machine counts beside the model.
@@ -45,6 +46,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         listener: is called with each step.
         time_s: seconds of the call, at most; 0 for no limit.
         rounds: fresh processes of the final comparison; 0 for as many as in the run.
+        input_path: `.npz` file with one array for each input; empty for the inputs of the run.
 
     Raises:
         OvplaceError: there is no finished run, or its files are damaged.
@@ -53,7 +55,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
     start, files = time.monotonic(), RunFolder(folder)
     files.check_finished()
     result, table = files.read_result(), files.read_placement()
-    config = _to_compare(with_own_devices(files.read_config(), result), rounds)
+    config = _to_compare(with_own_devices(files.read_config(), result), rounds, input_path)
     check_settings(config)
     try:
         session = open_session(config, files, listener)
@@ -61,7 +63,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         return CheckReport(result, str(error))
     with closing(session), closing(RunStore(Path(":memory:"))) as store:
         environment = environment_of(session)
-        changes = (*_changes(result.environment, environment), *_of_simulation(files, config))
+        changes = (*_changes(result.environment, environment), *_of_files(files, config))
         report = CheckReport(result, "", changes)
         if session.graph.content_hash != result.model.hash:
             return replace(report, problem="placed.xml is not the model that was placed")
@@ -78,10 +80,11 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         return _with_answer(report, put, measurer, listener)
 
 
-def _to_compare(config: RunConfig, rounds: int) -> RunConfig:
-    """Return the configuration without a time limit of its own, with other rounds where they are given."""
+def _to_compare(config: RunConfig, rounds: int, input_path: str) -> RunConfig:
+    """Return the configuration without a time limit of its own, with other rounds and inputs where they are given."""
     comparison = replace(config.comparison, rounds=rounds or config.comparison.rounds)
-    return replace(config, search=replace(config.search, time_s=0.0), comparison=comparison)
+    inputs = absolute(input_path) or config.search.input
+    return replace(config, search=replace(config.search, time_s=0.0, input=inputs), comparison=comparison)
 
 
 def _changes(then: Environment, now: Environment) -> list[Change]:
@@ -90,13 +93,16 @@ def _changes(then: Environment, now: Environment) -> list[Change]:
     return [Change(name, before.get(name, ""), here.get(name, "")) for name in names]
 
 
-def _of_simulation(files: RunFolder, config: RunConfig) -> list[Change]:
-    """Return whether the file of the simulated machine was changed; real devices have none."""
+def _of_files(files: RunFolder, config: RunConfig) -> list[Change]:
+    """Return whether the inputs and the file of the simulated machine were changed."""
     if not files.database.exists():
         return []
+    names, found = {"input": "inputs", "machine": "simulated machine"}, []
     with closing(files.open_store()) as store:
-        before, here = str(store.get("machine") or ""), machine_digest(config)
-    return [Change("simulated machine", before[:8], here[:8])] if before and before != here else []
+        for key, now in fingerprints_beside_model(config).items():
+            if (then := store.get(key)) not in (None, now):
+                found.append(Change(names[key], str(then)[:8], now[:8]))
+    return found
 
 
 def _parts(environment: Environment) -> dict[str, str]:

@@ -20,18 +20,16 @@ def fingerprints(config: RunConfig) -> dict[str, str]:
         `source` of the model's files, `input` of the inputs' file, empty for random inputs, and `machine` of the
         simulated machine, empty for real devices.
     """
-    given = config.search.input
+    return {"source": known_fingerprint(Path(config.search.model)), **fingerprints_beside_model(config)}
+
+
+def fingerprints_beside_model(config: RunConfig) -> dict[str, str]:
+    """Return `input` and `machine` of `fingerprints`."""
+    given, backend = config.search.input, config.plugins.backend
     return {
-        "source": known_fingerprint(Path(config.search.model)),
         "input": known_fingerprint(Path(given)) if given else "",
-        "machine": machine_digest(config),
+        "machine": str(backend.factory.digest(backend.settings)),
     }
-
-
-def machine_digest(config: RunConfig) -> str:
-    """Return the fingerprint of the simulated machine of a run; empty for real devices."""
-    backend = config.plugins.backend
-    return str(backend.factory.digest(backend.settings))
 
 
 def changed_file(config: RunConfig, store: RunStore) -> str:

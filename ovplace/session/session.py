@@ -103,7 +103,7 @@ def check_settings(config: RunConfig) -> None:
     _ = config.plugins
     inputs = config.search.input
     if inputs and not Path(inputs).is_file():
-        raise UsageError(f"the inputs '{inputs}' do not exist; check the path")
+        raise UsageError(f"the inputs '{inputs}' do not exist; check the path, or name another file with -i")
     if inputs and Path(inputs).suffix == ".npy":
         raise UsageError(
             f"the inputs '{inputs}' have no names; give an .npz with one array an input: "

@@ -23,11 +23,19 @@ if TYPE_CHECKING:
     type=options.Duration(),
     help="Time limit of the whole call: 90s, 10m; none by default.",
 )
+@click.option(
+    "-i",
+    "--input",
+    "input_path",
+    metavar="FILE.npz",
+    default="",
+    help="One array for each input; the run's by default.",
+)
 @options.rigorous
 @options.as_json
 @options.common
 @click.pass_obj
-def command(console: Console, run: str, time_s: float | None, rigorous: bool, as_json: bool) -> None:
+def command(console: Console, run: str, time_s: float | None, input_path: str, rigorous: bool, as_json: bool) -> None:
     """Check whether the answer in the folder RUN holds on this machine, with its drivers and versions.
 
     The answer is compiled and run, its outputs are checked, and the final comparison is repeated. The result in RUN
@@ -39,7 +47,7 @@ def command(console: Console, run: str, time_s: float | None, rigorous: bool, as
     from ovplace.progress import listening
 
     with listening(console) as listener:
-        report = check_run(run, time=time_s or 0.0, rigorous=rigorous, listener=listener)
+        report = check_run(run, time=time_s or 0.0, input=input_path, rigorous=rigorous, listener=listener)
     if as_json:
         show_json(report.to_json())
     else:

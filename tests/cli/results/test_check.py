@@ -109,9 +109,23 @@ def test_a_run_that_began_with_relative_paths_is_checked_and_measured_from_anywh
     run = open_run(tmp_path / "run")
     assert run.check(progress=False).changes == ()
     assert run.measure(progress=False).failed is False
-    (tmp_path / "inputs.npz").unlink()
-    with pytest.raises(UsageError, match=r"inputs\.npz' do not exist"):
+    moved = tmp_path / "moved" / "inputs.npz"
+    moved.parent.mkdir()
+    (tmp_path / "inputs.npz").rename(moved)
+    with pytest.raises(UsageError, match=r"inputs\.npz' do not exist; check the path, or name another file with -i"):
         run.check(progress=False)
+    assert run.check(input=moved, progress=False).changes == ()
+
+
+def test_inputs_that_were_changed_are_told(ovplace, tmp_path):
+    inputs = tmp_path / "inputs.npz"
+    np.savez(inputs, x=np.ones((1, 3, 8, 8), np.float32))
+    given = {"machine": "two-gpus", "budget": 2, "settings": QUICK, "progress": False}
+    run = optimize(models.residual(), tmp_path / "run", input=str(inputs), **given)
+    np.savez(inputs, x=np.zeros((1, 3, 8, 8), np.float32))
+    assert [change.name for change in run.check(progress=False).changes] == ["inputs"]
+    done = ovplace("check", run.folder, "-i", tmp_path / "none.npz")
+    assert (done.code, "none.npz' do not exist" in done.err) == (2, True)
 
 
 def test_a_simulated_machine_whose_file_was_changed_is_told(tmp_path):
