@@ -14,7 +14,7 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.cost.solvers.local_descent import moves
-from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise
+from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise, thorough_candidates
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers._base.cost_model import CostModelPlacer, check_weights
 from ovplace.placers._base.log import Log
@@ -65,8 +65,8 @@ class Placer(CostModelPlacer):
     leave open (Thompson sampling: Russo et al., "A tutorial on Thompson sampling", 2018, section 4); when these bring
     nothing new, the neighbour of the best placement that is the fastest under the model.
 
-    Two devices are solved by a minimum cut of the pairwise model, more by expansion moves. A local descent follows
-    under the full model, which also counts submodels.
+    Two devices are solved by a minimum cut of the pairwise model, more by expansion moves and, at the unscaled costs,
+    by rounded linear relaxations. A local descent follows under the full model, which also counts submodels.
     """
 
     def __init__(self, problem: Problem, config: Config) -> None:
@@ -136,7 +136,7 @@ class Placer(CostModelPlacer):
         while self._solved < self._config.sweeps * len(weights):
             weight = weights[self._solved % len(weights)]
             self._solved += 1
-            if new := self._new(candidates(table, weight)):
+            if new := self._new(thorough_candidates(table) if weight == 1.0 else candidates(table, weight)):
                 return new
         rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations) + len(self._asked))
         for _ in range(self._config.draws):

@@ -8,7 +8,14 @@ import pytest
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
-from ovplace.cost.solvers.portfolio import best_certified, best_known, best_of_with_uniform
+from ovplace.cost.solvers.milp.solver import solve_milp
+from ovplace.cost.solvers.portfolio import (
+    best_certified,
+    best_known,
+    best_of_with_uniform,
+    candidates,
+    thorough_candidates,
+)
 from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
 from ovplace.testing.graphs import costs, layered, problem
@@ -75,3 +82,38 @@ def test_a_model_too_large_for_memory_is_refused():
     table = problem(layered(6, seed=1), n_devices=2).costs
     with pytest.raises(PlacementError, match="memory"):
         best_certified(replace(table, memory_bytes=0.1 * table.group_bytes.sum() * np.ones(2)), 1.0)
+
+
+def on_three_devices(seed, n=30):
+    of = problem(layered(n, seed=seed), n_devices=3)
+    return costs(of, submodel_ms=0.5)
+
+
+def test_rounded_relaxations_come_nearer_to_the_optimum_than_expansion_moves():
+    """The optima, by mixed-integer programs in under a second each, are what the roundings find."""
+    for seed, above in {3: 0.06, 6: 0.04, 7: 0.009}.items():
+        table = on_three_devices(seed)
+        best = solve_milp(table, time_limit_s=60.0).certificate.value_ms
+        assert value(table, candidates(table)[0]) > best * (1 + above)
+        assert value(table, thorough_candidates(table)[0]) == pytest.approx(best)
+
+
+def test_what_expansion_moves_find_stays_beside_a_rounding():
+    table = on_three_devices(3)
+    found = thorough_candidates(table)
+    assert [choice.tolist() for choice in found[1:]] == [choice.tolist() for choice in candidates(table)]
+    assert value(table, found[0]) <= value(table, found[1])
+
+
+def test_nothing_is_rounded_for_two_devices_nor_for_many_groups(monkeypatch):
+    monkeypatch.setattr(portfolio, "rounded_relaxations", lambda *_: pytest.fail("rounded"))
+    thorough_candidates(problem(layered(7, seed=0), n_devices=2).costs)
+    monkeypatch.setattr(portfolio, "RELAXED_GROUPS", 29)
+    thorough_candidates(on_three_devices(0))
+
+
+def test_a_rounding_that_does_not_fit_into_memory_is_left_out():
+    table = on_three_devices(3)
+    bytes_of = np.full(table.n_groups, 1.0)
+    small = replace(table, group_bytes=bytes_of, memory_bytes=np.array([12.0, 12.0, 12.0]))
+    assert all(small.fits(np.array(thorough_candidates(small))))

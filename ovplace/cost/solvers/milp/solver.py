@@ -31,7 +31,7 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 _ENOUGH = 1e-9
 """Relative gap that counts as none: HiGHS' own absolute tolerance at the scale that programs are given."""
 
-_WORTH = 0.02
+WORTH = 0.02
 """By how much a fractional solution must violate a row to be worth another linear program, which takes 0.1 s."""
 
 _FITTING_S = 10.0
@@ -100,13 +100,32 @@ def solve_milp(table: CostTable, model: str = FULL, time_limit_s: float = 60.0, 
     return Solution(search.device_of, certificate)
 
 
-def _minimise(search: _Search, deadline: float) -> None:
-    table, full = search.table, search.model == FULL
-    program = Program(scale=search.value_ms)
-    on = _assignment(program, table, table.submodel_ms if full else np.zeros(table.n_devices))
+def formulate(table: CostTable, scale_ms: float) -> tuple[Program, IntArray, ForestRelaxation]:
+    """Return the full model as a program, its columns for each group on each device `[G, D]`, and its submodels.
+
+    Args:
+        table: the costs, folded.
+        scale_ms: size of the objective, at least roughly.
+    """
+    program = Program(scale=scale_ms)
+    on = _pairwise(program, table, table.submodel_ms)
+    return program, on, ForestRelaxation(program, table, on)
+
+
+def _pairwise(program: Program, table: CostTable, extra_ms: FloatArray) -> IntArray:
+    on = _assignment(program, table, extra_ms)
     _transfers(program, table, on)
     _savings(program, table, on)
-    forest = ForestRelaxation(program, table, on) if full else None
+    return on
+
+
+def _minimise(search: _Search, deadline: float) -> None:
+    table = search.table
+    if search.model == FULL:
+        program, on, forest = formulate(table, search.value_ms)
+    else:
+        program, forest = Program(scale=search.value_ms), None
+        on = _pairwise(program, table, np.zeros(table.n_devices))
     relaxed = forest is not None
     while not search.done and (left := deadline - perf_counter()) > 0:
         answer = program.solve(left, search.gap, relaxed)
@@ -114,7 +133,7 @@ def _minimise(search: _Search, deadline: float) -> None:
         if answer.values is None:
             break
         if relaxed and forest is not None:
-            if not (relaxed := forest.cut(answer.values, _WORTH)):
+            if not (relaxed := forest.cut(answer.values, WORTH)):
                 search.offer(local_descent(table, answer.values[on].argmax(axis=1))[None])
         elif not _strengthened(search, program, forest, on, answer.values):
             break
