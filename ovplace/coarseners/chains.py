@@ -28,7 +28,7 @@ class Config:
             are not connected, or that no device runs both of, are never merged, so that more groups may remain.
     """
 
-    target: int = 96
+    target: int = 128
 
     def __post_init__(self) -> None:
         """Check the target."""

@@ -66,14 +66,14 @@ def test_recipes_and_shapes(case, tmp_path):
 
 
 def test_a_grid_is_all_combinations_but_its_base(case, tmp_path):
-    grid = "[grid]\ncoarsener.target = [32, 96]\nsearch.budget = [4, 5]\n"  # 96 and 4 are the base, said or not
+    grid = "[grid]\ncoarsener.target = [32, 128]\nsearch.budget = [4, 5]\n"  # 128 and 4 are the base, said or not
     ablation = read_grid(case.write(tmp_path, ("[variants]", f"{grid}[variants]")), tmp_path)
     assert [variant.name for variant in ablation.variants] == [
         "full",
         "cuts",
         "target=32 budget=4",
         "target=32 budget=5",
-        "target=96 budget=5",
+        "target=128 budget=5",
     ]
     run = next(run for run in ablation.cells if run.variant == "target=32 budget=5")
     assert (run.config.coarsener["target"], run.config.search.budget) == (32, 5)
@@ -135,7 +135,7 @@ def test_set_changes_the_base_and_variants_win(case, tmp_path):
             "variant 'a-b'",
         ),
         ([('cuts.search.placer = "cut"', "cuts.search.budget = 4")], ConfigError, "is the same as 'full'"),
-        ([('cuts.search.placer = "cut"', "cuts.coarsener.target = 96")], ConfigError, "is the same as 'full'"),
+        ([('cuts.search.placer = "cut"', "cuts.coarsener.target = 128")], ConfigError, "is the same as 'full'"),
         ([("[variants]", "[grid]\nsearch.batch = 2\n[variants]")], ConfigError, "must be a list of values"),
     ],
 )
