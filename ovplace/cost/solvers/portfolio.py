@@ -21,9 +21,8 @@ from ovplace.graphs.op_graph import IntArray
 GAP = 0.01
 """Relative gap that is good enough for more than two devices: the model is further from the truth."""
 
-
-RELAXED_GROUPS = 160
-"""Groups of which relaxations are rounded, at most: those of 128 groups on three devices take up to 0.5 s."""
+RELAXED_SIZE = 2100
+"""Groups times squared devices of what is relaxed, at most: 128 groups on four devices take 0.7 s, on six 4.5 s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,7 @@ def candidates(table: CostTable, weight: float = 1.0) -> list[IntArray]:
 
 
 def thorough_candidates(table: CostTable) -> list[IntArray]:
-    """Return `candidates`, for more than two devices with the best rounding of linear relaxations in front.
+    """Return `candidates`, where a minimum cut is not exact with the best rounding of linear relaxations in front.
 
     In less than a second it is mostly at the optimum, where expansion moves end some percent above it.
 
@@ -120,7 +119,7 @@ def thorough_candidates(table: CostTable) -> list[IntArray]:
         table: the costs.
     """
     found = candidates(table)
-    if _cuttable(table) or table.n_groups > RELAXED_GROUPS or not found:
+    if _cuttable(table) or table.n_groups * table.n_devices**2 > RELAXED_SIZE or not found:
         return found
     scale_ms = float(latency_ms(table, found[0][None])[0])
     return [*ranked(table, rounded_relaxations(table, scale_ms))[:1], *found]

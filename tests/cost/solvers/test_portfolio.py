@@ -108,7 +108,7 @@ def test_what_expansion_moves_find_stays_beside_a_rounding():
 def test_nothing_is_rounded_for_two_devices_nor_for_many_groups(monkeypatch):
     monkeypatch.setattr(portfolio, "rounded_relaxations", lambda *_: pytest.fail("rounded"))
     thorough_candidates(problem(layered(7, seed=0), n_devices=2).costs)
-    monkeypatch.setattr(portfolio, "RELAXED_GROUPS", 29)
+    monkeypatch.setattr(portfolio, "RELAXED_SIZE", 30 * 9 - 1)
     thorough_candidates(on_three_devices(0))
 
 
