@@ -267,6 +267,15 @@ def test_a_blob_that_does_not_load_is_compiled_anew(tmp_path, everything_is_kept
     assert Blobs(2**30, tmp_path / "blobs").find(path.stem) != b"of another driver"
 
 
+def test_nothing_is_exported_without_a_cache(tmp_path, everything_is_kept, monkeypatch):
+    without = Prepared(models.residual(), tmp_path)
+    monkeypatch.setattr(ov.CompiledModel, "export_model", lambda *_: pytest.fail("exported"))
+    off = Compiler(without.core, Blobs(0, tmp_path / "blobs"), "identity")
+    off.compile(without.model, (), DEVICES["CPU_A"])
+    with pytest.raises(pytest.fail.Exception, match="exported"):
+        without.compiler.compile(without.model, (), DEVICES["CPU_A"])
+
+
 def test_a_chain_that_lacks_a_stage_is_refused(prepared):
     stages = stages_of(prepared.graph, prepared.random_placement(0))
     compiled = [prepared.stages.get(stage) for stage in stages[1:]]
