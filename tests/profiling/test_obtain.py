@@ -99,11 +99,20 @@ def test_the_formula_comes_back(tmp_path, store, open_links):
 
 
 @pytest.mark.parametrize("error", [ErrorKind.COMPILE, ErrorKind.CRASH])
-def test_a_part_that_fails_on_a_device_costs_infinitely_much_there(tmp_path, store, open_links, error):
+def test_a_part_that_fails_by_itself_gets_a_share_where_the_whole_model_runs(tmp_path, store, open_links, error):
     pool = failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",), error)
     found = profile(measurer(tmp_path, store, pool), open_links)
-    assert np.argwhere(np.isinf(found.table.group_ms)).tolist() == [[5, 1]]
+    np.testing.assert_allclose(found.table.group_ms[5], [10 / OPS, 11 / OPS], rtol=0.2)
+    np.testing.assert_allclose(found.table.group_ms.sum(axis=0), [10, 11], rtol=0.1)
     assert found.report.failed == 1
+
+
+def test_a_part_costs_infinitely_much_where_neither_it_nor_the_whole_model_runs(tmp_path, store, open_links):
+    of = measurer(tmp_path, store, failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",)))
+    whole = {baseline.name: baseline for baseline in measure_baselines(of, of.session.config.measure, silent)}
+    gone = replace(whole["CPU_1"], measurement=Measurement.failed(ErrorKind.COMPILE, "no"))
+    found = profile_costs(of, [whole["CPU_0"], gone], silent, 20.0, open_links)
+    assert np.argwhere(np.isinf(found.table.group_ms)).tolist() == [[5, 1]]
 
 
 def test_a_part_that_fails_everywhere_gets_a_share(tmp_path, store, open_links):
@@ -400,7 +409,6 @@ def test_a_part_that_failed_is_not_timed_again(tmp_path, store, open_links, cach
     of.session.pool.measure = direct().measure
     second = another_run(of, open_links)
     assert first.about["failed"] == second.about["failed"] == 1
-    assert np.argwhere(np.isinf(second.table.group_ms)).tolist() == [[5, 1]]
 
 
 def test_a_run_without_costs_has_none(store):

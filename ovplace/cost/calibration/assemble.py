@@ -26,7 +26,7 @@ def assemble(problem: Problem, layout: PartLayout, times: PartTimes, links: Link
         layout: the parts that were timed.
         times: the measured times of parts.
         links: costs of transfers and submodels.
-        whole_ms: latency of the whole model on each device in ms, `[D]`; not finite where it does not run.
+        whole_ms: latency of the whole model on each device in ms, `[D]`; not finite where it does not run. One runs it.
     """
     unit_ms = _completed(times.units(layout), layout, whole_ms)
     saved, relative = _savings(layout, times, unit_ms)
@@ -47,16 +47,16 @@ def assemble(problem: Problem, layout: PartLayout, times: PartTimes, links: Link
 
 
 def _completed(unit_ms: FloatArray, layout: PartLayout, whole_ms: FloatArray) -> FloatArray:
-    """Return times with a share of the whole model's, by operations, where units were not timed or failed everywhere.
+    """Return times with a share of the whole model's, by operations, where units were not timed or failed by themselves.
 
-    A unit that failed on some devices only keeps its infinite cost there.
+    A device that runs the whole model, as at least one does, runs each unit among its neighbours, even one that failed
+    without them. On any other device a unit that failed keeps its infinite cost.
     """
     weight = np.bincount(layout.unit_of, weights=layout.weight)
     whole = np.where(np.isfinite(whole_ms), whole_ms, np.min(whole_ms))
     share = np.outer(weight / weight.sum(), whole)
-    filled = np.where(np.isnan(unit_ms), share, unit_ms)
-    nowhere = ~np.isfinite(np.where(layout.allowed, filled, np.inf)).any(axis=1, keepdims=True)
-    return np.asarray(np.where(layout.allowed, np.where(nowhere, share, filled), np.inf))
+    unknown = np.isnan(unit_ms) | (np.isinf(unit_ms) & np.isfinite(whole_ms))
+    return np.where(layout.allowed, np.where(unknown, share, unit_ms), np.inf)
 
 
 def _savings(layout: PartLayout, times: PartTimes, unit_ms: FloatArray) -> tuple[FloatArray, FloatArray]:

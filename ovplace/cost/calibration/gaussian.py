@@ -80,6 +80,7 @@ class Gaussian(ABC):
             scale: standard deviations of the prior.
         """
         self.prior, self.scale = prior, scale
+        self._covariances: dict[int, FloatArray] = {}  # of each parameter with all, `[P]`, once it was pinned
 
     @abstractmethod
     def covariance_times(self, matrix: FloatArray) -> FloatArray:
@@ -116,11 +117,17 @@ class Gaussian(ABC):
 
     def _held(self, free: FloatArray, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return `free` as it is with some parameters pinned at zero `[P]`, and the force on each pin, up positive."""
-        pins = np.eye(len(free))[:, pinned]
-        spread = self.covariance_times(pins)
-        tight = _TIGHT * np.diag(self.prior.covariance_times(pins, self.scale)[pinned])
+        spread = self._covariances_of(pinned)
+        tight = _TIGHT * self.prior.variances(self.scale)[pinned]
         force = np.asarray(np.linalg.solve(spread[pinned] + np.diag(tight), -free[pinned]), dtype=np.float64)
         return free + spread @ force, force
+
+    def _covariances_of(self, pinned: IntArray) -> FloatArray:
+        """Return the covariances of all parameters with some, `[P, M]`: draws in series pin mostly the same."""
+        if missing := [i for i in pinned.tolist() if i not in self._covariances]:
+            pins = np.eye(len(self.prior.mean))[:, missing]
+            self._covariances.update(zip(missing, self.covariance_times(pins).T, strict=True))
+        return np.column_stack([self._covariances[i] for i in pinned.tolist()])
 
 
 class FromRows(Gaussian):

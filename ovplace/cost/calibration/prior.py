@@ -84,6 +84,14 @@ class Prior:
         common, single = self.directions(scale), (scale.single * self.size) ** 2
         return np.asarray(single[:, None] * matrix + common @ (common.T @ matrix))
 
+    def variances(self, scale: PriorScale) -> FloatArray:
+        """Return the variance of each parameter, `[P]`.
+
+        Args:
+            scale: standard deviations of the prior.
+        """
+        return np.asarray((scale.single * self.size) ** 2 + (self.directions(scale) ** 2).sum(axis=1))
+
     def drawn(self, rng: np.random.Generator, scale: PriorScale) -> FloatArray:
         """Return parameters drawn from the prior, which may be negative, `[P]`.
 

@@ -30,6 +30,7 @@ class Refit:
         self._rows = Rows([])
         self._shrinkage = Shrinkage(TRIED[0], np.zeros(0))
         self._sums: Information | None = None  # of all rows, relative to the reference
+        self._gaussians: dict[PriorScale, Gaussian] = {}  # given all placements so far
 
     def __len__(self) -> int:
         """Return the number of placements that it is fitted to."""
@@ -38,6 +39,7 @@ class Refit:
     def add(self, equations: Equations) -> None:
         """Add what a placement says."""
         self._equations.append(equations)
+        self._gaussians.clear()
 
     @property
     def reference_ms(self) -> float:
@@ -62,6 +64,12 @@ class Refit:
         return with_parameters(self._table, gaussian.not_negative(gaussian.drawn(rng)))
 
     def _gaussian(self, least: PriorScale = EXACT) -> Gaussian:
+        """Return the distribution of the parameters; draws come in series, and forming it takes longer than a draw."""
+        if least not in self._gaussians:
+            self._gaussians[least] = self._formed(least)
+        return self._gaussians[least]
+
+    def _formed(self, least: PriorScale) -> Gaussian:
         if not self._equations:
             return given(self._prior, least, np.empty((0, len(self._prior.mean))), np.empty(0))
         shrinkage, reference_ms = self._up_to_date(), self.reference_ms

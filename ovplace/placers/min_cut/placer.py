@@ -9,7 +9,6 @@ from math import inf
 import numpy as np
 
 from ovplace.core.certificate import Certificate
-from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
@@ -132,20 +131,32 @@ class Placer(CostModelPlacer):
 
     def _solve(self) -> list[list[int]]:
         """Return new choices `[G]`: optima of the refitted model, else of one that is drawn, else a neighbour."""
-        table, weights = self._model.costs(), self._config.weights
+        return self._optima() or self._drawn_optimum() or self._neighbour()
+
+    def _optima(self) -> list[list[int]]:
+        """Return the new optima of the refitted model for the next weight that has any; none after the sweeps."""
+        weights = self._config.weights
+        if self._solved == self._config.sweeps * len(weights):
+            return []
+        table = self._model.costs()
         while self._solved < self._config.sweeps * len(weights):
             weight = weights[self._solved % len(weights)]
             self._solved += 1
             if new := self._new(thorough_candidates(table) if weight == 1.0 else candidates(table, weight)):
                 return new
+        return []
+
+    def _drawn_optimum(self) -> list[list[int]]:
+        """Return the new optimum of a model drawn from what the measurements leave open, or none."""
         rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations) + len(self._asked))
         for _ in range(self._config.draws):
             if new := self._new(candidates(self._model.drawn_costs(rng, self._config.cost_noise))):
                 return new[:1]
-        return self._neighbour(table)
+        return []
 
-    def _neighbour(self, table: CostTable) -> list[list[int]]:
+    def _neighbour(self) -> list[list[int]]:
         """Return the new neighbour of the best placement that has any, the fastest under the model, or none."""
+        table = self._model.costs()
         observations = self._model.observations
         by_ratio = sorted(range(len(observations)), key=lambda i: _or_inf(observations[i].ratio))
         for i in by_ratio:

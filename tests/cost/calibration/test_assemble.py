@@ -111,8 +111,23 @@ def test_a_group_that_fails_on_a_device_cannot_run_there():
         times.ms[PartTask((int(layout.unit_of[5]),), device)] = (np.inf,) * 3
     found = assemble(of, layout, times, links_of(of.costs), np.array([whole(of.costs)[0], np.inf]))
     assert np.isinf(found.group_ms[4, 1]) and np.isfinite(found.group_ms[4, 0])
-    assert np.isfinite(found.group_ms[5]).all()  # it failed everywhere, alone: a share of the whole
+    assert np.isinf(found.group_ms[5, 1]) and np.isfinite(found.group_ms[5, 0])  # device 0 runs the whole, and so this
     assert np.isfinite(found.saving_ms).all()
+
+
+def test_a_device_that_runs_the_whole_model_runs_each_group_even_one_that_failed_by_itself():
+    of = true()
+    layout = PartLayout.of(of, 64)
+    failed = int(layout.unit_of[4])
+    times = timed(of, layout, everything(layout))
+    for task in times.ms:
+        if task.device == 1 and failed in task.units:
+            times.ms[task] = (np.inf,) * 3
+    found = assemble(of, layout, times, links_of(of.costs), whole(of.costs))
+    assert np.isfinite(found.group_ms).all() and np.isfinite(found.saving_ms).all()
+    np.testing.assert_allclose(whole(found), whole(of.costs), rtol=1e-6)
+    others = np.arange(of.n_groups) != 4
+    assert (abs(found.group_ms[others] / of.costs.group_ms[others] - 1) < 0.25).all()
 
 
 def test_a_device_that_runs_nothing_costs_nothing_to_save():
