@@ -108,6 +108,25 @@ def test_costs_drawn_are_never_negative_and_depend_on_the_generator_only(count: 
     assert (first != other).mean() > 0.5
 
 
+@pytest.mark.parametrize("count", [8, 60])
+def test_a_draw_depends_on_what_was_measured_and_not_on_earlier_draws(count: int) -> None:
+    truth = true_table(10, seed=3)
+    profile = profiled(truth, 3)
+    told, wide = equations(profile, truth, count), PriorScale(0.0, 0.3, 0.3)
+    drawn, fresh = Refit(profile), Refit(profile)
+    for one in told[:-3]:
+        drawn.add(one)
+    for seed in range(5):
+        drawn.drawn(np.random.default_rng(seed), wide)
+    for refit, rest in ((drawn, told[-3:]), (fresh, told)):
+        for one in rest:
+            refit.add(one)
+    for seed in range(5):
+        drawn.drawn(np.random.default_rng(seed), wide)
+    again, first = (refit.drawn(np.random.default_rng(9), wide) for refit in (drawn, fresh))
+    np.testing.assert_allclose(parameters(again), parameters(first), rtol=1e-6, atol=1e-9)
+
+
 def test_a_placement_measured_again_is_one_row_of_bounded_weight() -> None:
     truth = true_table(8)
     first = equations(truth, truth, 5)
