@@ -16,7 +16,7 @@ _AT_ONCE = 256
 """Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take two seconds."""
 
 
-def local_descent(table: CostTable, device_of: IntArray) -> IntArray:
+def local_descent(table: CostTable, device_of: IntArray, *, quick: bool = False) -> IntArray:
     """Return the placement `[G]` after moving single groups or whole submodels while the full model falls.
 
     Each move is the best of the most promising ones, of the others where none of these helps; after a hundred no more
@@ -25,28 +25,39 @@ def local_descent(table: CostTable, device_of: IntArray) -> IntArray:
     Args:
         table: the costs.
         device_of: the first placement, `[G]`; if it does not fit into memory, any move to one that does is taken.
+        quick: leave out moves that help only if they undo cuts of HETERO. Few do, and they take most of the time.
     """
     best = device_of
     value = float(latency_ms(table, best[None])[0]) if table.fits(best[None])[0] else np.inf
     for _ in range(_MOST_MOVES):
-        found = _best_move(table, best, value - _LEAST_GAIN)
+        found = _best_move(table, best, value - _LEAST_GAIN, quick=quick)
         if found is None:
             break
         best, value = found
     return best
 
 
-def _best_move(table: CostTable, device_of: IntArray, below_ms: float) -> tuple[IntArray, float] | None:
-    """Return the placement `[G]` after the best move, and its latency in ms; None where no move goes below a limit."""
-    options = moves(table, device_of)
-    bound_ms = np.where(table.fits(options), _bound_ms(table, device_of, options), np.inf)
-    promising = np.argsort(bound_ms, kind="stable")[: np.count_nonzero(bound_ms < below_ms)]
-    for start in range(0, len(promising), _AT_ONCE):
-        some = options[np.sort(promising[start : start + _AT_ONCE])]
+def _best_move(table: CostTable, device_of: IntArray, below_ms: float, *, quick: bool) -> tuple[IntArray, float] | None:
+    """Return the placement `[G]` after the best move, and its latency in ms; None where no move goes below a limit.
+
+    Most moves leave the cuts as they are by which HETERO divides regions. Those that help if they do are evaluated
+    first, which are a few of hundreds, and the best move is mostly among them.
+    """
+    options, region = moves(table, device_of), _regions(table, device_of)
+    bound_ms = np.where(table.fits(options), _bound_ms(table, device_of, region, options), np.inf)
+    cuts_ms = _overhead_ms(table, device_of, _submodels(table, device_of)) - _overhead_ms(table, device_of, region)
+    likely, possible = (int(np.count_nonzero(bound_ms + more_ms < below_ms)) for more_ms in (cuts_ms, 0.0))
+    promising = np.argsort(bound_ms, kind="stable")
+    for start, end in _pieces(0, likely) + ([] if quick else _pieces(likely, possible)):
+        some = options[np.sort(promising[start:end])]
         values = latency_ms(table, some)
         if values.min() < below_ms:
             return some[values.argmin()], float(values.min())
     return None
+
+
+def _pieces(start: int, end: int) -> list[tuple[int, int]]:
+    return [(at, min(at + _AT_ONCE, end)) for at in range(start, end, _AT_ONCE)]
 
 
 def moves(table: CostTable, device_of: IntArray) -> IntArray:
@@ -62,10 +73,26 @@ def moves(table: CostTable, device_of: IntArray) -> IntArray:
 
 def _units(table: CostTable, device_of: IntArray) -> tuple[IntArray, IntArray]:
     """Return what is moved together, a label for each group, `[G]` each: single groups, and submodels."""
-    return np.arange(table.n_groups), submodels_of_groups(table.n_groups, table.edges, device_of[None])[0]
+    return np.arange(table.n_groups), _submodels(table, device_of)
 
 
-def _bound_ms(table: CostTable, device_of: IntArray, options: IntArray) -> FloatArray:
+def _submodels(table: CostTable, device_of: IntArray) -> IntArray:
+    """Return the submodel of each group, its lowest one, `[G]`."""
+    return np.asarray(submodels_of_groups(table.n_groups, table.edges, device_of[None])[0])
+
+
+def _regions(table: CostTable, device_of: IntArray) -> IntArray:
+    """Return the connected region of each group on one device, its lowest group, `[G]`: a submodel, or several."""
+    within = device_of[table.edges[0]] == device_of[table.edges[1]]
+    return lowest_connected(table.n_groups, table.edges[:, within])
+
+
+def _overhead_ms(table: CostTable, device_of: IntArray, label: IntArray) -> float:
+    """Return the overhead of regions or submodels, each labelled by its lowest group, `[G]`."""
+    return float(table.submodel_ms[device_of[np.unique(label)]].sum())
+
+
+def _bound_ms(table: CostTable, device_of: IntArray, region: IntArray, options: IntArray) -> FloatArray:
     """Return a lower bound on the latency of the `moves` from a placement, `[M]`: HETERO joins no unconnected groups.
 
     Counting submodels takes nine tenths of the full model's time, and this spares most moves of it.
@@ -73,12 +100,11 @@ def _bound_ms(table: CostTable, device_of: IntArray, options: IntArray) -> Float
     Args:
         table: the costs.
         device_of: the placement, `[G]`.
+        region: its `_regions`, `[G]`.
         options: its moves, `[M, G]`.
     """
-    within = device_of[table.edges[0]] == device_of[table.edges[1]]
-    region = lowest_connected(table.n_groups, table.edges[:, within])
-    now_ms = table.submodel_ms[device_of[np.unique(region)]].sum()
     change_ms = np.concatenate([_change_ms(table, device_of, region, unit) for unit in _units(table, device_of)])
+    now_ms = _overhead_ms(table, device_of, region)
     return np.asarray(pairwise_ms(table, options) + now_ms + change_ms.T.ravel())
 
 

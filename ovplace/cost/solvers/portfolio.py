@@ -94,20 +94,21 @@ def solve_pairwise(table: CostTable, time_limit_s: float) -> Solution:
     return solve_milp(table, model=PAIRWISE, time_limit_s=time_limit_s, gap=GAP)
 
 
-def candidates(table: CostTable, weight: float = 1.0) -> list[IntArray]:
+def candidates(table: CostTable, weight: float = 1.0, *, quick: bool = False) -> list[IntArray]:
     """Return placements `[G]` that are near the optimum of the full model, the fastest under it first.
 
     Args:
         table: the costs.
         weight: factor on the cost of transfers while the optimum of the pairwise model is sought, by a minimum cut for
             two devices without memory limits, else by expansion moves.
+        quick: let the local descent leave out what takes most of its time, for one of many tables.
 
     Raises:
         ValueError: the weight is negative or not finite.
     """
     costs = weighted(table, weight)
     solved = solve_min_cut(costs).device_of if _cuttable(table) else alpha_expansion(costs)
-    return ranked(table, (solved, local_descent(table, solved)))
+    return ranked(table, (solved, local_descent(table, solved, quick=quick)))
 
 
 def thorough_candidates(table: CostTable) -> list[IntArray]:

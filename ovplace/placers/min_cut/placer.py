@@ -150,7 +150,7 @@ class Placer(CostModelPlacer):
         """Return the new optimum of a model drawn from what the measurements leave open, or none."""
         rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations) + len(self._asked))
         for _ in range(self._config.draws):
-            if new := self._new(candidates(self._model.drawn_costs(rng, self._config.cost_noise))):
+            if new := self._new(candidates(self._model.drawn_costs(rng, self._config.cost_noise), quick=True)):
                 return new[:1]
         return []
 

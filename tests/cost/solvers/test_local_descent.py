@@ -7,7 +7,9 @@ import pytest
 
 import ovplace.cost.solvers.local_descent as module
 from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
 from ovplace.cost.solvers.local_descent import local_descent, moves
+from ovplace.graphs.dag import lowest_connected
 from ovplace.seeds import generator
 from ovplace.testing.graphs import costs, layered, problem
 from ovplace.testing.slow import slow_except
@@ -39,3 +41,42 @@ def test_a_descent_that_looks_at_a_few_moves_at_a_time_ends_where_none_helps(see
     table = costs(problem(layered(25, seed), seed=seed), seed)
     end = local_descent(table, generator(seed, "testing", "few").integers(2, size=25))
     np.testing.assert_array_equal(descent(table, end), end)
+
+
+def cuts_ms(table, device_of):
+    """Return the overhead of submodels beyond that of the connected regions on one device."""
+    within = table.edges[:, device_of[table.edges[0]] == device_of[table.edges[1]]]
+    labels = (
+        submodels_of_groups(table.n_groups, table.edges, device_of[None])[0],
+        lowest_connected(len(device_of), within),
+    )
+    submodels, regions = (table.submodel_ms[device_of[np.unique(label)]].sum() for label in labels)
+    return submodels - regions
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_quick_descent_ends_where_nothing_helps_but_undoing_cuts(seed):
+    table = costs(problem(layered(25, seed), 3, seed), seed)
+    table = replace(table, submodel_ms=10 * table.submodel_ms)
+    start = generator(seed, "testing", "quick").integers(3, size=25)
+    end = local_descent(table, start, quick=True)
+    value, *first = latency_ms(table, np.array([end, start]))
+    assert value <= first[0]
+    options = moves(table, end)
+    helpful = options[latency_ms(table, options) < value - 1e-9]
+    assert all(cuts_ms(table, option) < cuts_ms(table, end) for option in helpful)
+
+
+def test_a_quick_descent_evaluates_a_fraction_of_the_moves(monkeypatch):
+    evaluated = []
+    monkeypatch.setattr(
+        module, "latency_ms", lambda table, device_of: evaluated.append(len(device_of)) or latency_ms(table, device_of)
+    )
+    table = costs(problem(layered(60, 1), 3, 1), 1)
+    start = local_descent(table, generator(1, "testing", "quick").integers(3, size=60))
+    evaluated.clear()
+    local_descent(table, start)
+    full = sum(evaluated)
+    evaluated.clear()
+    local_descent(table, start, quick=True)
+    assert sum(evaluated) < full / 3
