@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -149,9 +149,11 @@ class Backend(protocols.Backend):
         rng = self._noise_of(candidates, spec)
         noise = RequestNoise(self._machine.noise.scaled(self._config.noise), rng)
         runs = [self._run(candidate, rng) for candidate in candidates]
-        running = [run for run in runs if run.failure is None]
-        for run, blocks in zip(running, noise.in_turns_ms([r.latency_ms for r in running], spec), strict=True):
-            run.blocks = [block.tolist() for block in blocks]
+        running = [i for i, run in enumerate(runs) if run.failure is None]
+        references = [at for at, i in enumerate(running) if candidates[i].reference]
+        taken = noise.in_turns_ms([runs[i].latency_ms for i in running], spec, references)
+        for i, blocks in zip(running, taken, strict=True):
+            runs[i].blocks = [block.tolist() for block in blocks]
         return [self._measurement(run) for run in runs]
 
     def _measurement(self, run: _Run) -> Measurement:
@@ -289,7 +291,8 @@ class Backend(protocols.Backend):
         A run that goes on has a new measuring process, whose measurements must not repeat earlier ones; so what was
         asked is noted beside the model.
         """
-        texts = (*(candidate.hash for candidate in candidates), spec.key(), str((self._seed, self._config.seed)))
+        timed = replace(spec, hopeless_ratio=MeasureSpec.hopeless_ratio)  # whoever is cut short, the noise is the same
+        texts = (*(candidate.hash for candidate in candidates), timed.key(), str((self._seed, self._config.seed)))
         key = hashlib.blake2b("\n".join(texts).encode(), digest_size=12).hexdigest()
         count = self._asked[key]
         self._asked[key] += 1

@@ -11,7 +11,7 @@ import numpy as np
 from ovplace.commands.temporary_session import placement_on_devices, temporary_session
 from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, OutputError, rotated
+from ovplace.core.measurement import NEVER_HOPELESS, Candidate, Measurement, MeasureSpec, OutputError, rotated
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, percentile_interval, samples_needed
 from ovplace.session.baselines import automatic_modes
@@ -189,7 +189,7 @@ def _spec(config: RunConfig, candidates: int, processes: int) -> MeasureSpec:
         blocks=comparison.blocks,
         repeats=max(comparison.repeats, enough),
         min_time_ms=comparison.min_time_ms,
-        hopeless_ratio=1e9,  # asked for by name: everything is timed fully
+        hopeless_ratio=NEVER_HOPELESS,  # asked for by name
         deadline_s=one.deadline_s * candidates,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ovplace.core.measurement import MeasureSpec
+from ovplace.core.measurement import NEVER_HOPELESS, MeasureSpec
 
 if TYPE_CHECKING:
     from ovplace.config.resolve import ChosenPlugins
@@ -178,7 +178,13 @@ class RunConfig:
     def round_spec(self) -> MeasureSpec:
         """How each candidate is timed in a round of the final comparison."""
         own = self.comparison
-        return replace(self.measure, blocks=own.blocks, repeats=own.repeats, min_time_ms=own.min_time_ms)
+        return replace(
+            self.measure,
+            blocks=own.blocks,
+            repeats=own.repeats,
+            min_time_ms=own.min_time_ms,
+            hopeless_ratio=NEVER_HOPELESS,
+        )
 
     @cached_property
     def plugins(self) -> ChosenPlugins:

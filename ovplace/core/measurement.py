@@ -49,6 +49,10 @@ def kind_of(text: str, otherwise: ErrorKind) -> ErrorKind:
     return ErrorKind.MEMORY if any(sign in text for sign in OUT_OF_MEMORY) else otherwise
 
 
+NEVER_HOPELESS = 1e9
+"""The `hopeless_ratio` of a request in which every candidate is timed fully."""
+
+
 @dataclass(frozen=True)
 class MeasureSpec:
     """Duration and number of measurements.
@@ -60,7 +64,8 @@ class MeasureSpec:
         repeats: smallest number of samples of each candidate in a block.
         min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples.
         hopeless_ratio: a candidate whose warm-up takes this many times as long as that of the fastest candidate of its
-            request gets a single sample, because precise figures of it are not needed.
+            request gets a single sample, because precise figures of it are not needed. The final comparison times
+            everything fully, as the placement may be that much faster than what it is compared with.
         deadline_s: a request (compilation, check and all blocks of all its candidates) is stopped after this time.
     """
 
@@ -124,6 +129,8 @@ class Candidate:
             has there; empty for the whole model. The placement still names a device for every operation.
         staged: whether the submodels of the placement are compiled and run one by one, which keeps those that other
             placements have, too, and times each; HETERO compiles all of them anew.
+        reference: whether the others of its request are compared with it. Where it is hopeless beside them, it is
+            still timed in each block, by one inference, so that drift and outliers do not make their ratios.
     """
 
     name: str
@@ -131,6 +138,7 @@ class Candidate:
     target: str = ""
     part: tuple[int, ...] = ()
     staged: bool = False
+    reference: bool = False
 
     def __post_init__(self) -> None:
         """Check that exactly one of placement and target is there."""

@@ -175,6 +175,7 @@ def lost(count: int, text: str) -> list[Measurement]:
 def _packed_candidate(candidate: Candidate) -> Data:
     placement = candidate.placement
     data: Data = {"name": candidate.name, "target": candidate.target, "staged": candidate.staged}
+    data["reference"] = candidate.reference
     if placement is not None:
         data |= {"devices": list(placement.devices), "device_of": _packed_indices(placement.device_of)}
     return data | {"part": _packed_indices(np.array(candidate.part, dtype=np.int64))}
@@ -183,7 +184,8 @@ def _packed_candidate(candidate: Candidate) -> Data:
 def _candidate(data: Data) -> Candidate:
     placement = Placement(_indices(data["device_of"]), tuple(data["devices"])) if "device_of" in data else None
     part = tuple(_indices(data["part"]).tolist())
-    return Candidate(str(data["name"]), placement, str(data["target"]), part, bool(data["staged"]))
+    flags = bool(data["staged"]), bool(data.get("reference"))  # which earlier versions did not send
+    return Candidate(str(data["name"]), placement, str(data["target"]), part, *flags)
 
 
 def _packed_indices(array: Any) -> bytes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
-from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
+from ovplace.core.measurement import NEVER_HOPELESS, Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.cost.calibration.assemble import assemble
 from ovplace.cost.calibration.links import Links, fit_links, link_intervals
@@ -164,7 +164,7 @@ class Profiler:
     def _measure_links(self, open_links: OpenLinks) -> None:
         if self._links.cuts == len(CUTS):
             return
-        spec = MeasureSpec(1, blocks=3, repeats=3, min_time_ms=2.0, hopeless_ratio=1e9)
+        spec = MeasureSpec(1, blocks=3, repeats=3, min_time_ms=2.0, hopeless_ratio=NEVER_HOPELESS)
         with open_links(self._measurer.session) as (bench, pool):
             for cut in range(self._links.cuts, len(CUTS)):
                 if self._left_s() < (1 - LINKS_SHARE) * self._budget_s:

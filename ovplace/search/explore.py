@@ -188,7 +188,7 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
     return Loop(
         placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,
-        flight=_flight(measurer, staging, reference.candidate, spec),
+        flight=_flight(measurer, staging, replace(reference.candidate, reference=True), spec),
         budget=Budget(search.measurements, search.batch),
         origin=search.placer,
         listener=listener,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 
@@ -81,12 +81,15 @@ class RequestNoise:
         self._elapsed_ms = 0.0
         self._last = 0.0
 
-    def in_turns_ms(self, latencies_ms: Sequence[float], spec: MeasureSpec) -> list[list[FloatArray]]:
+    def in_turns_ms(
+        self, latencies_ms: Sequence[float], spec: MeasureSpec, references: Collection[int] = ()
+    ) -> list[list[FloatArray]]:
         """Return the samples of candidates that are compiled and take turns.
 
         Args:
             latencies_ms: of the candidates, without noise.
             spec: how long and how often.
+            references: indices of candidates that are references.
 
         Returns:
             The samples in ms of each candidate, block by block.
@@ -94,9 +97,9 @@ class RequestNoise:
         compiled_ms = [max(_GRAIN_MS, latency_ms * self.compilation()) for latency_ms in latencies_ms]
         taken: list[list[FloatArray]] = [[] for _ in compiled_ms]
         for block in range(spec.blocks):
-            for blocks, latency_ms in zip(taken, compiled_ms, strict=True):
+            for i, (blocks, latency_ms) in enumerate(zip(taken, compiled_ms, strict=True)):
                 hopeless = latency_ms > spec.hopeless_ratio * min(compiled_ms)
-                if not (hopeless and block):
+                if not (hopeless and block) or i in references:
                     long_enough = int(np.ceil(spec.min_time_ms / latency_ms))
                     count = 1 if hopeless else max(spec.repeats, long_enough if spec.repeats > 1 else 1)
                     blocks.append(self.samples_ms(latency_ms, count))

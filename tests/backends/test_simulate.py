@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import openvino as ov
@@ -261,8 +261,10 @@ def test_one_process_measures_a_whole_run(tmp_path):
 def test_samples_are_as_the_spec_asks(simulated, graph):
     backend = simulated(MACHINE.replace('["Softmax"]', "[]").replace("submodel_us = 30", "submodel_us = 30000"))
     spec = MeasureSpec(blocks=4, repeats=2, min_time_ms=20.0, hopeless_ratio=2.5)
-    hopeless, fast = backend.measure([uniform(graph, "GPU"), uniform(graph, "CPU")], spec)
+    slow = uniform(graph, "GPU")
+    hopeless, reference, fast = backend.measure([slow, replace(slow, reference=True), uniform(graph, "CPU")], spec)
     assert hopeless.blocks == (1,)
+    assert reference.blocks == (1, 1, 1, 1)
     assert len(fast.blocks) == 4
     assert sum(fast.samples_ms[: fast.blocks[0]]) >= 20.0
 

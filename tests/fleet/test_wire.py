@@ -35,7 +35,7 @@ PLACED = Placement(np.array([0, 1, 1]), ("GPU", "CPU"))
 CANDIDATES = (
     Candidate("trial 1", PLACED, staged=True),
     Candidate("part", PLACED, part=(0, 2)),
-    Candidate("AUTO", target="AUTO:GPU,CPU"),
+    Candidate("AUTO", target="AUTO:GPU,CPU", reference=True),
 )
 
 
@@ -43,7 +43,9 @@ def test_candidates():
     data = sent(wire.pack_arguments("measure", (CANDIDATES, MeasureSpec(blocks=2))))
     candidates, spec = wire.unpack_arguments("measure", data)
     assert [c.hash for c in candidates] == [c.hash for c in CANDIDATES]
-    assert [(c.name, c.part, c.staged) for c in candidates] == [(c.name, c.part, c.staged) for c in CANDIDATES]
+    for found, wanted in zip(candidates, CANDIDATES, strict=True):
+        assert (found.name, found.part, found.staged) == (wanted.name, wanted.part, wanted.staged)
+        assert found.reference == wanted.reference
     assert spec == MeasureSpec(blocks=2)
 
 

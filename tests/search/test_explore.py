@@ -190,5 +190,5 @@ def test_placements_run_in_stages_where_that_is_asked_for_and_the_backend_can(
     baselines = measure_baselines(measurer, QUICK, silent)
     loop = make_loop(measurer, baselines[0], silent)
     flight: Any = loop.flight
-    assert (flight.staging.wanted, flight.reference) == (staged, baselines[0].candidate)
+    assert (flight.staging.wanted, flight.reference) == (staged, replace(baselines[0].candidate, reference=True))
     assert (loop.budget, loop.origin, loop.listener) == (Budget(4, 3), "random", silent)

@@ -159,14 +159,17 @@ class Backend(protocols.Backend):
     def _in_turns(
         self, ready: Sequence[_Ready], candidates: Sequence[Candidate], spec: MeasureSpec
     ) -> list[list[list[float]]]:
-        """Return the latencies in ms of each block of each candidate; a hopeless one has one, of one inference."""
+        """Return the latencies in ms of each block of each candidate.
+
+        A hopeless one has one block, of one inference; a reference that is hopeless one inference in each block.
+        """
         blocks: list[list[list[float]]] = [[] for _ in ready]
         pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
         running = {i: r for i, r in enumerate(ready) if r.failure is None}
         hopeless = _hopeless({i: pace[i] for i in running}, candidates, spec.hopeless_ratio)
         for block in range(spec.blocks):
             for i, r in rotated(list(running.items()), block):
-                if i in hopeless and block:
+                if i in hopeless and block and not candidates[i].reference:
                     continue
                 try:
                     blocks[i].append(self._block(r, spec.one_sample() if i in hopeless else spec))
