@@ -54,7 +54,8 @@ def _cyclic(graph: OpGraph, labels: IntArray) -> BoolArray:
 def running_submodels(graph: OpGraph, device_of: IntArray) -> list[IntArray]:
     """Return the operations of each submodel that HETERO runs, in running order; each array is sorted.
 
-    Constants alone form none: they are copied into the submodel that reads them.
+    Where several submodels could run next, HETERO may take another one first. Constants alone form none: they are
+    copied into the submodel that reads them.
 
     Args:
         graph: the model.

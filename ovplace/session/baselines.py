@@ -173,7 +173,7 @@ def _automatic(session: Session, target: str, measured: Measurement) -> Placemen
         return None
     placement = Placement(np.array(order)[supported.argmax(axis=1)], problem.device_names)
     expected = placement.used if placement.is_uniform else tuple(placement.submodels(session.graph))
-    return placement if measured.submodels == expected else None
+    return placement if sorted(measured.submodels) == sorted(expected) else None  # HETERO may run them in another order
 
 
 def _nothing_works(graph: OpGraph, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> str:

@@ -46,6 +46,14 @@ def residual() -> ov.Model:
     return _model([ops.reduce_mean(ops.add(second, first, name="sum"), _ints(2, 3), False)], [x])
 
 
+def inner_output() -> ov.Model:
+    """An output that is also read inside the model, by two branches that meet again; it comes last."""
+    x = _input("x", 2, 4)
+    inner = ops.softmax(x, 1, name="inner")
+    met = ops.add(ops.sigmoid(inner), ops.tanh(ops.relu(inner, name="relu")))
+    return _model([met, inner], [x])
+
+
 def int8_weights() -> ov.Model:
     """Two int8 weights behind their dequantisation, with a skip connection."""
     x = _input("x", 2, 8)

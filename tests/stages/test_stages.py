@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from time import sleep
 
 import numpy as np
@@ -143,6 +144,23 @@ def test_stages_hold_every_operation_that_runs_once(prepared):
     assert {prepared.graph.types[op] for op in left_out} <= {"Constant"}
     for stage in stages:
         assert {placement.devices[placement.device_of[op]] for op in stage.ops} == {stage.device}
+
+
+def test_a_placement_is_refused_where_hetero_cuts_an_output_off_and_fails(tmp_path):
+    of = Prepared(models.inner_output(), tmp_path)
+    refused = 0
+    for choice in product(range(2), repeat=of.legal.n_groups):
+        placement = of.legal.lift(np.array(choice), tuple(DEVICES))
+        try:
+            stages_of(of.graph, placement)
+        except PlacementError as error:
+            assert "cuts the output of 'inner' off" in str(error)
+            with pytest.raises(RuntimeError):
+                compile_placement(of.core, of.model, placement)
+            refused += 1
+        else:
+            compile_placement(of.core, of.model, placement)
+    assert 0 < refused < 2**of.legal.n_groups / 4
 
 
 def test_one_device_is_one_stage(prepared):

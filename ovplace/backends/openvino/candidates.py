@@ -96,6 +96,7 @@ class Candidates:
             return self._in_stages(candidate, placement)
         if candidate.part:
             return self._part_by_hetero(candidate, placement)
+        stages_of(self._graph, placement)  # says why, where HETERO only fails
         return self._compiler.compile_placement(self._model, placement, self._devices)
 
     def submodels(self, candidate: Candidate, compiled: Compiled) -> tuple[str, ...]:

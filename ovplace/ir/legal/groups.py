@@ -36,6 +36,10 @@ Pairs = Iterator[tuple[int, int]]
 def legal_groups(graph: OpGraph) -> Partition:
     """Return a fine partition of which every assignment of devices to groups compiles and runs under HETERO.
 
+    One kind of assignment does not: where HETERO, to avoid a cycle of submodels, cuts an output off from an operation
+    that others read as well. `stages_of` refuses it. It is rare, and joining what could prevent it would join whole
+    transformers, whose caches of keys and values are such outputs.
+
     Joined are: Constants and Parameters with their first consumer, Results with their producer; operations computed
     from constants with all that read them; shape computations with the operations they shape; both ends of a tensor of
     unknown shape; each variable's ReadValue and Assign with what lies between; and whatever would make HETERO

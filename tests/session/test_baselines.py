@@ -1,0 +1,49 @@
+"""What the automatic modes of HETERO come to, told by the submodels that HETERO reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ovplace.core.measurement import Measurement
+from ovplace.core.placement import Placement
+from ovplace.session.baselines import measure_baselines
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.store.run_db import RunStore
+from ovplace.testing.graphs import layered, problem
+from ovplace.testing.sessions import OPS, QUICK, DirectPool, session
+
+GRAPH = layered(OPS, seed=3)
+
+
+def automatic(reported):
+    """Return the baseline of the automatic mode with `CPU_0` first, which supports every other operation."""
+    supported = np.stack([np.arange(OPS) % 2 == 0, np.ones(OPS, dtype=bool)], axis=1)
+    chosen = Placement(np.where(supported[:, 0], 0, 1), ("CPU_0", "CPU_1")).submodels(GRAPH)
+
+    def measure(candidates, spec):
+        return [Measurement((1.0,), (1,), submodels=() if c.placement else reported(chosen)) for c in candidates]
+
+    of = session(Path(), DirectPool(measure), GRAPH)
+    of.problem = problem(GRAPH, supported=supported)
+    store = RunStore(Path(":memory:"))
+    found = measure_baselines(Measurer(of, store), QUICK, silent)
+    store.close()
+    return next(b for b in found if b.name.startswith("HETERO:CPU_0"))
+
+
+@pytest.mark.parametrize(
+    "reported", [tuple, lambda chosen: tuple(reversed(chosen)), lambda chosen: tuple(sorted(chosen))]
+)
+def test_an_automatic_mode_is_known_by_its_submodels_in_whatever_order_they_run(reported):
+    found = automatic(reported)
+    assert found.competes
+    assert found.placement is not None and not found.placement.is_uniform
+
+
+def test_an_automatic_mode_with_other_submodels_does_not_compete():
+    found = automatic(lambda chosen: (*chosen, "CPU_1"))
+    assert not found.competes and found.placement is None
