@@ -97,7 +97,7 @@ def enable() -> None:
     """Make the emulated GPU this process's only GPU; a real one disappears. A second call does nothing.
 
     Raises:
-        DeviceError: no platform or library for it, or openvino's libraries are loaded already (rule 1).
+        DeviceError: no platform or library for it, or openvino's libraries are loaded already.
 
     Example:
         >>> import ovplace
