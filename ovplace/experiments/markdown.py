@@ -27,7 +27,7 @@ def notes(data: Data) -> Iterator[str]:
     yield (
         "Means over seeds with 95 % intervals; ratios are geometric means, those to the variant 'full' paired by seed. "
         "'best found': the best placement on several devices over the best device, answer or not. "
-        "'faster': runs whose answer is proven faster than every single choice."
+        "'faster': runs whose answer is proven faster than every baseline."
     )
     kinds = {cell["noise_free"] for cell in data["cells"]} - {None}
     if True in kinds:
