@@ -16,7 +16,7 @@ import pytest
 import ovplace
 from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
-from ovplace.errors import DeviceError, ModelError, OvplaceError, PlacementError
+from ovplace.errors import DeviceError, ModelError, OvplaceError, PlacementError, StoreError
 from ovplace.ir import affinity, placed_model
 from ovplace.ir.load import _check_present
 from ovplace.ir.prepare.prepare import prepare
@@ -163,6 +163,14 @@ def test_devices_with_other_properties_share_no_cache(tmp_path):
         assert not ovplace.load(tmp_path, cache_dir=tmp_path / "cache").get_property("LOADED_FROM_CACHE")
 
 
+def test_a_cache_that_cannot_be_written_is_named(tmp_path):
+    write(tmp_path, VARIANTS)
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(StoreError, match=r"cannot write the cache_dir '.*file': Not a directory; give another folder"):
+        ovplace.load(tmp_path, cache_dir=file)
+
+
 def test_submodels_from_the_cache_share_an_executor(tmp_path, monkeypatch):
     compiled = []
     core = ov.Core()
@@ -220,6 +228,15 @@ REFUSALS = {
     "damaged devices": (
         lambda f: edit(f, "placed.xml", "&quot;base&quot;", "&quot;x&quot;"), PlacementError, "cannot read the devices",
     ),
+    "devices are lost": (
+        lambda f: edit(f, "placed.xml", "<devices value=", "<others value="), PlacementError, "lacks 'devices'",
+    ),
+    "hash is lost": (
+        lambda f: edit(f, "placed.xml", "<model_hash value=", "<old_hash value="), PlacementError, "lacks 'model_hash'",
+    ),
+    "an operation twice": (
+        lambda f: edit(f, "placement.json", "{", '{"x": "CPU_F32",'), PlacementError, "it names 'x' twice",
+    ),
     "no model": (lambda f: (f / "placed.xml").unlink(), ModelError, "does not exist"),
     "not finished": (
         lambda f: prepare(f / "source.xml", f / "placed.xml"), PlacementError, "holds no placement yet",
@@ -236,6 +253,12 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path, case):
     with pytest.raises(kind, match=words) as caught:
         ovplace.load(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_table_may_begin_with_a_byte_order_mark(tmp_path):
+    table = write(tmp_path, VARIANTS)
+    (tmp_path / "placement.json").write_text(json.dumps(table), encoding="utf-8-sig")
+    assert ovplace.load(tmp_path)
 
 
 def test_a_device_that_is_not_here_is_named(tmp_path):

@@ -12,7 +12,9 @@ from ovplace.ir.timing.requests import Load
 from ovplace.progress import showing
 
 
-def benchmark_run(folder: Path, time: str | float, api: str, requests: int, progress: bool) -> list[Benchmarked]:
+def benchmark_run(
+    folder: Path, time: str | float, api: str, requests: int, progress: bool, input: str | Path = ""
+) -> list[Benchmarked]:
     """Run each competing baseline of a run, and its placement, one after another.
 
     Args:
@@ -21,9 +23,10 @@ def benchmark_run(folder: Path, time: str | float, api: str, requests: int, prog
         api: `sync`, or `async` for several requests at once.
         requests: requests at once with `async`; 0 for the number that the compiled model asks for.
         progress: show a progress bar, where there is a terminal or a notebook.
+        input: `.npz` file with one array for each input; the inputs of the run by default.
 
     Raises:
-        UsageError: the run is simulated, or an argument is not usable.
+        UsageError: the run is simulated, the inputs are not there, or an argument is not usable.
     """
     if api not in ("sync", "async"):
         raise UsageError(f"api is 'sync' or 'async', got '{api}'")
@@ -31,4 +34,4 @@ def benchmark_run(folder: Path, time: str | float, api: str, requests: int, prog
         raise UsageError(f"requests is a whole number from 0 on, got {requests!r}; 0 leaves it to the compiled model")
     load = Load(api=api, n_requests=requests, time_s=seconds(time))
     with showing(progress) as listener:
-        return benchmark_all(folder, load, listener)
+        return benchmark_all(folder, load, listener, str(input))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ovplace.commands.check import check
-from ovplace.commands.check_report import CheckReport
+from ovplace.commands.checking.check import check
+from ovplace.commands.checking.check_report import CheckReport
 from ovplace.config.duration import seconds
 from ovplace.config.schema import RIGOROUS_ROUNDS
 from ovplace.progress import showing

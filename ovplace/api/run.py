@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +12,7 @@ from ovplace.config.files import given_path
 from ovplace.core.measurement import Trial
 from ovplace.core.result.labels import label
 from ovplace.core.result.run_result import RunResult
+from ovplace.errors import UsageError
 from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ovplace.commands.benchmark import Benchmarked
-    from ovplace.commands.check_report import CheckReport
+    from ovplace.commands.checking.check_report import CheckReport
     from ovplace.commands.measure import MeasureReport
     from ovplace.session.events import Listener
 
@@ -49,7 +50,9 @@ class Run(RunResult):
     @classmethod
     def of(cls, result: RunResult) -> Run:
         """Return the run that a result is of."""
-        return cls(**{field.name: getattr(result, field.name) for field in fields(RunResult)})
+        run = cls(**{field.name: getattr(result, field.name) for field in fields(RunResult)})
+        _ = run._absolute  # now, as a program may change its working directory later
+        return run
 
     def __repr__(self) -> str:
         """Return the folder and the answer."""
@@ -109,7 +112,7 @@ class Run(RunResult):
         """
         from ovplace.ir.load import load
 
-        return load(self.folder, core, cache_dir=cache_dir)
+        return load(self._path, core, cache_dir=cache_dir)
 
     def export(self, form: str, path: str | Path | None = None, **settings: object) -> list[Path]:
         """Write the answer in another form, as `ovplace export` does.
@@ -123,12 +126,13 @@ class Run(RunResult):
             The files written, the main one first.
 
         Raises:
-            OvplaceError: there is no such form or setting, `path` is no path, or the files cannot be written.
+            OvplaceError: there is no such form or setting, `path` is no path or a file of a run, or the files cannot
+                be written.
         """
         from ovplace.commands.export import export, exporter
 
-        using = exporter(form, [f"{name}={value}" for name, value in settings.items()])
-        return export(self.folder, using, None if path is None else given_path(path, "the export", "'exported'"))
+        using = exporter(str(form), [f"{name}={value}" for name, value in settings.items()])
+        return export(self._path, using, given_path(path, "the export", "'exported'") if path else None)
 
     def measure(
         self, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
@@ -145,7 +149,7 @@ class Run(RunResult):
         """
         from ovplace.api.measurement import measure_run
 
-        return measure_run(self, rigorous=rigorous, progress=progress, listener=listener)
+        return measure_run(replace(self, folder=self._path), rigorous=rigorous, progress=progress, listener=listener)
 
     def check(
         self,
@@ -170,10 +174,16 @@ class Run(RunResult):
         """
         from ovplace.api.checking import check_run
 
-        return check_run(self.folder, time=time, input=input, rigorous=rigorous, progress=progress, listener=listener)
+        return check_run(self._path, time=time, input=input, rigorous=rigorous, progress=progress, listener=listener)
 
     def benchmark(
-        self, *, time: str | float = "10s", api: Api = "sync", requests: int = 0, progress: bool = True
+        self,
+        *,
+        time: str | float = "10s",
+        api: Api = "sync",
+        requests: int = 0,
+        input: str | Path = "",
+        progress: bool = True,
     ) -> list[Benchmarked]:
         """Run each baseline and the answer for some time each, as `ovplace benchmark` does.
 
@@ -183,14 +193,15 @@ class Run(RunResult):
             time: time of each candidate: seconds, or a text such as `10s`.
             api: `sync`, or `async` for several requests at once.
             requests: requests at once with `async`; 0 for the number that the compiled model asks for.
+            input: `.npz` file with one array for each input; the inputs of the run by default.
             progress: show a progress bar, where there is a terminal or a notebook.
 
         Raises:
-            UsageError: the run is simulated, or an argument is not usable.
+            UsageError: the run is simulated, the inputs are not there, or an argument is not usable.
         """
         from ovplace.api.benchmarking import benchmark_run
 
-        return benchmark_run(self.folder, time, api, requests, progress)
+        return benchmark_run(self._path, time, api, requests, progress, input)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report of the run: one HTML file that needs no network.
@@ -202,12 +213,15 @@ class Run(RunResult):
             The file written.
 
         Raises:
-            UsageError: `path` is no path.
+            UsageError: `path` is no path, a folder, or another of the files of a run.
             StoreError: it cannot be written.
         """
         from ovplace.report.write import write_report
 
-        return write_report(self.folder, given_path(path, "the report", "'report.html'") if path else None)
+        target = given_path(path, "the report", "'report.html'") if path else None
+        if target and target.is_dir():
+            raise UsageError(f"the report is a file, '{target}' is a folder; give a file in it, such as 'report.html'")
+        return write_report(self._path, target)
 
     def label(self, name: str) -> str:
         """Return the name of a device or baseline, marked where it is emulated or simulated."""
@@ -215,7 +229,16 @@ class Run(RunResult):
 
     @property
     def _files(self) -> RunFolder:
-        return RunFolder(self.folder)
+        return RunFolder(self._path)
+
+    @property
+    def _path(self) -> Path:
+        """The run folder as it was named, or its absolute path where that name means another folder by now."""
+        return self.folder if self.folder.absolute() == self._absolute else self._absolute
+
+    @cached_property
+    def _absolute(self) -> Path:
+        return self.folder.absolute()
 
 
 def open_run(folder: str | Path) -> Run:

@@ -126,10 +126,13 @@ def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) 
     target = given_path(folder, "the run folder", "'runs/mine'") if folder else None
     if isinstance(model, str | Path):
         return find_model(model), target or Path("runs") / Path(model).stem
+    import openvino as ov
+
     from ovplace.ir.saving import save_in_memory_model
 
-    if target is None:
+    if target is None and isinstance(model, ov.Model):
         raise UsageError("a model in memory needs a run folder; give one: optimize(model, 'runs/mine')")
+    target = target or Path("runs")  # not used: what is no model is refused
     return str(save_in_memory_model(model, target, begun=RunFolder(target).has_begun)), target
 
 

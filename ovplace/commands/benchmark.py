@@ -7,14 +7,16 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
 from statistics import fmean
 
+from ovplace.commands.output_folder import writing_into
+from ovplace.commands.run_inputs import with_inputs
 from ovplace.core.device import Device
-from ovplace.errors import OvplaceError, StoreError, UsageError
+from ovplace.errors import OvplaceError, UsageError
 from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.session.events import Listener, Progress
@@ -23,6 +25,9 @@ from ovplace.store.run_folder import RunFolder
 
 PLACEMENT = "the placement"
 """Name of the run's answer among the candidates."""
+
+ELSEWHERE = "choose another -report_folder"
+"""What to do where no reports can be written."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +59,18 @@ class Benchmarked:
         return len(self.times.latencies_ms) * 1e3 / self.times.duration_ms
 
 
-def benchmark(folder: Path, load: Load, listener: Listener) -> list[Benchmarked]:
+def benchmark(folder: Path, load: Load, listener: Listener, input_path: str = "") -> list[Benchmarked]:
     """Run each competing baseline of a run, and its placement, one after another, each in a process of its own.
 
     Args:
         folder: a finished run.
-        load: how to run them.
+        load: how to run them; the inputs are added here.
         listener: is called with each step.
+        input_path: `.npz` file with one array for each input; empty for the inputs of the run.
 
     Raises:
         PlacementError: there is no finished run.
-        UsageError: the run is simulated.
+        UsageError: the run is simulated, or the inputs are not there.
     """
     run = RunFolder(folder)
     run.check_finished()
@@ -73,6 +79,8 @@ def benchmark(folder: Path, load: Load, listener: Listener) -> list[Benchmarked]
         raise UsageError(
             f"'{folder}' is a run on the simulated machine {result.environment.simulated}, which runs no inferences"
         )
+    search = with_inputs(run.read_config(), input_path).search
+    load = replace(load, input_path=search.input, seed=search.seed)
     wanted = [(b.name, b.name.removesuffix(" (automatic)")) for b in result.baselines if b.competes and not b.error]
     wanted.append((PLACEMENT, ""))
     devices = tuple(Device(d.name, d.base, d.properties, emulated=d.emulated) for d in result.devices)
@@ -145,7 +153,7 @@ def write_reports(
         StoreError: a file cannot be written.
     """
     written = []
-    try:
+    with writing_into(into, ELSEWHERE):
         into.mkdir(parents=True, exist_ok=True)
         for one in found:
             if one.times is None:
@@ -158,8 +166,6 @@ def write_reports(
                 path = into / f"benchmark_{kind}_{name}.{'json' if as_json else 'csv'}"
                 atomic_write(path, json.dumps(table, indent=2) + "\n" if as_json else _csv(table))
                 written.append(path)
-    except OSError as error:
-        raise StoreError(f"cannot write into '{into}': {error.strerror}; choose another -report_folder") from error
     return written
 
 

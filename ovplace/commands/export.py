@@ -9,6 +9,7 @@ from ovplace.config import toml
 from ovplace.config.resolve import choose_plugin
 from ovplace.errors import PlacementError, StoreError
 from ovplace.plugins.protocols import Exporter
+from ovplace.store.overwriting import check_keeps_runs
 from ovplace.store.run_folder import RunFolder
 
 
@@ -41,11 +42,13 @@ def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Pa
 
     Raises:
         PlacementError: there is no finished run.
+        UsageError: the target is one of the files of a run, or a run folder.
         StoreError: the target cannot be written.
     """
     check(folder)
     target = target or folder / using.target
     try:
+        check_keeps_runs(target, folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         return using.write(folder, target)
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
@@ -24,6 +25,11 @@ _ABOUT = "ovplace"
 
 RENAMED = {"duel": "comparison", "costs": "profiling"}
 """Sections of earlier versions: refused in what a user writes, understood in a stored run."""
+
+_DOT = re.compile(r"""\.(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")
+"""A dot between keys: what follows it has whole quotes only."""
+
+_QUOTED = re.compile(r"""^(["'])(.+)\1$""")
 
 
 def sections() -> dict[str, Any]:
@@ -69,7 +75,7 @@ def check_sections(tables: Iterable[str], known: Collection[str], file: Path) ->
 
 
 def assignments(texts: Iterable[str]) -> Tables:
-    """Return the tables that `--set section.key=value` texts describe.
+    """Return the tables that `--set section.key=value` texts describe; a key with dots is quoted, as in TOML.
 
     Raises:
         ConfigError: a text has another form, or sets a part of what an earlier one has given a value.
@@ -77,7 +83,7 @@ def assignments(texts: Iterable[str]) -> Tables:
     tables: Tables = {}
     for text in texts:
         path, equals, value = text.partition("=")
-        section, *keys = path.strip().split(".")
+        section, *keys = (_QUOTED.sub(r"\2", key) for key in _DOT.split(path.strip()))
         if not (equals and keys and all(keys)):
             raise ConfigError(f"--set takes section.key=value, such as search.budget=20; got '{text}'")
         table: dict[str, Any] = tables.setdefault(section, {})

@@ -104,7 +104,7 @@ class CostTable:
 
     def edge_of_readers(self) -> IntArray:
         """Return the edge that leads to each reader of a tensor from the group that writes it, `[R]`."""
-        keys, wanted = (pairs[0] * self.n_groups + pairs[1] for pairs in (self.edges, self.traffic.pairs))
+        keys, wanted = map(self._numbers, (self.edges, self.traffic.pairs))
         order = np.argsort(keys)
         return np.asarray(order[np.searchsorted(keys[order], wanted)], dtype=np.int64)
 
@@ -128,7 +128,7 @@ class CostTable:
 
         Raises:
             KeyError: an array is missing.
-            ValueError: the arrays do not fit each other.
+            ValueError: the arrays do not fit each other, or name groups or edges that there are not.
         """
         sizes = {"G": len(data["group_ms"]), "D": len(data["submodel_ms"]), "Q": -1, "T": -1}
         arrays = {
@@ -137,7 +137,22 @@ class CostTable:
             if name in data
         }
         rest = {name: value for name, value in data.items() if name not in arrays}
-        return cls(**rest | arrays | {"traffic": Traffic(**data["traffic"])})
+        table = cls(**rest | arrays | {"traffic": Traffic(**data["traffic"])})
+        table._check_groups()
+        return table
+
+    def _check_groups(self) -> None:
+        """Check the groups of data from outside: those that a search derives, by the thousand, would take longer."""
+        traffic = self.traffic
+        for name, groups in (("edges", self.edges), ("source", traffic.source), ("readers", traffic.readers)):
+            if groups.size and not 0 <= groups.min() <= groups.max() < self.n_groups:
+                raise ValueError(f"{name} must be groups 0..{self.n_groups - 1}, got {groups.min()}..{groups.max()}")
+        if not np.isin(self._numbers(traffic.pairs), self._numbers(self.edges)).all():
+            raise ValueError("each tensor must pass along an edge")
+
+    def _numbers(self, pairs: IntArray) -> IntArray:
+        """Return one number for each pair of groups `[2, P]`, `[P]`."""
+        return np.asarray(pairs[0] * self.n_groups + pairs[1])
 
 
 def _plain(value: object) -> object:

@@ -7,16 +7,59 @@ and fits of costs take several times as long as on one thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_limits
 
 ENVIRONMENT: Mapping[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Environment of a process that is to use one thread; libraries read it when they are imported."""
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """Return a context in which NumPy and SciPy use one thread for matrix products."""
-    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
-    return limits
+class _SharedPools:
+    """Pools that all threads of the process compute in, as OpenBLAS has one: the last block to end lifts the limits."""
+
+    def __init__(self) -> None:
+        self._lock, self._limits, self._blocks = threading.Lock(), ExitStack(), 0
+        if sys.platform != "win32":  # a process that is forked must not inherit the lock of a thread that it lacks
+            os.register_at_fork(
+                before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._lock.release
+            )
+
+    def limit(self) -> None:
+        with self._lock:
+            _let_any_thread_set_limits()
+            pools = ThreadpoolController().select(threading_layer="pthreads")  # some may be new since the last block
+            self._limits.callback(pools.limit(limits=1).restore_original_limits)
+            self._blocks += 1
+
+    def lift(self) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                _let_any_thread_set_limits()
+                self._limits.close()
+                _let_any_thread_set_limits()
+
+
+def _let_any_thread_set_limits() -> None:
+    """Lift a rule of threadpoolctl 3.8: once a thread has set limits of shared pools, others that do are ignored."""
+    if release := getattr(OpenBLASController, "clear_controlling_thread", None):
+        release(force=True)
+
+
+_shared_pools = _SharedPools()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let NumPy and SciPy use one thread for matrix products while a block runs; blocks in threads may overlap."""
+    _shared_pools.limit()
+    try:
+        with threadpool_limits(1, user_api="blas"):  # libraries such as MKL have a limit for each thread
+            yield
+    finally:
+        _shared_pools.lift()

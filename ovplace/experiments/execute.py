@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from ovplace.config import toml
 from ovplace.core import one_thread
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Task
+from ovplace.measuring.interpreter import running
 
 _LONGEST_ERROR = 400
 """Characters."""
@@ -90,7 +90,7 @@ class _Processes:
             if self._stopped:
                 return None
             process = subprocess.Popen(
-                [sys.executable, "-m", "ovplace.experiments"],
+                running("ovplace.experiments"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,

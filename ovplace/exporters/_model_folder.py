@@ -7,7 +7,6 @@ from pathlib import Path
 
 import openvino as ov
 
-from ovplace.errors import UsageError
 from ovplace.ir.placed_model import PlacedModel, read_placed, save_placed
 from ovplace.plugins import protocols
 from ovplace.store.run_folder import RunFolder
@@ -24,14 +23,9 @@ class ModelFolderExporter(protocols.Exporter):
             target: the folder to write into.
 
         Raises:
-            UsageError: `target` is the run folder, or that of another run.
             ModelError: the placed model cannot be read.
             PlacementError: the files of the run do not belong together, or cannot be written.
         """
-        if target.resolve() == folder.resolve():
-            raise UsageError(f"'{folder}' is the run folder itself; choose another folder with -o")
-        if RunFolder(target).has_begun:
-            raise UsageError(f"'{target}' holds another run, whose answer would be lost; choose another folder with -o")
         found = read_placed(ov.Core(), folder)
         target.mkdir(parents=True, exist_ok=True)
         save_placed(found.model, target, found.table)

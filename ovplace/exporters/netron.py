@@ -43,15 +43,13 @@ class Exporter(protocols.Exporter):
             target: the `.xml` to write.
 
         Raises:
-            UsageError: `target` is no `.xml`, or the placed model itself.
+            UsageError: `target` is no `.xml`.
             ModelError: the placed model cannot be read.
             PlacementError: the files of the run do not belong together.
         """
         if target.suffix != ".xml":
             raise UsageError(f"'{target}' must end in .xml, as viewers and OpenVINO expect of an IR")
         source = RunFolder(folder).placed_model
-        if target.resolve() == source.resolve():
-            raise UsageError(f"'{target}' is the placed model itself; choose another file with -o")
         found = placed_model.read_placed(ov.Core(), folder)
         document = _document(source)
         label = {device.name: device.label for device in found.devices}

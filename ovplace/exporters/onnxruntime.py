@@ -9,6 +9,7 @@ characters. Prefixes that several operations share keep the text short.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,7 +20,8 @@ import openvino as ov
 
 from ovplace.core.device import Device
 from ovplace.exporters._limits import emulated_only_in_python, unregistered
-from ovplace.ir.placed_model import PlacedModel, read_placed
+from ovplace.exporters._node_names import named_nodes
+from ovplace.ir.placed_model import read_placed
 from ovplace.plugins import protocols
 
 SUMMARY = "rules for ONNX Runtime, part of a name to device, as JSON of session options"
@@ -27,8 +29,6 @@ SUMMARY = "rules for ONNX Runtime, part of a name to device, as JSON of session 
 KEY = "session.name_based_layer_assignment"
 MAX_CHARACTERS = 8192
 """Longest value of a session option that ONNX Runtime 1.32 takes."""
-
-_NOT_NODES = ("Parameter", "Constant", "Result")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,9 @@ class Exporter(protocols.TextExporter):
 
     def text(self, folder: Path) -> str:
         """Return the session option for the placement of `folder`."""
-        return json.dumps({KEY: _value(read_placed(ov.Core(), folder))}, ensure_ascii=False, indent=0) + "\n"
+        found = read_placed(ov.Core(), folder)
+        value = _value(named_nodes(folder, found).names, found.devices)
+        return json.dumps({KEY: value}, ensure_ascii=False, indent=0) + "\n"
 
     def limits(self, folder: Path) -> tuple[str, ...]:
         """Return what ONNX Runtime cannot be told of the placement.
@@ -51,25 +53,18 @@ class Exporter(protocols.TextExporter):
         Raises:
             ModelError: the placed model cannot be read.
             PlacementError: the files do not belong together.
+            StoreError: the result of the run cannot be read.
         """
         found = read_placed(ov.Core(), folder)
-        lines = [*unregistered(found.devices, "ONNX Runtime"), *emulated_only_in_python(found.devices)]
-        names = _names(found)
-        unwritable = [name for name in names if not _is_writable(name)]
-        if unwritable:
-            lines.append(
-                f"{len(unwritable)} of {len(names)} names cannot be written in a rule, such as {unwritable[0]!r}; "
-                "ONNX Runtime places those nodes itself"
-            )
-        if (length := len(_value(found))) > MAX_CHARACTERS:
-            lines.append(f"the rules have {length} characters, ONNX Runtime takes at most {MAX_CHARACTERS}")
-        return tuple(lines)
+        named = named_nodes(folder, found)
+        of_devices = unregistered(found.devices, "ONNX Runtime") + emulated_only_in_python(found.devices)
+        return (*of_devices, *named.limits, *_unsaid(named.names), *_too_long(_value(named.names, found.devices)))
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:
         """Return where the rules hold."""
         return (
-            "add each pair with SessionOptions.add_session_config_entry; the rules are for the ONNX model that the run "
-            "was given, and nodes whose names OpenVINO changed keep ONNX Runtime's own choice"
+            "add each pair with SessionOptions.add_session_config_entry; the rules are for the nodes of the ONNX file "
+            "that the run was given"
         )
 
 
@@ -111,13 +106,30 @@ def _is_writable(name: str) -> bool:
     return bool(name) and name == name.strip() and not name.startswith("=") and not set(name) & set("(),;")
 
 
-def _names(found: PlacedModel) -> list[str]:
-    return [op.get_friendly_name() for op in found.model.get_ordered_ops() if op.get_type_name() not in _NOT_NODES]
+def _unsaid(names: Sequence[tuple[str, str]]) -> Iterator[str]:
+    sayable = _sayable(names)
+    left_out = [name for name, _ in names if name not in sayable]
+    if left_out:
+        yield (
+            f"{len(left_out)} of {len(names)} names cannot be written in a rule, such as {left_out[0]!r}; "
+            "ONNX Runtime places those nodes, unless a rule occurs in their names"
+        )
 
 
-def _value(found: PlacedModel) -> str:
-    designator = {device.name: _designator(device) for device in found.devices}
-    rules = shortest_rules({name: designator[found.table[name]] for name in _names(found) if _is_writable(name)})
+def _too_long(value: str) -> Iterator[str]:
+    if len(value) > MAX_CHARACTERS:
+        yield f"the rules have {len(value)} characters, ONNX Runtime takes at most {MAX_CHARACTERS}"
+
+
+def _sayable(names: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the device of each name that can be written, and that nodes on one device only have."""
+    times = Counter(name for name, _ in set(names))
+    return {name: device for name, device in names if times[name] == 1 and _is_writable(name)}
+
+
+def _value(names: Sequence[tuple[str, str]], devices: Sequence[Device]) -> str:
+    designator = {device.name: _designator(device) for device in devices}
+    rules = shortest_rules({name: designator[device] for name, device in _sayable(names).items()})
     by_device: dict[str, list[str]] = {}
     for part, device in rules.items():
         by_device.setdefault(device, []).append(part)

@@ -47,7 +47,8 @@ compiled = core.compile_model(model, {target!r})
 
 request = compiled.create_infer_request()
 for tensor in request.input_tensors:
-    tensor.data[...] = 1  # a valid index, mask and count; your own values go here
+    if tensor.element_type != ov.Type.string:
+        tensor.data[...] = 1  # a valid index, mask and count; your own values go here
 request.infer()
 for number, tensor in enumerate(request.output_tensors):
     print(f"output {{number}}: {{tensor.element_type.get_type_name()}} {{list(tensor.shape)}}")

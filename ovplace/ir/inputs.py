@@ -25,6 +25,15 @@ def input_name(port: ov.Output) -> str:
     return str(min(port.get_names(), default=port.get_node().get_friendly_name()))
 
 
+def input_names(model: ov.Model) -> list[list[str]]:
+    """Return for each input the names that mean it: its tensor names, then its operation's name.
+
+    A name that is a tensor name of one input and the operation's name of another means the former alone.
+    """
+    tensors = {name for port in model.inputs for name in port.get_names()}
+    return [[*sorted(port.get_names()), *({port.get_node().get_friendly_name()} - tensors)] for port in model.inputs]
+
+
 def random_inputs(model: ov.Model, seed: int) -> list[Array]:
     """Return one array an input of a static model.
 
@@ -59,7 +68,7 @@ def _random(port: ov.Output, rng: np.random.Generator) -> Array:
 
 
 def read_inputs(model: ov.Model, path: Path) -> list[Array]:
-    """Return the arrays of an `.npz`, one an input, matched by tensor or operation name.
+    """Return the arrays of an `.npz`, one an input, matched by `input_names`.
 
     Args:
         model: a model with static inputs.
@@ -69,20 +78,18 @@ def read_inputs(model: ov.Model, path: Path) -> list[Array]:
         One array for each input, in the model's order, of the input's element type.
 
     Raises:
-        ModelError: the file cannot be read, or an array is missing or does not fit.
+        ModelError: the file cannot be read, or an array is missing or does not fit in shape, type or values.
     """
     try:
         arrays = read_arrays(path)
     except (OSError, ValueError) as error:
-        raise ModelError(
-            f"cannot read the inputs '{path}': {error}; it must be an .npz with one array an input"
-        ) from error
-    return [_matching(port, arrays, path) for port in model.inputs]
+        raise ModelError(f"cannot read the inputs '{path}': {error}; give an .npz with one array an input") from error
+    pairs = zip(model.inputs, input_names(model), strict=True)
+    return [_matching(port, names, arrays, path) for port, names in pairs]
 
 
-def _matching(port: ov.Output, arrays: dict[str, Array], path: Path) -> Array:
-    names = {*port.get_names(), port.get_node().get_friendly_name()}
-    found = next((arrays[name] for name in sorted(names) if name in arrays), None)
+def _matching(port: ov.Output, names: list[str], arrays: dict[str, Array], path: Path) -> Array:
+    found = next((arrays[name] for name in names if name in arrays), None)
     if found is None:
         raise ModelError(f"'{path}' has no array for input '{input_name(port)}'; it has: {', '.join(sorted(arrays))}")
     if found.shape != tuple(port.get_shape()):
@@ -90,11 +97,50 @@ def _matching(port: ov.Output, arrays: dict[str, Array], path: Path) -> Array:
             f"'{input_name(port)}' in '{path}' is of shape {found.shape}, the model wants {port.get_shape()}"
         )
     kind = port.get_element_type()
-    if (found.dtype.kind in "SU") != (kind == ov.Type.string) or (found.dtype.kind == "f" and not kind.is_real()):
+    if found.dtype.kind not in _numpy_kinds(kind):
         raise ModelError(
-            f"'{input_name(port)}' in '{path}' holds {found.dtype}, the model wants {kind.get_type_name()}"
+            f"'{input_name(port)}' in '{path}' holds {found.dtype}, the model wants {kind.get_type_name()}; "
+            "give an array of that type"
         )
-    return found if kind == ov.Type.string else found.astype(_numpy_type(kind))
+    return found if kind == ov.Type.string else _in_range(port, found, path)
+
+
+def _numpy_kinds(kind: ov.Type) -> str:
+    """Return the letters of numpy's kinds of types whose values an element type takes."""
+    if kind == ov.Type.string:
+        return "SU"
+    return "biuf" if kind.is_real() else "biu"
+
+
+def _in_range(port: ov.Output, found: Array, path: Path) -> Array:
+    """Return numbers in numpy's type for the port; floating-point ones may be rounded, but none is wrapped."""
+    kind = port.get_element_type()
+    with np.errstate(over="ignore"):  # what numpy warns of is refused below
+        made = found.astype(_numpy_type(kind))
+    outside = _too_large(port, found, made) if kind.is_real() else _outside(kind, found)
+    if outside:
+        raise ModelError(
+            f"'{input_name(port)}' in '{path}' holds {outside[0]!s}, which is outside the range of "
+            f"{kind.get_type_name()}, the input's type; give values within it"
+        )
+    return made
+
+
+def _too_large(port: ov.Output, found: Array, made: Array) -> list[np.generic]:
+    """Return the first finite number that is not finite any more as the port takes it, if there is one."""
+    return list(found[np.isfinite(found) & ~np.isfinite(as_array(as_tensor(port, made)))][:1])
+
+
+def _outside(kind: ov.Type, found: Array) -> list[int]:
+    """Return the lowest and the highest of some integers, as far as an element type has them not."""
+    values = range(2) if kind == ov.Type.boolean else _integers(kind)
+    return [int(end) for end in (found.min(), found.max()) if int(end) not in values] if found.size else []
+
+
+def _integers(kind: ov.Type) -> range:
+    """Return the values of an integer type."""
+    half = 2 ** (kind.bitwidth - 1)
+    return range(-half, half) if kind.is_signed() else range(2 * half)
 
 
 def _numpy_type(kind: ov.Type) -> np.dtype[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ovplace.config.files import given_path
 from ovplace.core.device import Device
-from ovplace.errors import DeviceError, PlacementError, UsageError
+from ovplace.errors import DeviceError, PlacementError, StoreError, UsageError
 from ovplace.store.run_db import cache_key
 from ovplace.store.run_folder import RunFolder
 
@@ -35,6 +35,7 @@ def load(folder: str | Path, core: ov.Core | None = None, *, cache_dir: str | Pa
         PlacementError: there is no such folder, or the placement is of another model or version, or was changed.
         DeviceError: a device is not on this machine, or the emulated GPU comes too late (call
             `ovplace.enable_emulated_gpu()` before the first import of openvino).
+        StoreError: `cache_dir` cannot be written.
 
     Example:
         >>> import ovplace
@@ -50,8 +51,7 @@ def load(folder: str | Path, core: ov.Core | None = None, *, cache_dir: str | Pa
     from ovplace.devices.variants import reason
     from ovplace.ir import affinity
 
-    # OpenVINO takes what is in the cache whatever properties the devices have now.
-    cache = caches / cache_key([device.to_dict() for device in found.devices]) if caches else None
+    cache = _cache_of(found.devices, caches) if caches else None
     try:
         compiled = affinity.compile_placed(core, found.model, found.table, cache)
     except RuntimeError as error:
@@ -61,6 +61,16 @@ def load(folder: str | Path, core: ov.Core | None = None, *, cache_dir: str | Pa
     # Without its Core, export_model of a HETERO model with a GPU part ends the process (openvino 2026.4.1).
     compiled.core = core
     return compiled
+
+
+def _cache_of(devices: Sequence[Device], cache_dir: Path) -> Path:
+    """Make a folder for these devices: OpenVINO takes what is in its cache whatever properties they have now."""
+    path = cache_dir / cache_key([device.to_dict() for device in devices])
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot write the cache_dir '{cache_dir}': {error.strerror}; give another folder") from error
+    return path
 
 
 def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, PlacedModel]:
@@ -76,7 +86,7 @@ def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, Pla
         PlacementError: there is no such folder, or the placement is of another model or version, or was changed.
         DeviceError: as `load`.
     """
-    _check_is_folder(folder)
+    RunFolder(folder).check_exists()
     _emulate_if_needed(folder)
     import openvino as ov
 
@@ -90,16 +100,6 @@ def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, Pla
     _check_present(core, found.devices, folder)
     register(core, found.devices)
     return core, found
-
-
-def _check_is_folder(folder: Path) -> None:
-    if folder.is_file():
-        raise PlacementError(f"'{folder}' is a file, not a run folder; give the folder it is in: '{folder.parent}'")
-    if not folder.exists():
-        raise PlacementError(
-            f"there is no run folder '{folder}', nor an exported one; check the path, "
-            f"or make it with 'ovplace optimize MODEL -o {RunFolder(folder).typed}'"
-        )
 
 
 def _emulate_if_needed(folder: Path) -> None:

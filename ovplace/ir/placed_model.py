@@ -11,6 +11,7 @@ import openvino as ov
 
 from ovplace.core.device import Device
 from ovplace.core.text.json_text import parse_json
+from ovplace.core.text.placement_table import parse_table
 from ovplace.errors import PlacementError
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.exceptions import unwritten
@@ -111,14 +112,7 @@ def read_placed(core: ov.Core, folder: Path) -> PlacedModel:
     """
     path = RunFolder(folder).placed_model
     model = open_model(core, path)
-    if not model.has_rt_info([_ROOT, "schema"]):
-        raise PlacementError(f"'{path}' holds no placement yet; let 'ovplace optimize' finish in this folder")
-    about = {key: str(model.get_rt_info([_ROOT, key]).value) for key in ("schema", "model_hash", "devices")}
-    if about["schema"] != str(SCHEMA):
-        raise PlacementError(
-            f"the placement in '{folder}' is of version {about['schema']}, this ovplace reads {SCHEMA}; search again "
-            "with 'ovplace optimize' and another folder -o"
-        )
+    about = _read_about(model, path)
     table, devices = _read_table(RunFolder(folder).placement), _read_devices(about["devices"], folder)
     _check_belongs(model, table, about["model_hash"], folder)
     strange = set(table.values()) - {device.name for device in devices}
@@ -128,6 +122,22 @@ def read_placed(core: ov.Core, folder: Path) -> PlacedModel:
             f"{', '.join(device.name for device in devices)}; export the run again"
         )
     return PlacedModel(model, table, devices)
+
+
+def _read_about(model: ov.Model, path: Path) -> dict[str, str]:
+    """Return what `write_placed` has noted in the model."""
+    keys = ("schema", "model_hash", "devices")
+    about = {key: str(model.get_rt_info([_ROOT, key]).value) for key in keys if model.has_rt_info([_ROOT, key])}
+    if "schema" not in about:
+        raise PlacementError(f"'{path}' holds no placement yet; let 'ovplace optimize' finish in this folder")
+    if about["schema"] != str(SCHEMA):
+        raise PlacementError(
+            f"the placement in '{path.parent}' is of version {about['schema']}, this ovplace reads {SCHEMA}; "
+            "search again with 'ovplace optimize' and another folder -o"
+        )
+    if missing := [key for key in keys if key not in about]:
+        raise PlacementError(f"'{path}' lacks '{missing[0]}', which ovplace notes in it; export the run again")
+    return about
 
 
 def _read_devices(text: str, folder: Path) -> tuple[Device, ...]:
@@ -141,14 +151,11 @@ def _read_devices(text: str, folder: Path) -> tuple[Device, ...]:
 
 def _read_table(path: Path) -> dict[str, str]:
     try:
-        table = parse_json(path.read_text(encoding="utf-8"))
+        return parse_table(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise PlacementError(f"there is no '{path}'; export the run again") from None
     except (OSError, ValueError) as error:
         raise PlacementError(f"cannot read the placement '{path}': {error}; export the run again") from error
-    if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
-        raise PlacementError(f"'{path}' must be one flat JSON object, operation name to device name")
-    return table
 
 
 def _check_belongs(model: ov.Model, table: Mapping[str, str], model_hash: str, folder: Path) -> None:

@@ -7,7 +7,7 @@ import openvino as ov
 from ovplace.core.text.input_shapes import Shape, named, shape_item
 from ovplace.errors import ModelError, UsageError
 from ovplace.ir.exceptions import last_line
-from ovplace.ir.inputs import input_name
+from ovplace.ir.inputs import input_name, input_names
 
 
 def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
@@ -32,7 +32,7 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
             ) from error
     dynamic = [i for i, port in enumerate(model.inputs) if port.get_partial_shape().is_dynamic]
     if dynamic:
-        asked = ",".join(_item(model, i) for i in dynamic)
+        asked = ",".join(_item(model, i) for i in sorted({*dynamic, *wanted}))  # what was given is typed again
         raise ModelError(
             f"{len(dynamic)} of {len(model.inputs)} inputs have no fixed shape; "
             f"pass --shape '{asked}', in Python shape='{asked}', with a number in place of each ? or range"
@@ -68,8 +68,8 @@ def _by_port(model: ov.Model, shapes: dict[str, Shape]) -> dict[int, Shape]:
 def _ports(model: ov.Model, name: str) -> list[int]:
     if not name:
         return list(range(len(model.inputs)))
-    for i, port in enumerate(model.inputs):
-        if name in port.get_names() or name == port.get_node().get_friendly_name():
+    for i, names in enumerate(input_names(model)):
+        if name in names:
             return [i]
     raise UsageError(f"--shape names '{name}', which is no input of the model; its inputs are {_inputs(model)}")
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Literal
 
 from ovplace.core.measurement import Job
+from ovplace.measuring.interpreter import running
 from ovplace.measuring.messages import read_message
 
 START_DEADLINE_S = 600.0
@@ -68,7 +69,7 @@ class Child:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `close`
         # A session of its own: Ctrl-C goes to the parent alone, which saves and then ends the child.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "ovplace.measuring.worker"],
+            running("ovplace.measuring.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ovplace.errors import ModelError, OvplaceError
 from ovplace.measuring.child import ending
+from ovplace.measuring.interpreter import running
 from ovplace.measuring.messages import data_of, message_of, sendable
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ def isolated_call(doing: str, act: Callable[..., T], *arguments: object, limit_s
     # A session of its own: Ctrl-C goes to the caller alone, which ends the process.
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__],
+            running(__name__),
             input=pickle.dumps((act, arguments)),
             capture_output=True,
             start_new_session=True,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
@@ -69,6 +70,19 @@ _seats: dict[bytes, _Seat] = {}
 # Children that have imported what their backends need, to be built where the next ones are wanted.
 _spares: dict[bytes, Child] = {}
 _lock = threading.RLock()
+
+
+def _forget() -> None:
+    """Begin a forked process without children: they answer its parent, and so may the thread that holds the lock."""
+    global _lock  # noqa: PLW0603 - there is no thread that would release it
+    _lock = threading.RLock()
+    # No pipe is closed, and nothing sent: the threads that read from the children are gone, but their frames hold them.
+    _seats.clear()
+    _spares.clear()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_forget)
 
 
 def run_request(worker: WorkerSpec, method: Method, arguments: tuple[Any, ...], deadline_s: float) -> Any:

@@ -330,7 +330,7 @@ class Exporter(ABC):
         """
 
     def limits(self, folder: Path) -> tuple[str, ...]:
-        """Return what this form cannot carry of the placement in `folder`, one line each; shown before writing.
+        """Return what this form cannot carry of the placement in `folder`, one line each; shown after writing.
 
         Args:
             folder: a finished run, or an exported one.

@@ -13,8 +13,9 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
@@ -148,12 +149,9 @@ def summary(role: str, name: str) -> str:
         name: its file name or entry-point name.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is none of that name, or its source cannot be read.
     """
-    spec = importlib.util.find_spec(_location(role, name))
-    if spec is None or spec.origin is None:
-        return ""
-    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+    for node in _statements(_location(role, name)):
         match node:
             case ast.Assign(targets=[ast.Name(id="SUMMARY")], value=ast.Constant(value=str(text))):
                 return text
@@ -172,26 +170,46 @@ def _location(role: str, name: str) -> str:
 
 def _dotted(name: str) -> dict[str, str]:
     try:
-        found = "." in name and importlib.util.find_spec(name)
+        return {name: name} if "." in name and _spec(name) else {}
     except (ImportError, ValueError):
         return {}
-    return {name: name} if found else {}
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Return where a module lies; `importlib.util.find_spec` imports the packages around it, which may do anything."""
+    first, *rest = module.split(".")
+    spec = importlib.util.find_spec(first)
+    for part in rest:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        spec = PathFinder.find_spec(part, spec.submodule_search_locations)
+    return spec
 
 
 def _binds(module: str, name: str) -> bool:
     """Return whether a module defines a name, by its source: a run folder names plug-ins, and may name anything."""
     if module in sys.modules:
         return True
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return False
-    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+    for node in _statements(module):
         match node:
             case ast.ClassDef(name=found) if found == name:
                 return True
             case ast.ImportFrom(names=names) if name in {alias.asname or alias.name for alias in names}:
                 return True
     return False
+
+
+def _statements(module: str) -> Sequence[ast.stmt]:
+    """Return the statements of a module's source; none where it has no source."""
+    spec = _spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return []
+    try:
+        return ast.parse(Path(spec.origin).read_bytes(), spec.origin).body
+    except (OSError, ValueError, SyntaxError) as error:
+        raise UsageError(
+            f"cannot read the source of '{module}': {error}; correct it, or name another module"
+        ) from error
 
 
 def _locations(role: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from ovplace.report.collect import collect
 from ovplace.report.compare import compare
 from ovplace.report.page import ablation_html, comparison_html, html
 from ovplace.store.atomic import atomic_write
+from ovplace.store.overwriting import check_keeps_runs
 from ovplace.store.run_folder import RunFolder
 
 
@@ -41,6 +42,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
 
     Raises:
         PlacementError: there is no finished run.
+        UsageError: `target` is another of the files of a run.
         StoreError: the run's files are damaged, or the report cannot be written.
     """
     target = target or RunFolder(folder).report
@@ -70,6 +72,7 @@ def write_comparison(folders: Sequence[Path], target: Path) -> Path:
 
     Raises:
         PlacementError: a folder holds no finished run.
+        UsageError: `target` is one of the files of a run.
         StoreError: a run's files are damaged, or the page cannot be written.
     """
     return _written(target, comparison_html(compare(folders)))
@@ -77,6 +80,7 @@ def write_comparison(folders: Sequence[Path], target: Path) -> Path:
 
 def _written(target: Path, page: str) -> Path:
     try:
+        check_keeps_runs(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(target, page)
     except OSError as error:

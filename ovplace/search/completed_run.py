@@ -84,7 +84,7 @@ def open_completed_run(path: Path) -> CompletedRun:
             "give its 'ovplace optimize' again"
         )
     with closing(folder.open_store()) as store:
-        partition = stored_groups(store) or form_groups(config, graph)
+        partition = stored_groups(store, len(graph)) or form_groups(config, graph)
     if partition.n_groups != result.model.groups:
         raise StoreError(
             f"the run in '{folder}' placed {result.model.groups} groups, this ovplace forms {partition.n_groups}; "
@@ -93,14 +93,34 @@ def open_completed_run(path: Path) -> CompletedRun:
     return CompletedRun(folder, config, graph, partition, result, Placement.from_names(graph, table))
 
 
-def stored_groups(store: RunStore) -> Partition | None:
+def stored_groups(store: RunStore, n: int | None = None) -> Partition | None:
     """Return the groups of a run; None for one of an earlier version, which formed them as if one device ran all.
 
     Args:
         store: the run's store.
+        n: number of operations; None where it is not known yet.
+
+    Raises:
+        StoreError: what is stored is not one group for each operation.
     """
     stored = store.get(GROUPS)
-    return Partition(np.array(stored, dtype=np.int64)) if isinstance(stored, list) else None
+    try:
+        return None if stored is None else _partition(stored, n)
+    except ValueError as error:
+        raise StoreError(
+            f"the groups in the run folder are damaged: {error}; start anew in another folder with -o"
+        ) from error
+
+
+def _partition(stored: object, n: int | None) -> Partition:
+    if not isinstance(stored, list):
+        raise ValueError(f"expected a list, got {stored!r:.80}")
+    if n not in (None, len(stored)):
+        raise ValueError(f"expected one for each of {n} operations, got {len(stored)}")
+    for group in stored:
+        if type(group) is not int or not 0 <= group < len(stored):
+            raise ValueError(f"expected numbers from 0 to {len(stored) - 1}, got {group!r:.80}")
+    return Partition(np.array(stored, dtype=np.int64))
 
 
 def measured_placements(run: CompletedRun, store: RunStore) -> tuple[IntArray, FloatArray]:

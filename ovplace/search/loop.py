@@ -122,7 +122,7 @@ class Loop:
     def _search(self) -> None:
         idle, open_ = 0, self._resume()
         answers = Answers(self.measurer.store.trials(), open_)
-        for number in open_.keys() - answers.keys():
+        for number in sorted(open_.keys() - answers.keys()):
             self.flight.start(number, open_[number])
         while True:
             before = answers.measured

@@ -15,7 +15,7 @@ from ovplace.core.measurement import Job
 from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.devices.select import Selection, references
-from ovplace.errors import BackendError, UsageError
+from ovplace.errors import BackendError, StoreError, UsageError
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import WorkerSpec
@@ -84,14 +84,31 @@ class Session:
     @property
     def input_id(self) -> str:
         """What identifies the inputs: their file's hash, or the seed they are drawn from."""
-        path = self.config.search.input
-        return _digest(path, Path(path).stat().st_mtime_ns) if path else f"seed {self.config.search.seed}"
+        if not self.config.search.input:
+            return f"seed {self.config.search.seed}"
+        path = Path(self.config.search.input).absolute()
+        return _digest(path, path.stat().st_mtime_ns, path.stat().st_size)
 
 
 @cache
-def _digest(path: str, changed_ns: int) -> str:
+def _digest(path: Path, changed_ns: int, size: int) -> str:
     """Return the hash of a file as it was changed last: each measurement asks for it."""
-    return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()
+    return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+
+
+def _groups_of(begun: Begun, config: RunConfig, graph: OpGraph) -> Partition:
+    """Return the groups of a run that has begun.
+
+    Raises:
+        StoreError: those that it has kept are not of its model.
+    """
+    groups = begun.groups or form_groups(config, graph)
+    if len(groups.group_of) != len(graph):
+        raise StoreError(
+            f"the groups in the run folder are damaged: expected one for each of {len(graph)} operations, got "
+            f"{len(groups.group_of)}; start anew in another folder with -o"
+        )
+    return groups
 
 
 def check_settings(config: RunConfig) -> None:
@@ -102,6 +119,8 @@ def check_settings(config: RunConfig) -> None:
     """
     _ = config.plugins
     inputs = config.search.input
+    if inputs and Path(inputs).is_dir():
+        raise UsageError(f"the inputs '{inputs}' are a folder; name an .npz file with one array an input with -i")
     if inputs and not Path(inputs).is_file():
         raise UsageError(f"the inputs '{inputs}' do not exist; check the path, or name another file with -i")
     if inputs and Path(inputs).suffix == ".npy":
@@ -161,7 +180,7 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
         pool.start()
         starting_s = time.monotonic() - start
         supported = pool.ask("supported")[:, : len(selection.devices)]
-        groups = (begun.groups or form_groups(config, graph)) if begun else None
+        groups = _groups_of(begun, config, graph) if begun else None
         problem = make_problem(config, graph, selection.devices, supported, groups)
         listener(
             Progress(

@@ -47,8 +47,11 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         ValueError: it is no archive of arrays, or is damaged; the text says why in one line.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            found = {name: archive[name] for name in archive.files}
+        with path.open("rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is no .npz archive, or is cut off")
+            with np.lib.npyio.NpzFile(file) as archive:  # `np.load` takes other files for pickled objects
+                found = {name: archive[name] for name in archive.files}
     except DAMAGE as error:
         said = str(error).splitlines()
         raise ValueError(said[0] if said else type(error).__name__) from error

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EISDIR
 from pathlib import Path
 
 from ovplace.errors import StoreError
@@ -34,6 +35,8 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written; the old file stays.
     """
+    if not path.name:  # `.` and `/`, which no file replaces
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary

@@ -12,6 +12,7 @@ from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.text.json_text import parse_json
+from ovplace.core.text.placement_table import parse_table
 from ovplace.errors import PlacementError, StoreError
 from ovplace.store.atomic import atomic_write, write_json
 from ovplace.store.lock import locked
@@ -34,8 +35,9 @@ class RunFolder:
 
     @property
     def typed(self) -> str:
-        """The path as it is typed in a command, in quotes where a shell needs them."""
-        return shlex.quote(str(self.path))
+        """The path as it is typed in a command: in quotes where a shell needs them, and never like an option."""
+        text = str(self.path)
+        return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
     @property
     def config(self) -> Path:
@@ -101,10 +103,17 @@ class RunFolder:
         """Check that the folder is there.
 
         Raises:
-            PlacementError: it is not.
+            PlacementError: it is not, or is a file.
         """
-        if not self.path.is_dir():
-            raise PlacementError(f"there is no run folder '{self}'; 'ovplace optimize MODEL -o {self.typed}' makes one")
+        if self.path.is_dir():
+            return
+        if self.path.exists():
+            raise PlacementError(
+                f"'{self}' is a file, not a run folder; give the folder it is in: '{self.path.parent}'"
+            )
+        raise PlacementError(
+            f"there is no run folder '{self}'; check the path, or make it with 'ovplace optimize MODEL -o {self.typed}'"
+        )
 
     def check_finished(self) -> None:
         """Check that all files of a finished run are there.
@@ -190,12 +199,11 @@ class RunFolder:
             StoreError: it cannot be read.
         """
         try:
-            found = parse_json(self.placement.read_text(encoding="utf-8"))
-            if not isinstance(found, dict):
-                raise ValueError(f"{self.placement.name} holds no JSON object from operation names to device names")
-            return {str(name): str(device) for name, device in found.items()}
+            return parse_table(self.placement.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError) as error:
-            raise StoreError(f"cannot read the run in '{self}': {error}; give its 'ovplace optimize' again") from error
+            raise StoreError(
+                f"cannot read the placement '{self.placement}': {error}; give its 'ovplace optimize' again"
+            ) from error
 
     def write_result(self, result: RunResult) -> None:
         """Write the result.

@@ -6,7 +6,8 @@ import multiprocessing
 import os
 import signal
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ class TrainingProcess:
         context = multiprocessing.get_context("spawn")
         self._answers, theirs = context.Pipe(duplex=False)
         self._process = context.Process(target=_work, args=(theirs, text, str(output)), daemon=True)
-        self._process.start()
+        with _without_the_current_folder():
+            self._process.start()
         theirs.close()
 
     def run(self) -> Data:
@@ -68,6 +70,20 @@ class TrainingProcess:
         """End the process at once."""
         self._process.kill()
         self._process.join()
+
+
+@contextmanager
+def _without_the_current_folder() -> Iterator[None]:
+    """Keep processes that are started here from importing what lies in the current folder, as `python -P` does."""
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
 
 
 def _work(answers: Connection, text: str, output: str) -> None:

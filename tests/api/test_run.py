@@ -90,6 +90,13 @@ def test_it_compiles_and_is_exported(run, tmp_path):
         run.export("pyton")
 
 
+def test_an_empty_path_is_the_usual_one(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written = [*run.export("ir", ""), run.report("")]
+    assert {path.parent for path in written} == {run.folder / "ir", run.folder}
+    assert not list(tmp_path.iterdir())
+
+
 def test_it_is_measured_again_beside_its_devices(run):
     names = [row.name for row in run.measure().measured]
     assert names[:2] == ["CPU_A", "CPU_B"]
@@ -126,6 +133,21 @@ def test_a_folder_without_a_finished_run_is_refused(tmp_path):
         ovplace.open_run(tmp_path / "absent")
     with pytest.raises(PlacementError, match="holds no finished run"):
         ovplace.open_run(tmp_path)
+
+
+def test_it_is_found_from_another_working_directory(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(run.folder.parent)
+    named = ovplace.open_run(run.folder.name)
+    monkeypatch.chdir(tmp_path)
+    assert [trial.ratio for trial in named.trials] == [trial.ratio for trial in run.trials]
+    assert named.placement == run.placement
+    assert named.load()
+    assert named.export("json") == [run.folder.absolute() / "affinity.json"]
+    assert named.report() == run.folder.absolute() / "report.html"
+    assert named.measure().measured[-1].error is None
+    assert named.benchmark(time=0.01)[-1].error == ""
+    assert named.check().holds
+    assert repr(named).startswith("<Run 'run': ")
 
 
 def test_measure_times_a_model_in_memory():

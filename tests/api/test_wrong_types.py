@@ -43,6 +43,20 @@ def test_exports_and_reports(run):
         run.export("json", path=5)
     with pytest.raises(UsageError, match="the report is a path, got int"):
         run.report(path=5)
+    with pytest.raises(UsageError, match="unknown exporter 'None'; there are: blob, cpp, "):
+        run.export(None)
+
+
+@pytest.mark.parametrize("folder", [".", "..", "/"])
+def test_a_folder_is_no_report(run, folder):
+    with pytest.raises(UsageError, match=f"the report is a file, '{folder}' is a folder; give a file in it"):
+        run.report(folder)
+
+
+@pytest.mark.parametrize("wrong", [None, b"demo", 7])
+def test_what_is_no_model_needs_no_folder(wrong):
+    with pytest.raises(UsageError, match=f"a model is a path or an openvino.Model, got {type(wrong).__name__}"):
+        ovplace.optimize(wrong)
 
 
 @pytest.mark.parametrize("wrong", [-1, 0, float("nan"), "soon", None])

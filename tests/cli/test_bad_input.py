@@ -11,6 +11,7 @@ import openvino as ov
 import pytest
 from openvino import opset13 as ops
 
+from ovplace.cli.arguments.placement_file import read_placement
 from ovplace.devices import discover
 from ovplace.errors import BackendError
 from ovplace.measuring.process_pool import ProcessPool
@@ -203,7 +204,21 @@ def test_placements_that_do_not_fit(ovplace, tmp_path, finished, tiny, quick):
     fails(ovplace(*measure, tmp_path / "npu.json", tiny), 1, "'NPU'", "-d")
     (tmp_path / "list.json").write_text("[1]")
     fails(ovplace(*measure, tmp_path / "list.json", tiny), 1, "flat JSON object")
-    fails(ovplace(*measure, tmp_path / "none.json", tiny), 1, "none.json")
+    fails(ovplace(*measure, tmp_path / "none.json", tiny), 1, "none.json", "give the placement.json of a run")
+    (tmp_path / "twice.json").write_text(json.dumps(table)[:-1] + ', "x": "GPU"}')
+    fails(ovplace(*measure, tmp_path / "twice.json", tiny), 1, "it names 'x' twice", "correct it")
+
+
+def test_a_placement_file_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "marked.json").write_text('{"a": "CPU"}', encoding="utf-8-sig")
+    assert read_placement(tmp_path / "marked.json") == {"a": "CPU"}
+
+
+@pytest.mark.parametrize("command", ["show", "export", "check", "report"])
+def test_a_file_in_place_of_the_run_folder(ovplace, finished, command):
+    options = ["--to", "json"] if command == "export" else []
+    said = f"is a file, not a run folder; give the folder it is in: '{finished[0]}'"
+    fails(ovplace(command, finished[0] / "placed.xml", *options), 1, said)
 
 
 def test_models_to_build(ovplace, tmp_path):

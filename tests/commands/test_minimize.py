@@ -12,16 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openvino import opset13 as ops
+from openvino import opset15 as texts_ops
 
 from ovplace.api.searching import optimize
 from ovplace.commands.minimizing.cut import cut_of_trial
 from ovplace.commands.minimizing.minimize import minimize
 from ovplace.commands.minimizing.oracle import Oracle
+from ovplace.commands.minimizing.reproduction import INPUTS, MODEL, PROGRAM, Reproduction, write_reproduction
 from ovplace.core.delta_debugging import smallest_failing
+from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.devices import emulated_gpu
 from ovplace.errors import StoreError, UsageError
 from ovplace.ir.legal.groups import legal_groups
+from ovplace.ir.placed_model import STORED_AFFINITY
+from ovplace.ir.read import read_graph
 from ovplace.session.events import silent
 from ovplace.testing import fake_backend, models
 from ovplace.testing.faults import trusting_openvino
@@ -99,3 +104,23 @@ def test_a_crash_is_left_with_the_least_that_crashes(tmp_path):
     (tmp_path / "taken").touch()
     with pytest.raises(StoreError, match=r"cannot write into .*taken': File exists; choose another place with -o"):
         minimize(run.folder, 1, tmp_path / "taken", silent)
+
+
+def with_texts():
+    """A model that passes texts on beside numbers."""
+    texts, x = texts_ops.parameter([2], ov.Type.string, name="texts"), ops.parameter([3], np.float32, name="x")
+    packed = texts_ops.string_tensor_pack(*texts_ops.string_tensor_unpack(texts).outputs())
+    return ov.Model([ops.result(packed), ops.result(ops.relu(x, name="relu"))], [texts, x])
+
+
+def test_a_program_leaves_outputs_that_are_texts_out(tmp_path):
+    model = with_texts()
+    for op in model.get_ops():
+        op.get_rt_info()[STORED_AFFINITY] = "CPU"
+    ov.save_model(model, tmp_path / MODEL)
+    np.savez(tmp_path / INPUTS, texts=np.array(["one", "two"]), x=np.array([1, -1, 2], np.float32))
+    graph = read_graph(tmp_path / MODEL)
+    what = Reproduction(ErrorKind.CRASH, "it crashed", [Device("CPU", "CPU")], 1e-3)
+    write_reproduction(tmp_path, what, {}, graph, dict.fromkeys(graph.names, "CPU"))
+    done = subprocess.run([sys.executable, tmp_path / PROGRAM], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "largest relative output error: 0.0"), done.stderr

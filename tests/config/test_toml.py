@@ -101,6 +101,29 @@ def test_a_setting_that_contradicts_an_earlier_one_is_named():
     assert toml.assignments(["placer.x.y=2", "placer.x.z=3"]) == {"placer": {"x": {"y": "2", "z": "3"}}}
 
 
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ('features."mine.rank".scale=2', ["features", "mine.rank", "scale"]),
+        ("features.'mine.rank'.scale=2", ["features", "mine.rank", "scale"]),
+        ('"features".rank."scale"=2', ["features", "rank", "scale"]),
+        ('placer.path=a."b.c"', ["placer", "path"]),
+    ],
+)
+def test_a_key_with_dots_is_quoted_as_in_toml(text, keys):
+    found = toml.assignments([text])
+    for key in keys:
+        ((only, found),) = found.items()
+        assert only == key
+    assert found == text.partition("=")[2]
+
+
+@pytest.mark.parametrize("text", ['features."mine.rank.scale=2', "a'.b=1"])
+def test_an_open_quote_is_not_understood(text):
+    with pytest.raises(ConfigError):
+        toml.build_config(toml.assignments([text]))
+
+
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1.5, [1], {"a": 1}, True])
 def test_values_of_another_type_are_refused(value):
     with pytest.raises(ConfigError, match=r"'search\.budget' must be int"):

@@ -75,6 +75,6 @@ def test_viewers_and_onnx_runtime_are_told_where_the_answer_shows(tmp_path):
     assert netron == f"open {tmp_path / 'view.xml'} in Netron; Ctrl+D shows the device of every layer"
     rules = exporter("onnxruntime").next_step("runs/demo", [tmp_path / "rules.json"])
     assert rules == (
-        "add each pair with SessionOptions.add_session_config_entry; the rules are for the ONNX model that the run "
-        "was given, and nodes whose names OpenVINO changed keep ONNX Runtime's own choice"
+        "add each pair with SessionOptions.add_session_config_entry; the rules are for the nodes of the ONNX file "
+        "that the run was given"
     )

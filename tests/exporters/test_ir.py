@@ -4,6 +4,7 @@ import numpy as np
 import openvino as ov
 import pytest
 
+from ovplace.commands.export import export
 from ovplace.errors import UsageError
 from ovplace.exporters.ir import Config, Exporter
 from ovplace.ir.affinity import submodel_chain
@@ -50,11 +51,11 @@ def test_a_placement_edited_by_hand_is_the_one_inside(nasty, tmp_path, table):
 
 def test_another_run_is_not_overwritten(nasty, tmp_path):
     (tmp_path / "config.toml").write_text("")
-    with pytest.raises(UsageError, match="holds another run"):
-        Exporter(Config()).write(nasty, tmp_path)
+    with pytest.raises(UsageError, match="holds a run"):
+        export(nasty, Exporter(Config()), tmp_path)
     assert not (tmp_path / "placed.xml").exists()
 
 
 def test_the_run_itself_is_refused(nasty):
     with pytest.raises(UsageError, match="choose another folder"):
-        Exporter(Config()).write(nasty, nasty)
+        export(nasty, Exporter(Config()), nasty)

@@ -9,6 +9,7 @@ import numpy as np
 import openvino as ov
 import pytest
 from openvino import opset13 as ops
+from openvino import opset15
 
 from ovplace.core.device import Device
 from ovplace.exporters import cpp, python
@@ -156,6 +157,16 @@ def test_a_variant_is_registered_with_its_properties(tmp_path):
         program = exporter.Exporter(exporter.Config()).write(folder, tmp_path / exporter.__name__)[0]
         lines = [line.strip() for line in program.read_text(encoding="utf-8").splitlines()]
         assert [line for line in lines if line in calls] == list(calls)
+
+
+def test_texts_are_left_empty(tmp_path):
+    texts = ops.parameter([2], ov.Type.string, name="texts")
+    begins, ends, symbols = opset15.string_tensor_unpack(texts).outputs()
+    folder = place(ov.Model([begins, ends, symbols], [texts]), tmp_path / "run", [Device("CPU", "CPU")])
+    program = python.Exporter(python.Config()).write(folder, tmp_path / "out")[0]
+    done = run_python("-W", "error", program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == "output 0: i32 [2]"
 
 
 def test_a_number_of_elements_is_one(counting, tmp_path):

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import openvino as ov
 import pytest
 
+from ovplace.commands.export import export
 from ovplace.core.device import Device
 from ovplace.errors import UsageError
 from ovplace.exporters import dot, netron
@@ -151,8 +152,8 @@ def test_a_view_for_netron_is_an_ir_beside_the_run(emulated):
     with pytest.raises(UsageError, match=r"must end in \.xml"):
         exporter.write(emulated, emulated / "view.onnx")
     before = (emulated / "placed.xml").read_bytes()
-    with pytest.raises(UsageError, match="is the placed model itself"):
-        exporter.write(emulated, emulated / "placed.xml")
+    with pytest.raises(UsageError, match="belongs to a run"):
+        export(emulated, exporter, emulated / "placed.xml")
     assert (emulated / "placed.xml").read_bytes() == before
 
 

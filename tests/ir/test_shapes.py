@@ -36,13 +36,21 @@ def test_names_with_brackets_and_commas() -> None:
 
 @pytest.mark.parametrize("name", ["x[0]", "x,y", "x[0],y"])
 def test_the_shape_that_is_proposed_is_understood(name: str) -> None:
-    x = opset13.parameter(ov.PartialShape([-1, 3]), ov.Type.f32, name)
+    x = opset13.parameter(ov.PartialShape([-1, 3]), ov.Type.f32, name=name)
     model = ov.Model([opset13.result(opset13.relu(x))], [x])
     with pytest.raises(ModelError, match="no fixed shape") as error:
         make_static(model, {})
     proposed = str(error.value).split("--shape '")[1].split("'")[0]
     make_static(model, parse_shapes(proposed.replace("?", "0")))
     assert list(model.inputs[0].get_shape()) == [0, 3]
+
+
+def test_the_shape_that_is_proposed_keeps_what_was_given() -> None:
+    inputs = [opset13.parameter(ov.PartialShape([-1, 3]), ov.Type.f32, name=name) for name in "abc"]
+    with pytest.raises(
+        ModelError, match=r"1 of 3 inputs have no fixed shape; pass --shape 'a\[8,3\],b\[\?,3\],c\[4,3\]'"
+    ):
+        make_static(ov.Model([opset13.concat(inputs, 0)], inputs), {"c": (4, 3), "a": (8, 3)})
 
 
 def test_spaces_and_the_only_input() -> None:

@@ -121,3 +121,41 @@ def test_a_module_that_is_no_plug_in_is_not_imported(tmp_path, monkeypatch):
         registry.load("placers", "somewhere.acts")
     with pytest.raises(UsageError, match="needs other"):
         registry.load("placers", "somewhere.late")
+
+
+@pytest.fixture
+def acting(tmp_path, monkeypatch):
+    """Return a package that must not be imported, with a module and a package in it."""
+    folder = tmp_path / "acting"
+    (folder / "inner").mkdir(parents=True)
+    for file in (folder / "__init__.py", folder / "inner" / "__init__.py"):
+        file.write_text("raise SystemExit('it ran')\n")
+    for file in (folder / "plain.py", folder / "inner" / "plain.py"):
+        file.write_text("SUMMARY = 'nothing'\n")
+    (folder / "broken.py").write_text("class Placer(:\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("acting.absent", "unknown placer 'acting.absent'"),
+        ("acting.inner.absent", "unknown placer"),
+        ("acting.plain.absent", "unknown placer"),
+        ("this.absent", "unknown placer"),
+        ("acting.plain", "has no class 'Placer', and is not imported"),
+        ("acting.inner.plain", "has no class 'Placer', and is not imported"),
+        ("acting.inner", "has no class 'Placer', and is not imported"),
+        ("acting.broken", r"cannot read the source of 'acting\.broken': .*broken\.py, line 1\); correct it"),
+    ],
+)
+def test_the_packages_around_what_is_no_plug_in_are_not_imported_either(acting, name, said):
+    with pytest.raises(UsageError, match=said):
+        registry.load("placers", name)
+    assert not {"acting", "this"} & set(sys.modules)
+
+
+def test_a_summary_is_read_without_importing_the_package_around_it(acting, monkeypatch):
+    monkeypatch.setattr(registry, "_locations", lambda role: {"plain": "acting.inner.plain"})
+    assert registry.summary("placers", "plain") == "nothing"

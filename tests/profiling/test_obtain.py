@@ -411,6 +411,46 @@ def test_a_part_that_failed_is_not_timed_again(tmp_path, store, open_links, cach
     assert first.about["failed"] == second.about["failed"] == 1
 
 
+def with_an_edge_to_nowhere(costs):
+    costs["edges"][1][0] = 99999
+
+
+def with_an_edge_from_nowhere(costs):
+    costs["edges"][0][0] = -1
+
+
+def with_a_reader_that_is_not_there(costs):
+    costs["traffic"]["readers"][0] = 99999
+
+
+def with_a_writer_that_is_not_there(costs):
+    costs["traffic"]["source"][0] = 99999
+
+
+def with_a_tensor_along_no_edge(costs):
+    costs["traffic"]["readers"][0] = costs["traffic"]["source"][0]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        with_an_edge_to_nowhere,
+        with_an_edge_from_nowhere,
+        with_a_reader_that_is_not_there,
+        with_a_writer_that_is_not_there,
+        with_a_tensor_along_no_edge,
+    ],
+)
+def test_damaged_costs_are_found_out_anew(tmp_path, store, open_links, damage):
+    of = measurer(tmp_path, store)
+    first = obtain(of, open_links).table.to_dict()
+    costs = store.get("costs")
+    damage(costs)
+    store.put("costs", costs)
+    assert stored_costs(store) is None
+    assert obtain(of, open_links).table.to_dict() == first == stored_costs(store).to_dict()
+
+
 def test_a_run_without_costs_has_none(store):
     assert stored_costs(store) is None
 

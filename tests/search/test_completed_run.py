@@ -187,3 +187,27 @@ def test_a_run_of_a_version_that_kept_no_groups_goes_on_with_those_that_it_had(r
     assert np.array_equal(earlier.partition.group_of, form_groups(earlier.config, earlier.graph).group_of)
     run(replace(earlier.config, search=replace(earlier.config.search, budget=3)), path)
     assert np.array_equal(open_completed_run(path).partition.group_of, earlier.partition.group_of)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda groups: groups * 2, r"expected one for each of \d+ operations, got \d+"),
+        (lambda groups: groups[1:], r"expected one for each of \d+ operations, got \d+"),
+        (lambda groups: ["a", *groups[1:]], "expected numbers from 0 to .*, got 'a'"),
+        (lambda groups: [None, *groups[1:]], "expected numbers from 0 to .*, got None"),
+        (lambda groups: [-1, *groups[1:]], "expected numbers from 0 to .*, got -1"),
+        (lambda groups: [groups[0] + 0.5, *groups[1:]], r"expected numbers from 0 to .*, got \d+\.5"),
+        (lambda groups: [group + (group > 0) for group in groups], "groups must be .* without gaps"),
+        (lambda groups: "a", "expected a list, got 'a'"),
+    ],
+)
+def test_damaged_groups_are_one_clear_error(refused, tmp_path, damage, said):
+    path = shutil.copytree(refused, tmp_path / "run")
+    with closing(RunFolder(path).open_store()) as store:
+        store.put(GROUPS, damage(store.get(GROUPS)))
+    finished = RunFolder(path).read_config()
+    config = replace(finished, search=replace(finished.search, budget=100))  # there is more to do
+    for call in (lambda: open_completed_run(path), lambda: run(config, path)):
+        with pytest.raises(StoreError, match=f"the groups in the run folder are damaged: {said}.*; start anew"):
+            call()

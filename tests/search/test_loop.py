@@ -190,6 +190,17 @@ def test_a_run_goes_on_with_what_was_asked_for(make):
     assert (told[0].done, told[0].best_ratio) == (3, 0.25)
 
 
+def test_what_is_left_of_a_batch_is_measured_in_its_order(make):
+    """An uninterrupted run with the smaller budget would have measured trial 7, and not trial 8."""
+    flight = Instant()
+    going_on = make(Listed(), flight, budget=8, batch=3)
+    for number in range(7):
+        going_on.measurer.store.add_trial(f"key {number}", answered(number))
+    going_on.measurer.store.save_checkpoint({"next": 9}, {number: split(number) for number in (6, 7, 8)})
+    assert [trial.number for trial in going_on.run()] == list(range(8))
+    assert flight.started == [7, 8]
+
+
 def test_numbers_go_on_after_what_was_asked_for_and_answered(make):
     placer, flight = Listed(), Instant()
     going_on = make(placer, flight, budget=3)

@@ -196,7 +196,9 @@ def test_a_stopped_call_says_how_to_go_on(caller):
     assert caller.call().search.trials == 4
 
 
-def test_a_call_that_cannot_work_makes_no_folder(caller):
+def test_a_call_that_cannot_work_makes_no_folder(caller, tmp_path):
     with pytest.raises(UsageError, match=r"the inputs 'nothing\.npz' do not exist"):
         caller.call(input="nothing.npz")
+    with pytest.raises(UsageError, match=rf"the inputs '{tmp_path}' are a folder; name an \.npz file"):
+        caller.call(input=str(tmp_path))
     assert not caller.folder.path.exists()

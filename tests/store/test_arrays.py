@@ -46,6 +46,18 @@ def test_whatever_is_damaged_is_one_line(tmp_path):
     assert refused > 100
 
 
+def test_what_is_no_archive_is_called_so(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(3))
+    whole = io.BytesIO()
+    np.savez(whole, x=np.arange(200.0))
+    for content in (b"", b"hello", (tmp_path / "a.npy").read_bytes(), whole.getvalue()[:400]):
+        (tmp_path / "a.npz").write_bytes(content)
+        with pytest.raises(ValueError, match=r"^it is no \.npz archive, or is cut off$"):
+            read_arrays(tmp_path / "a.npz")
+    with pytest.raises(OSError, match="No such file"):
+        read_arrays(tmp_path / "b.npz")
+
+
 def test_a_compressed_stream_that_is_damaged(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", x=np.arange(200.0))
     data = bytearray((tmp_path / "a.npz").read_bytes())

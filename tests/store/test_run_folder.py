@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,12 +54,25 @@ def test_a_damaged_result_is_one_clear_error(folder, content):
         folder.read_result()
 
 
-@pytest.mark.parametrize("content", ["", "[]", "3"])
-def test_a_damaged_placement_is_one_clear_error(folder, content):
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "Expecting value"),
+        ("[]", "no flat JSON object"),
+        ("3", "no flat JSON object"),
+        ('{"a": 1}', "no flat JSON object"),
+        ('{"a": "CPU", "b": "CPU", "a": "GPU"}', "it names 'a' twice"),
+    ],
+)
+def test_a_damaged_placement_is_one_clear_error(folder, content, told):
     folder.placement.write_text(content)
-    with pytest.raises(StoreError, match="cannot read the run") as caught:
+    with pytest.raises(StoreError, match=rf"cannot read the placement '.*placement\.json': .*{told}.*; give its"):
         folder.read_placement()
-    assert "no JSON object from operation names to device names" in str(caught.value) or not content
+
+
+def test_a_placement_may_begin_with_a_byte_order_mark(folder):
+    folder.placement.write_text('{"a": "CPU"}', encoding="utf-8-sig")
+    assert folder.read_placement() == {"a": "CPU"}
 
 
 def test_what_an_unfinished_run_lacks_is_named(folder, tmp_path):
@@ -73,8 +87,25 @@ def test_a_command_takes_any_folder(tmp_path):
     absent = RunFolder(tmp_path / "a run's")
     with pytest.raises(PlacementError, match="there is no run folder") as caught:
         absent.check_exists()
-    (command,) = re.findall("; '(ovplace .*)' makes one$", str(caught.value))
+    (command,) = re.findall("or make it with '(ovplace .*)'$", str(caught.value))
     assert shlex.split(command) == ["ovplace", "optimize", "MODEL", "-o", str(absent)]
+
+
+def test_a_file_is_no_run_folder(folder):
+    folder.prepared_model.touch()
+    for check in (RunFolder(folder.prepared_model).check_exists, RunFolder(folder.prepared_model).check_finished):
+        with pytest.raises(PlacementError) as caught:
+            check()
+        assert str(caught.value) == (
+            f"'{folder.prepared_model}' is a file, not a run folder; give the folder it is in: '{folder}'"
+        )
+
+
+@pytest.mark.parametrize(
+    ("path", "typed"), [("runs/a", "runs/a"), ("-dash", "./-dash"), ("-a run", "'./-a run'"), ("a/-b", "a/-b")]
+)
+def test_a_folder_is_typed_unlike_an_option(path, typed):
+    assert RunFolder(Path(path)).typed == typed
 
 
 def test_a_folder_is_made_with_those_above_it_and_made_once(tmp_path):

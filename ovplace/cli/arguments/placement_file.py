@@ -12,13 +12,12 @@ def read_placement(path: Path) -> Mapping[str, str]:
     Raises:
         PlacementError: it cannot be read, or holds something else.
     """
-    from ovplace.core.text.json_text import parse_json
+    from ovplace.core.text.placement_table import parse_table
     from ovplace.errors import PlacementError
 
     try:
-        table = parse_json(path.read_text(encoding="utf-8"))
+        return parse_table(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
-        raise PlacementError(f"cannot read the placement '{path}': {error}") from error
-    if not isinstance(table, dict) or not all(isinstance(device, str) for device in table.values()):
-        raise PlacementError(f"'{path}' must be one flat JSON object, operation name to device name")
-    return table
+        raise PlacementError(
+            f"cannot read the placement '{path}': {error}; correct it, or give the placement.json of a run"
+        ) from error

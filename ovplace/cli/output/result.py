@@ -15,6 +15,7 @@ from ovplace.core.result.rows import ResultRow, remarks, rows_of
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status
+from ovplace.plugins import registry
 from ovplace.store.run_folder import RunFolder
 
 _HEADER = ("placement", "latency ms", "95 % interval", "ratio", "output error", "remark")
@@ -106,9 +107,10 @@ def _next_lines(result: RunResult) -> Iterator[str]:
     yield f"Left in {result.folder}: {', '.join(path.name for path in folder.answer_files())}"
     if folder.report.exists():
         yield f"See it:     {folder.report} in a browser"
-    program = f"import ovplace; compiled = ovplace.load({str(result.folder)!r})"
-    yield f"Load it:    python -c {_in_double_quotes(program)}"
-    yield f"Other forms: ovplace export {folder.typed} --to python|cpp|blob|netron|dot"
+    if not result.environment.simulated:  # else this machine may lack the devices
+        program = f"import ovplace; compiled = ovplace.load({str(result.folder)!r})"
+        yield f"Load it:    python -c {_in_double_quotes(program)}"
+    yield f"Other forms: ovplace export {folder.typed} --to {'|'.join(registry.names('exporters'))}"
 
 
 def _in_double_quotes(program: str) -> str:

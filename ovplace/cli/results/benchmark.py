@@ -11,6 +11,7 @@ import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
+from ovplace.cli.results.input_option import input_option
 
 if TYPE_CHECKING:
     from ovplace.commands.benchmark import Benchmarked
@@ -92,6 +93,7 @@ class _BenchmarkApp(click.Command):
     help="Folder of the reports; by default the current one.",
 )
 @click.option("-json_stats", "--json_stats", is_flag=True, help="Write reports as JSON, not as CSV.")
+@input_option
 @options.as_json
 @options.common
 @click.pass_obj
@@ -106,6 +108,7 @@ def command(
     report_type: str | None,
     report_folder: str,
     json_stats: bool,
+    input_path: str,
     as_json: bool,
 ) -> None:
     """Run the placement in the folder RUN and its baselines, one after another, with benchmark_app's options.
@@ -116,7 +119,8 @@ def command(
     gives the time of each layer.
     """
     from ovplace.cli.output.tables import show_json
-    from ovplace.commands.benchmark import benchmark, report, write_reports
+    from ovplace.commands.benchmark import ELSEWHERE, benchmark, report, write_reports
+    from ovplace.commands.output_folder import check_folder
     from ovplace.errors import BackendError
     from ovplace.ir.timing.requests import Load
     from ovplace.progress import listening
@@ -124,8 +128,12 @@ def command(
     duration = time_s if time_s is not None else 0.0 if n_iterations else _DEFAULT_S
     load = Load(api, n_requests or 0, n_iterations or 0, duration, report_type == "average_counters")
     said = {"-api": api, "-t": f"{duration:g}", "-niter": str(load.n_iterations), "-nireq": str(load.n_requests)}
+    if input_path:
+        said["-i"] = input_path
+    if report_type:
+        check_folder(Path(report_folder), ELSEWHERE)
     with listening(console) as listener:
-        found = benchmark(Path(run), load, listener)
+        found = benchmark(Path(run), load, listener, input_path)
     if as_json:
         show_json({one.name: report(one, load, percent, said) if one.times else one.error for one in found})
     else:

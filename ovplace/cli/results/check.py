@@ -9,9 +9,10 @@ import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
+from ovplace.cli.results.input_option import input_option
 
 if TYPE_CHECKING:
-    from ovplace.commands.check_report import CheckReport
+    from ovplace.commands.checking.check_report import CheckReport
 
 
 @click.command(short_help="Check whether the answer of a run still holds here.")
@@ -23,14 +24,7 @@ if TYPE_CHECKING:
     type=options.Duration(),
     help="Time limit of the whole call: 90s, 10m; none by default.",
 )
-@click.option(
-    "-i",
-    "--input",
-    "input_path",
-    metavar="FILE.npz",
-    default="",
-    help="One array for each input; the run's by default.",
-)
+@input_option
 @options.rigorous
 @options.as_json
 @options.common

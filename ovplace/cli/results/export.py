@@ -49,13 +49,12 @@ def command(console: Console, run: str, form: str, output: str | None, settings:
 
     folder, using = Path(run), exporter(form, settings)
     check(folder)
-    for line in using.limits(folder):
-        console.log(f"note: {line}")
+    limits, advice = using.limits(folder), ""
     if output is None and isinstance(using, TextExporter):
         click.echo(using.text(folder), nl=False)
-        return
-    written = export(folder, using, Path(output) if output else None)
-    for path in written:
-        click.echo(str(path))
-    if advice := using.next_step(run, written):
-        console.log(advice)
+    else:
+        written = export(folder, using, Path(output) if output else None)
+        click.echo("\n".join(map(str, written)))
+        advice = using.next_step(run, written)
+    for line in (*(f"note: {limit}" for limit in limits), *filter(None, [advice])):
+        console.log(line)

@@ -9,6 +9,7 @@ import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
+from ovplace.cli.results.input_option import input_option
 
 if TYPE_CHECKING:
     from ovplace.commands.minimizing.minimize import Minimized
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Largest number of placements to run.",
 )
+@input_option
 @options.as_json
 @options.common
 @click.pass_obj
-def command(console: Console, run: str, trial: int, output: str | None, most: int, as_json: bool) -> None:
+def command(
+    console: Console, run: str, trial: int, output: str | None, most: int, input_path: str, as_json: bool
+) -> None:
     """Find the smallest cut that fails as trial TRIAL of the folder RUN did: by a crash, an error or wrong outputs.
 
     The cut is written as a model of its own, with its inputs, a report, and a program that shows the failure with
@@ -42,7 +46,7 @@ def command(console: Console, run: str, trial: int, output: str | None, most: in
     from ovplace.progress import listening
 
     with listening(console) as listener:
-        found = minimize(Path(run), trial, Path(output or f"trial-{trial}"), listener, most)
+        found = minimize(Path(run), trial, Path(output or f"trial-{trial}"), listener, most, input_path)
     if as_json:
         show_json(found.to_json())
     else:

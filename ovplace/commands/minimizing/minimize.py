@@ -13,10 +13,19 @@ import numpy as np
 
 from ovplace.commands.minimizing.cut import Cut, cut_of_trial, smallest_cut
 from ovplace.commands.minimizing.oracle import Oracle
-from ovplace.commands.minimizing.reproduction import INPUTS, MODEL, PROGRAM, Reproduction, write_reproduction
+from ovplace.commands.minimizing.reproduction import (
+    ELSEWHERE,
+    INPUTS,
+    MODEL,
+    PROGRAM,
+    Reproduction,
+    write_reproduction,
+)
+from ovplace.commands.output_folder import check_folder
+from ovplace.commands.run_inputs import with_inputs
 from ovplace.core.measurement import ErrorKind, Job, Trial
 from ovplace.core.placement import Placement
-from ovplace.errors import OvplaceError, PlacementError, StoreError, UsageError
+from ovplace.errors import OvplaceError, PlacementError, UsageError
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
@@ -64,7 +73,9 @@ class Minimized:
         return {"schema": SCHEMA, **asdict(self), "kind": self.kind.value, "folder": str(self.folder)}
 
 
-def minimize(folder: Path, number: int, target: Path, listener: Listener, budget: int = BUDGET) -> Minimized:
+def minimize(
+    folder: Path, number: int, target: Path, listener: Listener, budget: int = BUDGET, input_path: str = ""
+) -> Minimized:
     """Find the smallest cut that fails as a trial did, and write it with a program that shows it.
 
     Args:
@@ -73,9 +84,10 @@ def minimize(folder: Path, number: int, target: Path, listener: Listener, budget
         target: folder to write into.
         listener: is called with each step.
         budget: placements to run, at most.
+        input_path: `.npz` file with one array for each input; empty for the inputs of the run.
 
     Raises:
-        UsageError: there is no such trial, it worked, or the run is simulated.
+        UsageError: there is no such trial, it worked, the run is simulated, or the inputs are not there.
         PlacementError: the trial works now, or no device works alone.
         StoreError: `target` cannot be written.
         OvplaceError: the run cannot be read, or its devices are not on this machine.
@@ -86,7 +98,8 @@ def minimize(folder: Path, number: int, target: Path, listener: Listener, budget
     backend = config.plugins.backend
     if backend.factory.own_devices(backend.settings) is not None:
         raise UsageError(f"'{folder}' is a run on a simulated machine, which runs no inferences that could fail")
-    _make(target)
+    config = with_inputs(config, input_path)
+    check_folder(target, ELSEWHERE)
     with closing(open_session(config, files, listener)) as session:
         oracle = Oracle(session.pool, config.measure.deadline_s, budget=budget)
         whole = cut_of_trial(session, oracle, trial)
@@ -110,15 +123,8 @@ def minimize(folder: Path, number: int, target: Path, listener: Listener, budget
         )
 
 
-def _make(target: Path) -> None:
-    """Make the folder to write into, before the time of finding something to write is spent."""
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot write into '{target}': {error.strerror}; choose another place with -o") from error
-
-
 def _failed_trial(files: RunFolder, number: int) -> Trial:
+    files.check_exists()
     if not files.has_begun:
         raise PlacementError(f"'{files}' holds no run; 'ovplace optimize MODEL -o {files.typed}' begins one")
     with closing(files.open_store()) as store:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ovplace.commands.output_folder import writing_into
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind
 from ovplace.core.result.labels import marked
 from ovplace.core.text.markdown_table import pipe_table
-from ovplace.errors import StoreError
 from ovplace.exporters._registration import steps, target_text
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import FREE
@@ -19,6 +19,9 @@ from ovplace.store.atomic import atomic_write
 
 MODEL, INPUTS, PROGRAM, REPORT = "model.xml", "inputs.npz", "reproduce.py", "report.md"
 """Names of the files; the weights are beside the model."""
+
+ELSEWHERE = "choose another place with -o"
+"""What to do where they cannot be written."""
 
 _HEAD = '''\
 """Shows a failure of OpenVINO: {what}.
@@ -52,7 +55,8 @@ def outputs(compiled):
     request = compiled.create_infer_request()
     for _ in range(2):
         request.infer([arrays[name] for name in names])
-    return [np.array(tensor.data, dtype=np.float64) for tensor in request.output_tensors]
+    numbers = [tensor for tensor in request.output_tensors if tensor.element_type != ov.Type.string]
+    return [np.array(tensor.data, dtype=np.float64) for tensor in numbers]
 
 
 print("OpenVINO", ov.get_version())
@@ -64,7 +68,7 @@ for op in model.get_ops():
         print(op.get_type_name(), op.get_friendly_name(), "on", info["affinity"].value, flush=True)
 found = outputs(core.compile_model(model, {target!r}))
 errors = [np.abs(a - b).max(initial=0) / (np.abs(b).max(initial=0) or 1) for a, b in zip(found, expected)]
-worst = float(np.max(errors))
+worst = float(np.max(errors, initial=0))
 print("largest relative output error:", worst, flush=True)
 sys.exit(0 if worst <= {limit!r} else "the outputs are wrong")
 """
@@ -147,8 +151,6 @@ def write_reproduction(
     Raises:
         StoreError: they cannot be written.
     """
-    try:
+    with writing_into(folder, ELSEWHERE):
         atomic_write(folder / PROGRAM, what.program())
         atomic_write(folder / REPORT, "\n".join(what.report(facts, graph, table)) + "\n")
-    except OSError as error:
-        raise StoreError(f"cannot write into '{folder}': {error.strerror}; choose another place with -o") from error

@@ -20,6 +20,8 @@ from ovplace.ir.load import open_placed
 if TYPE_CHECKING:
     import openvino as ov
 
+    from ovplace.ir.inputs import Array
+
 
 @dataclass(frozen=True)
 class Load:
@@ -31,6 +33,7 @@ class Load:
         n_iterations: inferences, at least; 0 for no such number.
         time_s: seconds, at least; 0 for no such limit.
         counters: whether the plugins count the time of each layer, which costs some.
+        input_path: `.npz` file with one array for each input; empty for random inputs.
         seed: of random inputs.
     """
 
@@ -39,6 +42,7 @@ class Load:
     n_iterations: int = 0
     time_s: float = 10.0
     counters: bool = False
+    input_path: str = ""
     seed: int = 0
 
 
@@ -126,8 +130,9 @@ def time_requests(folder: Path, devices: Sequence[Device], target: str, load: Lo
 def _timed(compiled: ov.CompiledModel, model: ov.Model, load: Load, read_ms: float, compile_ms: float) -> RequestTimes:
     wanted = load.n_requests or int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
     requests = [compiled.create_infer_request() for _ in range(wanted if load.api == "async" else 1)]
+    arrays = _arrays(model, load)
     for request in requests:
-        _fill(request, model, load.seed)
+        _fill(request, model, arrays)
     start = perf_counter()
     requests[0].infer()
     first_ms, start = _since(start), perf_counter()
@@ -144,10 +149,16 @@ def _timed(compiled: ov.CompiledModel, model: ov.Model, load: Load, read_ms: flo
     )
 
 
-def _fill(request: ov.InferRequest, model: ov.Model, seed: int) -> None:
-    from ovplace.ir.inputs import as_tensor, random_inputs
+def _arrays(model: ov.Model, load: Load) -> list[Array]:
+    from ovplace.ir.inputs import random_inputs, read_inputs
 
-    for i, (port, array) in enumerate(zip(model.inputs, random_inputs(model, seed), strict=True)):
+    return read_inputs(model, Path(load.input_path)) if load.input_path else random_inputs(model, load.seed)
+
+
+def _fill(request: ov.InferRequest, model: ov.Model, arrays: Sequence[Array]) -> None:
+    from ovplace.ir.inputs import as_tensor
+
+    for i, (port, array) in enumerate(zip(model.inputs, arrays, strict=True)):
         request.set_input_tensor(i, as_tensor(port, array))
 
 

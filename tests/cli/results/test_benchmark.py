@@ -6,15 +6,23 @@ import math
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import openvino as ov
 import pytest
 
-from ovplace.commands.benchmark import PLACEMENT, Benchmarked
+from ovplace.api.benchmarking import benchmark_run
+from ovplace.commands import benchmark as benchmark_module
+from ovplace.commands.benchmark import PLACEMENT, Benchmarked, benchmark
 from ovplace.core.device import Device
 from ovplace.ir.placed_model import write_placed
-from ovplace.ir.timing.requests import RequestTimes
+from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
+from ovplace.session.events import silent
+from ovplace.store.run_folder import RunFolder
 
+TIMES = RequestTimes((1.0,), 1.0, 0.0, 0.0, 0.0, 1, "CPU")
 APP = shutil.which("benchmark_app", path=Path(sys.executable).parent)
 
 
@@ -72,6 +80,62 @@ def test_reports(ovplace, finished, tmp_path):
     lines = (tmp_path / "r" / "benchmark_report_CPU.csv").read_text().splitlines()
     rows = list(csv.reader(lines, delimiter=";"))
     assert ["total number of iterations", "3"] in rows
+
+
+def test_a_report_folder_that_takes_no_files_is_told_first(ovplace, finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark_module, "isolated_call", lambda *_: pytest.fail("a candidate runs"))
+    (tmp_path / "taken").touch()
+    options = ("-niter", "1", "-report_type", "no_counters", "-report_folder", tmp_path / "taken")
+    done = ovplace("benchmark", finished[0], *options)
+    assert done.code == 1
+    assert "taken': File exists; choose another -report_folder" in done.err
+
+
+def with_inputs(finished, folder, path):
+    """Return the finished run as if it had been searched with the inputs in a file, and with seed 7."""
+    shutil.copytree(finished[0], folder)
+    run = RunFolder(folder)
+    config = run.read_config()
+    run.write_config(replace(config, search=replace(config.search, input=str(path), seed=7)))
+    return folder
+
+
+def test_inputs_and_seed_are_those_of_the_run(finished, tmp_path, monkeypatch):
+    loads = []
+    monkeypatch.setattr(benchmark_module, "isolated_call", lambda *given: loads.append(given[-1]) or TIMES)
+    inputs, other = tmp_path / "inputs.npz", tmp_path / "other.npz"
+    inputs.touch()
+    other.touch()
+    run = with_inputs(finished, tmp_path / "run", inputs)
+    benchmark(run, Load(n_iterations=5), silent)
+    assert set(loads) == {Load(n_iterations=5, input_path=str(inputs), seed=7)}
+    loads.clear()
+    benchmark_run(run, "1s", "sync", 0, False, other)
+    assert {load.input_path for load in loads} == {str(other)}
+
+
+def test_inputs_that_have_moved_are_named(ovplace, finished, tmp_path):
+    run = with_inputs(finished, tmp_path / "run", tmp_path / "gone.npz")
+    done = ovplace("benchmark", run, "-niter", "1")
+    assert (done.code, done.out) == (2, "")
+    assert "gone.npz' do not exist; check the path, or name another file with -i" in done.err
+    np.savez(tmp_path / "here.npz", x=np.ones((1, 3, 8, 8), np.float32))
+    found = data(ovplace("benchmark", run, "-niter", "1", "-i", tmp_path / "here.npz", "--json"))
+    assert found[PLACEMENT]["cmd_options"]["-i"] == str(tmp_path / "here.npz")
+
+
+def test_the_arrays_of_the_file_are_what_runs(finished, tmp_path, monkeypatch):
+    filled, fill = [], ov.InferRequest.set_input_tensor
+
+    def spy(request, i, tensor):
+        filled.append(tensor.data.copy())
+        fill(request, i, tensor)
+
+    monkeypatch.setattr(ov.InferRequest, "set_input_tensor", spy)
+    inputs = tmp_path / "inputs.npz"
+    np.savez(inputs, x=np.full((1, 3, 8, 8), 7, np.float32))
+    time_requests(finished[0], [], "CPU", Load("async", 2, 1, 0.0, input_path=str(inputs)))
+    assert [np.unique(array).tolist() for array in filled] == [[7.0], [7.0]]
 
 
 @pytest.mark.skipif(not APP, reason="no benchmark_app")

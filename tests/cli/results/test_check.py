@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from ovplace.api.run import open_run
 from ovplace.api.searching import optimize
-from ovplace.commands import check as check_module
+from ovplace.commands.checking import check as check_module
 from ovplace.errors import UsageError
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.store.run_folder import RunFolder
@@ -64,6 +65,16 @@ def test_too_little_time_says_nothing_about_the_answer(ovplace, faster, monkeypa
     done = ovplace("check", faster.folder, "--time", "5s")
     assert (done.code, done.out) == (2, "")
     assert "5 s do not suffice to measure the answer of" in done.err
+
+
+def test_too_little_time_to_compare_an_answer_says_nothing_about_it(ovplace, slower, monkeypatch):
+    def no_time(*_):
+        raise TimeIsUpError
+
+    monkeypatch.setattr(check_module.BaselineAnswer, "rounds", no_time)
+    done = ovplace("check", slower.folder, "--time", "60s")
+    assert (done.code, done.out) == (2, "")
+    assert "60 s do not suffice to measure the answer of" in done.err
 
 
 @pytest.mark.slow
@@ -143,6 +154,20 @@ def test_a_baseline_holds_until_what_lost_to_it_is_faster(tmp_path, slower):
     assert slower.check(progress=False).holds
     report = elsewhere(slower, tmp_path / "run", "split = 1.2", "split = 0.7").check(progress=False)
     assert "the placement that lost to it is faster than CPU_A: ratio 0.700" in report.problem
+
+
+@pytest.mark.parametrize("split", [1.2, 1.05])
+def test_a_lucky_figure_of_another_baseline_does_not_refute_the_answer(tmp_path, slower, monkeypatch, split):
+    """At 1.05, what lost to CPU_A is faster than CPU_B, which the final comparison takes for the best baseline."""
+    measured = check_module.limiting_baselines
+
+    def lucky(*given):
+        return [replace(b, ratio=b.ratio / 1.8) if b.name == "CPU_B" else b for b in measured(*given)]
+
+    monkeypatch.setattr(check_module, "limiting_baselines", lucky)
+    report = elsewhere(slower, tmp_path / "run", "split = 1.2", f"split = {split}").check(progress=False)
+    assert (report.holds, report.problem) == (True, "")
+    assert report.latency_ms.value == pytest.approx(fake_backend.BASE_MS)
 
 
 @pytest.mark.slow

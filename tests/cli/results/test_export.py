@@ -105,3 +105,39 @@ def test_a_placement_edited_by_hand_is_refused(ovplace, split, tmp_path):
         done = ovplace("export", folder, "--to", form, "-o", tmp_path / "x.xml")
         assert done.code == 1, form
         assert "lack a device" in done.err
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [("blob", "placed.bin"), ("optuna", "run.db"), ("json", "result.json"), ("dot", "placed.xml"), ("ir", ".")],
+)
+def test_no_form_overwrites_the_run_or_another(ovplace, finished, tmp_path, form, name):
+    other = shutil.copytree(finished[0], tmp_path / "other")
+    own = shutil.copytree(finished[0], tmp_path / "own")
+    before = contents(own), contents(other)
+    for folder in (own, other):
+        done = ovplace("export", own, "--to", form, "-o", folder / name)
+        assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1), folder
+        assert "run" in done.err
+    assert (contents(own), contents(other)) == before
+
+
+def test_a_view_does_not_overwrite_another_run(ovplace, finished, tmp_path):
+    other = shutil.copytree(finished[0], tmp_path / "other")
+    before = contents(other)
+    assert ovplace("export", finished[0], "--to", "netron", "-o", other / "placed.xml").code == 2
+    assert contents(other) == before
+
+
+def contents(folder):
+    """Return the files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_limits_are_said_of_what_is_written_only(ovplace, split, tmp_path):
+    done = ovplace("export", split, "--to", "json", "-o", tmp_path / "p.txt")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "must end in .json" in done.err
+    lines = ovplace("export", split, "--to", "json", "-o", tmp_path / "p.json").err.splitlines()
+    assert lines[0].startswith("note: hello_affinity registers no variants")
+    assert lines[-1].startswith("load it with: hello_affinity")

@@ -46,3 +46,14 @@ def test_one_run_is_followed_at_a_time(ovplace, finished):
     done = ovplace("report", finished[0], finished[0], "--live")
     assert (done.code, done.out) == (2, "")
     assert "--live follows one RUN" in done.err
+
+
+def test_no_report_overwrites_a_run(ovplace, finished):
+    folder, _ = finished
+    before = (folder / "result.json").read_bytes()
+    for runs in ([folder], [folder, folder]):
+        done = ovplace("report", *runs, "-o", folder / "result.json")
+        assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
+        assert "belongs to a run" in done.err
+    assert (folder / "result.json").read_bytes() == before
+    assert ovplace("report", folder, "-o", folder / "report.html").code == 0

@@ -14,6 +14,7 @@ from ovplace.cli.output.tables import MAX_CELL, show_table
 from ovplace.core.result.labels import label
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import LEVEL, Status, Verdict
+from ovplace.plugins import registry
 from ovplace.testing.results import baseline_summary, device_summary, run_result
 
 VERDICT = Verdict(
@@ -211,3 +212,11 @@ def test_what_to_do_next_can_be_typed_as_it_stands(capsys, folder):
     program = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert ast.literal_eval(program.partition("ovplace.load(")[2].removesuffix(")")) == folder
     assert shlex.split(lines["Other forms"])[:4] == ["ovplace", "export", folder, "--to"]
+    assert lines["Other forms"].split()[-1].split("|") == registry.names("exporters")
+
+
+def test_what_cannot_be_loaded_here_is_not_offered(capsys):
+    show_result(replace(RESULT, environment=replace(RESULT.environment, simulated="two-gpus")))
+    out = capsys.readouterr().out
+    assert "Load it" not in out
+    assert "Other forms: " in out

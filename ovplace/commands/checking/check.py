@@ -10,9 +10,10 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ovplace.commands.check_report import Change, CheckReport
+from ovplace.commands.checking.baseline_answer import BaselineAnswer
+from ovplace.commands.checking.check_report import Change, CheckReport
 from ovplace.commands.own_devices import with_own_devices
-from ovplace.config.files import absolute
+from ovplace.commands.run_inputs import with_inputs
 from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import Candidate, Measurement, Trial
 from ovplace.core.placement import Placement
@@ -22,7 +23,6 @@ from ovplace.core.result.run_result import RunResult
 from ovplace.core.verdict import Status
 from ovplace.errors import BackendError, DeviceError, UsageError
 from ovplace.search.comparison.final_comparison import FinalComparison, decide
-from ovplace.search.comparison.judgement import CLOSE_RATIO
 from ovplace.search.explore import limiting_baselines
 from ovplace.search.result import environment_of
 from ovplace.search.time_limit import with_labels, with_time_left
@@ -31,7 +31,7 @@ from ovplace.session.deadline import TimeBudget, TimeIsUpError
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.run_files import fingerprints_beside_model
-from ovplace.session.session import check_settings, open_session
+from ovplace.session.session import open_session
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
@@ -55,8 +55,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
     start, files = time.monotonic(), RunFolder(folder)
     files.check_finished()
     result, table = files.read_result(), files.read_placement()
-    config = _to_compare(with_own_devices(files.read_config(), result), rounds, input_path)
-    check_settings(config)
+    config = with_inputs(_to_compare(with_own_devices(files.read_config(), result), rounds), input_path)
     try:
         session = open_session(config, files, listener)
     except DeviceError as error:
@@ -72,19 +71,18 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         try:
             baselines = limiting_baselines(measurer, listener)
             put = _put_up(measurer, files, result, Placement.from_names(session.graph, table), baselines)
+            return _with_answer(report, put, measurer, listener)
         except BackendError as error:
             return replace(report, problem=str(error))
         except TimeIsUpError:
             text = f"{time_s:g} s do not suffice to measure the answer of '{folder}'; give more with --time"
             raise UsageError(text) from None
-        return _with_answer(report, put, measurer, listener)
 
 
-def _to_compare(config: RunConfig, rounds: int, input_path: str) -> RunConfig:
-    """Return the configuration without a time limit of its own, with other rounds and inputs where they are given."""
+def _to_compare(config: RunConfig, rounds: int) -> RunConfig:
+    """Return the configuration without a time limit of its own, with other rounds where they are given."""
     comparison = replace(config.comparison, rounds=rounds or config.comparison.rounds)
-    inputs = absolute(input_path) or config.search.input
-    return replace(config, search=replace(config.search, time_s=0.0, input=inputs), comparison=comparison)
+    return replace(config, search=replace(config.search, time_s=0.0), comparison=comparison)
 
 
 def _changes(then: Environment, now: Environment) -> list[Change]:
@@ -159,12 +157,13 @@ def _with_answer(report: CheckReport, put: _Put, measurer: Measurer, listener: L
     if not m.ok:
         return replace(report, problem=f"{m.error}: {m.error_text}")
     comparison = decide(measurer, put.baselines, put.trials, listener)
-    name = put.answer.name if put.answer else comparison.found.name if comparison.found else ""
-    was_faster = report.result.is_faster
-    problem = _as_baseline(comparison, put) if put.answer else _as_placement(comparison, was_faster)
-    return replace(
-        report, problem=problem, runs=True, latency_ms=comparison.rounds.latency(name), verdict=comparison.verdict
-    )
+    report = replace(report, runs=True, verdict=comparison.verdict)
+    if put.answer:
+        baseline = BaselineAnswer(put.answer, put.baselines, comparison)
+        rounds = baseline.rounds(measurer, listener)
+        return replace(report, problem=baseline.problem(rounds), latency_ms=rounds.latency(put.answer.name))
+    latency_ms = comparison.rounds.latency(comparison.found.name) if comparison.found else None
+    return replace(report, problem=_as_placement(comparison, report.result.is_faster), latency_ms=latency_ms)
 
 
 def _as_placement(comparison: FinalComparison, was_faster: bool) -> str:
@@ -176,20 +175,4 @@ def _as_placement(comparison: FinalComparison, was_faster: bool) -> str:
         return f"it is slower than {verdict.against}: {ratio_text(verdict.ratio)}"
     if verdict.status == Status.SAME and was_faster:
         return f"it is not shown to be faster than {verdict.against}: {ratio_text(verdict.ratio)}"
-    return ""
-
-
-def _as_baseline(comparison: FinalComparison, put: _Put) -> str:
-    """Return why the answer, a baseline, does not hold; empty where it does."""
-    verdict, answer = comparison.verdict, put.answer
-    assert answer is not None
-    if verdict.status == Status.FASTER and verdict.ratio:
-        return f"the placement that lost to it is faster than {verdict.against}: {ratio_text(verdict.ratio)}"
-    others = [b for b in put.baselines if b.competes and b.measurement.ok]
-    for other in others:
-        if (ratio := comparison.rounds.interval(answer.name, other.name)) and ratio.low > 1:
-            return f"it is slower than {other.name}: {ratio_text(ratio)}"
-    first = min(others, key=lambda b: b.ratio)
-    if answer.ratio > CLOSE_RATIO * first.ratio:
-        return f"it takes {answer.ratio / first.ratio:.2f} times as long as {first.name}"
     return ""

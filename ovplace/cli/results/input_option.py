@@ -1,0 +1,14 @@
+"""The option of commands that run a finished search's model on the inputs of that search, or on others."""
+
+from __future__ import annotations
+
+import click
+
+input_option = click.option(
+    "-i",
+    "--input",
+    "input_path",
+    metavar="FILE.npz",
+    default="",
+    help="One array for each input; the run's by default.",
+)

@@ -1,0 +1,1 @@
+"""Whether the answer of a finished run still holds on this machine."""

@@ -1,0 +1,25 @@
+"""Fresh interpreters that find the modules which this process finds, and no others."""
+
+from __future__ import annotations
+
+import sys
+
+# The path comes first: what is imported before it is set is the standard library's.
+_PROGRAM = """
+import runpy, sys
+module, sys.path[:], sys.argv[1:] = sys.argv[1], sys.argv[2:], []
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
+
+def running(module: str) -> list[str]:
+    """Return the command that runs a module, or a package's `__main__`, with the `sys.path` of this process.
+
+    `python -m` would import from the current folder first, where files may lie that somebody else has written, and
+    would not find what a program has put into its own `sys.path`.
+
+    Args:
+        module: dotted path of the module.
+    """
+    path = [entry for entry in sys.path if isinstance(entry, str)]  # imports ignore others
+    return [sys.executable, "-P", "-c", _PROGRAM, module, *path]

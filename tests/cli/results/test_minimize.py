@@ -1,0 +1,47 @@
+"""`ovplace minimize` on the command line: its inputs may have moved, and its folder is tried first."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from ovplace.api.searching import optimize
+from ovplace.commands.minimizing import minimize as module
+from ovplace.testing import fake_backend, models
+
+PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
+QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
+         "comparison.rounds=2", "comparison.blocks=3", "comparison.repeats=1", "comparison.min_time_ms=0",
+         "search.stages=false", "backend.fault=fail", "backend.on=split")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    """Return a run with a failed trial, its inputs gone, and where these are now."""
+    folder = tmp_path_factory.mktemp("failing")
+    inputs, moved = folder / "inputs.npz", folder / "moved.npz"
+    np.savez(inputs, x=np.full((1, 3, 8, 8), 7, np.float32))
+    given = {"device": PAIR, "placer": "random", "budget": 2, "backend": fake_backend.NAME, "input": str(inputs)}
+    run = optimize(models.residual(), folder / "run", settings=QUICK, progress=False, **given)
+    inputs.rename(moved)
+    return run.folder, moved
+
+
+def test_inputs_that_have_moved_are_named(ovplace, failing, tmp_path):
+    run, moved = failing
+    done = ovplace("minimize", run, "1", "-o", tmp_path / "left")
+    assert (done.code, done.out) == (2, "")
+    assert "inputs.npz' do not exist; check the path, or name another file with -i" in done.err
+    done = ovplace("minimize", run, "1", "-o", tmp_path / "left", "-i", moved, "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["kind"] == "compile"
+
+
+def test_a_folder_that_takes_no_files_is_told_first(ovplace, failing, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "open_session", lambda *_: pytest.fail("it is being minimized"))
+    (tmp_path / "taken").touch()
+    done = ovplace("minimize", failing[0], "1", "-i", failing[1], "-o", tmp_path / "taken")
+    assert done.code == 1
+    assert "taken': File exists; choose another place with -o" in done.err

@@ -1,0 +1,15 @@
+"""The process of a training imports nothing from the current folder."""
+
+import pytest
+
+from ovplace.errors import OvplaceError
+from ovplace.train.training_process import TrainingProcess
+
+
+def test_modules_in_the_current_folder_are_not_executed(tmp_path, monkeypatch):
+    (tmp_path / "socket.py").write_text("open('executed', 'w').close()\nraise ImportError\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    with pytest.raises(OvplaceError):
+        TrainingProcess("no plan", tmp_path / "policy.npz").run()
+    assert not (tmp_path / "executed").exists()
