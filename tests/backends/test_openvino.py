@@ -322,11 +322,11 @@ def damaged_stream(path):
 
 BAD_INPUTS = {
     "missing": (lambda p: None, "cannot read the inputs"),
-    "no archive": (lambda p: p.write_text("hello"), "must be an .npz"),
-    "empty": (lambda p: p.write_bytes(b""), "must be an .npz"),
-    "torn": (torn_archive, "must be an .npz"),
-    "damaged": (damaged_stream, "must be an .npz"),
-    "objects": (lambda p: np.savez(p, x=np.array([{}])), "must be an .npz"),
+    "no archive": (lambda p: p.write_text("hello"), "give an .npz"),
+    "empty": (lambda p: p.write_bytes(b""), "give an .npz"),
+    "torn": (torn_archive, "give an .npz"),
+    "damaged": (damaged_stream, "give an .npz"),
+    "objects": (lambda p: np.savez(p, x=np.array([{}])), "give an .npz"),
     "another name": (lambda p: np.savez(p, y=np.zeros((2, 8))), "no array for input 'x'; it has: y"),
     "another shape": (lambda p: np.savez(p, x=np.zeros((8, 2))), "is of shape"),
     "text": (lambda p: np.savez(p, x=np.full((2, 8), "a")), "holds <U1"),
@@ -345,7 +345,7 @@ def test_inputs_that_do_not_fit_are_one_clear_error(saved, tmp_path, case):
 
 def test_a_single_array_file_is_no_archive(saved, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 8)))
-    with pytest.raises(ModelError, match=r"must be an \.npz"):
+    with pytest.raises(ModelError, match=r"give an \.npz"):
         Backend(Job(saved(chain()), PAIR, input_path=str(tmp_path / "x.npy")))
 
 
