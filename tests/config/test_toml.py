@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -111,7 +112,7 @@ def test_a_setting_that_contradicts_an_earlier_one_is_named():
     ],
 )
 def test_a_key_with_dots_is_quoted_as_in_toml(text, keys):
-    found = toml.assignments([text])
+    found: Any = toml.assignments([text])
     for key in keys:
         ((only, found),) = found.items()
         assert only == key

@@ -102,7 +102,12 @@ def with_inputs(finished, folder, path):
 
 def test_inputs_and_seed_are_those_of_the_run(finished, tmp_path, monkeypatch):
     loads = []
-    monkeypatch.setattr(benchmark_module, "isolated_call", lambda *given: loads.append(given[-1]) or TIMES)
+
+    def noting(*given):
+        loads.append(given[-1])
+        return TIMES
+
+    monkeypatch.setattr(benchmark_module, "isolated_call", noting)
     inputs, other = tmp_path / "inputs.npz", tmp_path / "other.npz"
     inputs.touch()
     other.touch()

@@ -13,7 +13,9 @@ import pytest
 from ovplace.api.run import open_run
 from ovplace.api.searching import optimize
 from ovplace.commands.checking import check as check_module
+from ovplace.commands.checking.baseline_answer import BaselineAnswer
 from ovplace.errors import UsageError
+from ovplace.search.explore import limiting_baselines
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
@@ -71,7 +73,7 @@ def test_too_little_time_to_compare_an_answer_says_nothing_about_it(ovplace, slo
     def no_time(*_):
         raise TimeIsUpError
 
-    monkeypatch.setattr(check_module.BaselineAnswer, "rounds", no_time)
+    monkeypatch.setattr(BaselineAnswer, "rounds", no_time)
     done = ovplace("check", slower.folder, "--time", "60s")
     assert (done.code, done.out) == (2, "")
     assert "60 s do not suffice to measure the answer of" in done.err
@@ -159,10 +161,9 @@ def test_a_baseline_holds_until_what_lost_to_it_is_faster(tmp_path, slower):
 @pytest.mark.parametrize("split", [1.2, 1.05])
 def test_a_lucky_figure_of_another_baseline_does_not_refute_the_answer(tmp_path, slower, monkeypatch, split):
     """At 1.05, what lost to CPU_A is faster than CPU_B, which the final comparison takes for the best baseline."""
-    measured = check_module.limiting_baselines
 
     def lucky(*given):
-        return [replace(b, ratio=b.ratio / 1.8) if b.name == "CPU_B" else b for b in measured(*given)]
+        return [replace(b, ratio=b.ratio / 1.8) if b.name == "CPU_B" else b for b in limiting_baselines(*given)]
 
     monkeypatch.setattr(check_module, "limiting_baselines", lucky)
     report = elsewhere(slower, tmp_path / "run", "split = 1.2", f"split = {split}").check(progress=False)
