@@ -83,7 +83,7 @@ def rows(options: Options) -> Iterator[Row]:
                 with own_cache() as folder:
                     searched_by(checkout, model, folder / "earlier", options.earlier_s)
                     earlier = _search(session, folder / "earlier")
-                measured = _in_turns(session, [now.answer, earlier.answer], options.rounds)
+                measured = in_turns(session, [now.answer, earlier.answer], options.rounds)
             yield _row(model, now, earlier, measured)
 
 
@@ -101,11 +101,11 @@ def _row(model: str, now: _Search, earlier: _Search, measured: list[list[Measure
         "now": str(now),
         "earlier": str(earlier),
         "speed": f"{now.rate / earlier.rate:.1f}" if earlier.rate else "-",
-        **{name: _ratio(measured, *pair) for name, pair in pairs.items()},
+        **{name: ratio_of(measured, *pair) for name, pair in pairs.items()},
     }
 
 
-def _in_turns(session: Session, answers: Sequence[Placement], rounds: int) -> list[list[Measurement]]:
+def in_turns(session: Session, answers: Sequence[Placement], rounds: int) -> list[list[Measurement]]:
     """Return the measurements of the answers and of the CPU alone, in each of so many fresh processes."""
     names = session.problem.device_names
     placements = [*answers, Placement.uniform(len(session.graph), "CPU", names)]
@@ -117,7 +117,7 @@ def _in_turns(session: Session, answers: Sequence[Placement], rounds: int) -> li
     return measured
 
 
-def _ratio(measured: Sequence[Sequence[Measurement]], numerator: int, denominator: int) -> str:
+def ratio_of(measured: Sequence[Sequence[Measurement]], numerator: int, denominator: int) -> str:
     return interval_text(ratio_interval(_blocks(measured, numerator), _blocks(measured, denominator)))
 
 
