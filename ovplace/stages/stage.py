@@ -51,20 +51,28 @@ def stages_of(graph: OpGraph, placement: Placement, part: Sequence[int] = ()) ->
     device_of[ops] = placement.device_of[ops]
     submodels = running_submodels(graph, device_of)
     if not part:
-        _check_results(graph, submodels)
+        check_results(graph, submodels)
     devices = submodel_devices(graph, device_of, submodels)
     found = zip(submodels, devices, strict=True)
     return tuple(Stage(tuple(ops.tolist()), placement.devices[d]) for ops, d in found if d != _ELSEWHERE)
 
 
-def _check_results(graph: OpGraph, submodels: Sequence[IntArray]) -> None:
-    """Raise `PlacementError` where a Result is in no submodel: its removal of cycles has made it one by itself.
+def check_results(graph: OpGraph, submodels: Sequence[IntArray]) -> None:
+    """Check that no Result has become a submodel by itself, which HETERO's removal of cycles may cut off.
+
+    Args:
+        graph: the model.
+        submodels: as `running_submodels` returns them. A Constant with its Results is none of them, and runs.
+
+    Raises:
+        PlacementError: one has.
 
     Source: openvino `src/plugins/hetero/src/compiled_model.cpp` (2026): no operation is left to take the tensor from.
     """
-    inside = np.concatenate(submodels)
-    if cut := sorted({i for i, kind in enumerate(graph.types) if kind == "Result"}.difference(inside.tolist())):
-        source = graph.names[graph.predecessors[cut[0]][0]]
-        raise PlacementError(
-            f"HETERO cannot compile this placement: to avoid a cycle of submodels it cuts the output of '{source}' off"
-        )
+    inside = {op for ops in submodels for op in ops.tolist()}
+    for result, kind in enumerate(graph.types):
+        if kind == "Result" and result not in inside and (source := graph.predecessors[result][0]) in inside:
+            raise PlacementError(
+                "HETERO cannot compile this placement: to avoid a cycle of submodels it cuts the output of "
+                f"'{graph.names[source]}' off; put the operations that read it on the same device"
+            )

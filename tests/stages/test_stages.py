@@ -146,9 +146,10 @@ def test_stages_hold_every_operation_that_runs_once(prepared):
         assert {placement.devices[placement.device_of[op]] for op in stage.ops} == {stage.device}
 
 
-def test_a_placement_is_refused_where_hetero_cuts_an_output_off_and_fails(tmp_path):
-    of = Prepared(models.inner_output(), tmp_path)
-    refused = 0
+@pytest.mark.parametrize(("kind", "refused"), [("inner_output", 2), ("loose_ends", 0)])
+def test_placements_are_refused_where_hetero_cuts_an_output_off_and_fails(tmp_path, kind, refused):
+    of = Prepared(getattr(models, kind)(), tmp_path)
+    found = 0
     for choice in product(range(2), repeat=of.legal.n_groups):
         placement = of.legal.lift(np.array(choice), tuple(DEVICES))
         try:
@@ -157,10 +158,10 @@ def test_a_placement_is_refused_where_hetero_cuts_an_output_off_and_fails(tmp_pa
             assert "cuts the output of 'inner' off" in str(error)
             with pytest.raises(RuntimeError):
                 compile_placement(of.core, of.model, placement)
-            refused += 1
+            found += 1
         else:
             compile_placement(of.core, of.model, placement)
-    assert 0 < refused < 2**of.legal.n_groups / 4
+    assert found == refused
 
 
 def test_one_device_is_one_stage(prepared):

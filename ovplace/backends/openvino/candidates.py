@@ -11,6 +11,7 @@ from ovplace.backends.openvino.config import Config
 from ovplace.core.measurement import Candidate, Job
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
+from ovplace.graphs.submodels import running_submodels
 from ovplace.ir.affinity import check_chain, compile_placed, op_names, submodel_chain
 from ovplace.ir.inputs import Array
 from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
@@ -19,7 +20,7 @@ from ovplace.ir.read import op_graph
 from ovplace.stages.chain import CompiledChain
 from ovplace.stages.compiled_stages import CompiledStages
 from ovplace.stages.compiler import Compiler
-from ovplace.stages.stage import stages_of
+from ovplace.stages.stage import check_results, stages_of
 from ovplace.store.blobs import Blobs
 
 Compiled: TypeAlias = ov.CompiledModel | CompiledChain
@@ -96,7 +97,7 @@ class Candidates:
             return self._in_stages(candidate, placement)
         if candidate.part:
             return self._part_by_hetero(candidate, placement)
-        stages_of(self._graph, placement)  # says why, where HETERO only fails
+        check_results(self._graph, running_submodels(self._graph, placement.device_of))
         return self._compiler.compile_placement(self._model, placement, self._devices)
 
     def submodels(self, candidate: Candidate, compiled: Compiled) -> tuple[str, ...]:
