@@ -118,6 +118,7 @@ def in_turns(session: Session, answers: Sequence[Placement], rounds: int) -> lis
 
 
 def ratio_of(measured: Sequence[Sequence[Measurement]], numerator: int, denominator: int) -> str:
+    """Return the latency ratio of two of the candidates of `in_turns`, with its interval."""
     return interval_text(ratio_interval(_blocks(measured, numerator), _blocks(measured, denominator)))
 
 

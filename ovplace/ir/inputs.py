@@ -34,6 +34,20 @@ def input_names(model: ov.Model) -> list[list[str]]:
     return [[*sorted(port.get_names()), *({port.get_node().get_friendly_name()} - tensors)] for port in model.inputs]
 
 
+def inputs_of(model: ov.Model, path: str, seed: int) -> list[Array]:
+    """Return one array for each input of a static model, in the model's order.
+
+    Args:
+        model: a model with static inputs.
+        path: `.npz` file that has them; empty for random ones.
+        seed: root seed of random ones.
+
+    Raises:
+        ModelError: the file cannot be read, or an array is missing or does not fit.
+    """
+    return read_inputs(model, Path(path)) if path else random_inputs(model, seed)
+
+
 def random_inputs(model: ov.Model, seed: int) -> list[Array]:
     """Return one array an input of a static model.
 

@@ -47,6 +47,21 @@ class Baseline:
         return self.candidate.name
 
 
+def distinct_answers(baselines: Sequence[Baseline]) -> list[Baseline]:
+    """Return the baselines that work and may be the answer, one a placement, the first of each.
+
+    HETERO's automatic choice is often one device; then that device alone is the plainer name of the same answer.
+
+    Args:
+        baselines: measured, single devices first.
+    """
+    distinct: dict[str, Baseline] = {}
+    for baseline in baselines:
+        if baseline.competes and baseline.measurement.ok and baseline.placement:
+            distinct.setdefault(baseline.placement.hash, baseline)
+    return list(distinct.values())
+
+
 def automatic_modes(names: Sequence[str]) -> list[Candidate]:
     """Return HETERO's automatic mode with each device first, the others in their order; none for a single device.
 

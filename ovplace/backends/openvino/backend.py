@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -72,13 +71,14 @@ class Backend(protocols.Backend):
 
         from ovplace.backends.openvino.candidates import Candidates
         from ovplace.devices.variants import register
+        from ovplace.ir.inputs import inputs_of
 
         self._job = job
         self._config = Config(**job.options)
         self._core = ov.Core()
         register(self._core, job.devices)
         self._model = self._core.read_model(job.model_path)
-        self.inputs = self._read_inputs()
+        self.inputs = inputs_of(self._model, job.input_path, job.seed)
         self._candidates = Candidates(self._core, self._model, self.inputs, job, self._config)
         self._kept: OrderedDict[str, _Ready] = OrderedDict()
         self._spent_ms = {"compiling_ms": 0.0, "inferring_ms": 0.0}  # in the runtime, since the last answer
@@ -316,13 +316,6 @@ class Backend(protocols.Backend):
         for i, (port, array) in enumerate(zip(self._model.inputs, self.inputs, strict=True)):
             request.set_input_tensor(i, as_tensor(port, array))
         return request
-
-    def _read_inputs(self) -> list[Any]:
-        from ovplace.ir.inputs import random_inputs, read_inputs
-
-        if self._job.input_path:
-            return read_inputs(self._model, Path(self._job.input_path))
-        return random_inputs(self._model, self._job.seed)
 
     def _output_names(self) -> list[str]:
         from ovplace.ir.inputs import input_name

@@ -12,7 +12,7 @@ from ovplace.search.comparison.final_comparison import FinalComparison
 from ovplace.search.comparison.judgement import CLOSE_RATIO
 from ovplace.search.comparison.measure_rounds import measure_rounds
 from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds
-from ovplace.session.baselines import Baseline
+from ovplace.session.baselines import Baseline, distinct_answers
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
@@ -76,9 +76,5 @@ class BaselineAnswer:
         return [*faster, *([found] if found and verdict.status == Status.FASTER else [])]
 
     def _others(self) -> list[Baseline]:
-        """Return the baselines that are another answer, one a placement: HETERO's choice is often a single device."""
-        distinct: dict[str, Baseline] = {}
-        for one in (self.answer, *self.baselines):
-            if one.competes and one.measurement.ok and one.placement:
-                distinct.setdefault(one.placement.hash, one)
-        return list(distinct.values())[1:]
+        """Return the baselines that are another answer."""
+        return distinct_answers((self.answer, *self.baselines))[1:]

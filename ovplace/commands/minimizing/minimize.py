@@ -23,6 +23,7 @@ from ovplace.commands.minimizing.reproduction import (
 )
 from ovplace.commands.output_folder import check_folder
 from ovplace.commands.run_inputs import with_inputs
+from ovplace.config.files import absolute
 from ovplace.core.measurement import ErrorKind, Job, Trial
 from ovplace.core.placement import Placement
 from ovplace.errors import OvplaceError, PlacementError, UsageError
@@ -184,7 +185,7 @@ def _fails_alone(session: Session, oracle: Oracle, cut: Cut, ops: list[int], tar
     from ovplace.ir.read import read_graph
 
     config, known = session.config, cut.placement.to_names(session.graph)
-    given = Path(config.search.input).resolve() if config.search.input else None
+    given = absolute(config.search.input)
     written = target / MODEL, target / INPUTS
     model = session.folder.prepared_model
     table = isolated_call("cutting the model", save_part, model, ops, known, written, given, config.search.seed)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import openvino as ov
 
-from ovplace.ir.inputs import as_array, input_name, random_inputs, read_inputs
+from ovplace.ir.inputs import as_array, input_name, inputs_of
 from ovplace.ir.parts.intermediate_tensors import IntermediateTensors
 from ovplace.ir.parts.part import devices_of, extract
 from ovplace.ir.placed_model import STORED_AFFINITY
@@ -15,7 +15,7 @@ from ovplace.store.arrays import write_arrays
 
 
 def save_part(
-    model_path: Path, ops: Sequence[int], known: Mapping[str, str], to: tuple[Path, Path], given: Path | None, seed: int
+    model_path: Path, ops: Sequence[int], known: Mapping[str, str], to: tuple[Path, Path], given: str, seed: int
 ) -> dict[str, str]:
     """Write operations of a model as a model of their own, with the data that they get in a whole inference.
 
@@ -24,7 +24,7 @@ def save_part(
         ops: indices of operations.
         known: device of each operation of the whole model, by name.
         to: the `.xml` and the `.npz` to write.
-        given: an `.npz` with the inputs of the whole model; None for random ones.
+        given: an `.npz` with the inputs of the whole model; empty for random ones.
         seed: root seed of these.
 
     Returns:
@@ -37,7 +37,7 @@ def save_part(
     core = ov.Core()
     model = core.read_model(model_path)
     part = extract(model, ops)
-    tensors = IntermediateTensors(core, model, read_inputs(model, given) if given else random_inputs(model, seed))
+    tensors = IntermediateTensors(core, model, inputs_of(model, given, seed))
     tensors.record([part])
     names = [input_name(port) for port in part.model.inputs]
     arrays = dict(zip(names, map(as_array, tensors.tensors(part, seed)), strict=True))

@@ -128,9 +128,11 @@ def time_requests(folder: Path, devices: Sequence[Device], target: str, load: Lo
 
 
 def _timed(compiled: ov.CompiledModel, model: ov.Model, load: Load, read_ms: float, compile_ms: float) -> RequestTimes:
+    from ovplace.ir.inputs import inputs_of
+
     wanted = load.n_requests or int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
     requests = [compiled.create_infer_request() for _ in range(wanted if load.api == "async" else 1)]
-    arrays = _arrays(model, load)
+    arrays = inputs_of(model, load.input_path, load.seed)
     for request in requests:
         _fill(request, model, arrays)
     start = perf_counter()
@@ -147,12 +149,6 @@ def _timed(compiled: ov.CompiledModel, model: ov.Model, load: Load, read_ms: flo
         execution_devices=",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES")),
         layers=_layers(requests) if load.counters else (),
     )
-
-
-def _arrays(model: ov.Model, load: Load) -> list[Array]:
-    from ovplace.ir.inputs import random_inputs, read_inputs
-
-    return read_inputs(model, Path(load.input_path)) if load.input_path else random_inputs(model, load.seed)
 
 
 def _fill(request: ov.InferRequest, model: ov.Model, arrays: Sequence[Array]) -> None:

@@ -16,7 +16,7 @@ from ovplace.search.comparison.judgement import close_to_best, hardest_to_beat, 
 from ovplace.search.comparison.measure_rounds import measure_rounds
 from ovplace.search.comparison.null_control import null_candidate, with_null_note
 from ovplace.search.comparison.rounds import Rounds
-from ovplace.session.baselines import Baseline
+from ovplace.session.baselines import Baseline, distinct_answers
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
@@ -101,12 +101,7 @@ def _why_none(session: Session, others: Sequence[Trial]) -> str:
 
 def _contenders(baselines: Sequence[Baseline]) -> list[Baseline]:
     """Return the baselines that may be the best one, the most likely first."""
-    distinct: dict[str, Baseline] = {}
-    for baseline in baselines:
-        # HETERO's automatic choice is often one device; then that device alone is the plainer name of the same answer.
-        if baseline.competes and baseline.measurement.ok and baseline.placement:
-            distinct.setdefault(baseline.placement.hash, baseline)
-    competing = list(distinct.values())
+    competing = distinct_answers(baselines)
     return [competing[i] for i in close_to_best([baseline.ratio for baseline in competing])]
 
 

@@ -128,7 +128,7 @@ def test_a_saved_part_keeps_inputs_of_any_name(tmp_path):
     ov.save_model(ov.Model([ops.result(ops.add(x, y, name="sum"), name="out")], [x, y]), tmp_path / "model.xml")
     model = CORE.read_model(tmp_path / "model.xml")
     known = dict.fromkeys(op_names(model), "CPU")
-    save_part(tmp_path / "model.xml", range(len(known)), known, (tmp_path / "part.xml", tmp_path / "part.npz"), None, 0)
+    save_part(tmp_path / "model.xml", range(len(known)), known, (tmp_path / "part.xml", tmp_path / "part.npz"), "", 0)
     part = CORE.read_model(tmp_path / "part.xml")
     for port, given in zip(model.inputs, random_inputs(model, 0), strict=True):
         names = [input_name(own) for own in part.inputs]
