@@ -96,15 +96,9 @@ def failures(
     return found
 
 
-@pytest.mark.parametrize("name", ["demo", "attention", "lstm"])
+@pytest.mark.parametrize("name", slow_except(["demo", "attention", "lstm"], MODELS), ids=lambda name: Path(name).stem)
 def test_two_random_assignments_between_two_cpus(name, tmp_path):
     assert failures(name, TWO_CPUS, 2, CPU_LIMIT, tmp_path, coarse=False) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS, ids=lambda name: Path(name).stem)
-def test_three_random_assignments_between_two_cpus(name, tmp_path):
-    assert failures(name, TWO_CPUS, 3, CPU_LIMIT, tmp_path, coarse=False) == []
 
 
 def test_there_are_nine_light_models():

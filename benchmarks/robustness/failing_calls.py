@@ -2,9 +2,9 @@
 
 A run of three trials with computed latencies is repeated; each time one more of the calls that create, write, cut, sync
 or rename its files fails: once, or with all later ones, as on a full disk. `tried`: every call that is not the
-database's, and of those one in `every`. `ended`: nothing came of it. `one line`: the run ended with one clear line.
-*right*: the line was clear, and the same command without the fault came to the trials and the placement of a run that
-nothing strikes.
+database's, and of those one in `every`; of all these one in `one_in`. `ended`: nothing came of it. `one line`: the run
+ended with one clear line. *right*: the line was clear, and the same command without the fault came to the trials and
+the placement of a run that nothing strikes.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ class Options:
 
     Attributes:
         every: distance of the calls of the database that fail.
+        one_in: of these and of all other calls, one in so many fails.
         alternate: give each call one of the ways to fail in turn, instead of all.
     """
 
     every: int = 1
+    one_in: int = 1
     alternate: bool = True
 
 
-SHORT = Options(every=1000)
+SHORT = Options(every=1000, one_in=10)
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -55,7 +57,7 @@ def rows(options: Options) -> Iterator[Row]:
         ov.save_model(TINY["residual"](), folder / "tiny.xml", compress_to_fp16=False)
         setting = short(Setting(folder / "tiny.xml", folder))
         like = whole(setting.at("whole"))
-        numbers = chosen(like.calls, options.every)
+        numbers = chosen(like.calls, options.every)[:: options.one_in]
         for place, (error, on) in enumerate(ways):
             mine = numbers[place :: len(ways)] if options.alternate else numbers
             yield _row(setting, like, mine, error, on=on)
