@@ -17,7 +17,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.prior import Prior
 from ovplace.cost.evaluate.design_matrix import design_matrix
-from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.search.comparison.belief import Belief
 
 _COMMON = (0.0, 0.3, 1.0, 3.0)
@@ -38,8 +38,8 @@ class Shape:
 
     Attributes:
         covariance: of the logarithms, `[P, P]`.
-        variances: its eigenvalues, `[P]`.
-        squares: squared differences of what was measured from the mean, along its eigenvectors, `[P]`.
+        variances: the eigenvalues of its part for the placements that count, `[C]`.
+        squares: squared differences of what was measured from the mean, along the eigenvectors of that part, `[C]`.
     """
 
     covariance: FloatArray
@@ -47,15 +47,16 @@ class Shape:
     squares: FloatArray
 
     @classmethod
-    def of(cls, covariance: FloatArray, off: FloatArray) -> Shape:
+    def of(cls, covariance: FloatArray, off: FloatArray, counts: BoolArray) -> Shape:
         """Return the shape of a covariance.
 
         Args:
             covariance: of the logarithms, `[P, P]`.
             off: differences of what was measured from the mean, `[P]`.
+            counts: which of them say how likely the shape is, `[P]`.
         """
-        variances, vectors = np.linalg.eigh(covariance)
-        return cls(covariance, np.maximum(variances, 0.0), (vectors.T @ off) ** 2)
+        variances, vectors = np.linalg.eigh(covariance[np.ix_(counts, counts)])
+        return cls(covariance, np.maximum(variances, 0.0), (vectors.T @ off[counts]) ** 2)
 
     def log_likelihood(self, variance: float) -> float:
         """Return the log likelihood of what was measured, up to a constant, with `variance` added to each."""
@@ -66,15 +67,24 @@ class Shape:
 class Expectation:
     """What is expected of placements that a search has measured once each."""
 
-    def __init__(self, ratios: FloatArray, costs: CostTable | None = None, device_of: IntArray | None = None) -> None:
+    def __init__(
+        self,
+        ratios: FloatArray,
+        costs: CostTable | None = None,
+        device_of: IntArray | None = None,
+        disturbed: FloatArray | None = None,
+    ) -> None:
         """Work out the shapes.
 
         Args:
             ratios: measured latency ratios, `[P]`; finite.
             costs: of the model's groups; None where the search had none.
             device_of: device of each group under each placement, `[P, G]`; None likewise.
+            disturbed: standard deviation of what disturbances added to the logarithms of the ratios, `[P]`; None for
+                nothing. Those that were disturbed have no say in how far costs and placements may be off.
         """
         self._values = np.log(ratios)
+        self._disturbed = np.zeros(len(ratios)) if disturbed is None else disturbed
         model = _model(costs, device_of) if costs is not None and device_of is not None else None
         self._mean = model[0] if model else np.zeros(len(ratios))
         level = np.full((len(ratios), len(ratios)), _LEVEL_VARIANCE)
@@ -82,7 +92,9 @@ class Expectation:
         if model:
             _, kinds, own = model
             covariances = [level + common**2 * kinds + single**2 * own for common, single in product(_COMMON, _SINGLE)]
-        self._shapes = [Shape.of(covariance, self._values - self._mean) for covariance in covariances]
+        quiet = self._disturbed == 0
+        off, counts = self._values - self._mean, quiet if quiet.any() else ~quiet
+        self._shapes = [Shape.of(covariance, off, counts) for covariance in covariances]
 
     def belief(self, noise: float) -> Belief:
         """Return what is believed, given the standard deviation of the logarithm of a measured ratio."""
@@ -91,7 +103,7 @@ class Expectation:
         )
         each = np.eye(len(self._values))
         prior = Belief(self._mean, shape.covariance + unknown**2 * each)
-        return prior.given(np.arange(len(self._values)), self._values, noise**2 * each)
+        return prior.given(np.arange(len(self._values)), self._values, noise**2 * each + np.diag(self._disturbed**2))
 
 
 def _model(costs: CostTable, device_of: IntArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:

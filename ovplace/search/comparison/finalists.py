@@ -11,6 +11,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Trial
 from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.search.comparison.disturbance import disturbances, reference_ms
 from ovplace.search.comparison.race import Field, Standing, race
 from ovplace.search.comparison.rounds import measured_afresh
 from ovplace.search.staging import in_stages, note_agreement
@@ -73,11 +74,16 @@ def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:
 
 
 def _field(session: Session, trials: Sequence[Trial], costs: CostTable | None) -> Field:
-    ratios = np.array([trial.ratio for trial in trials])
-    if costs is None:
-        return Field(ratios, seed=session.config.search.seed, to_beat=_REFERENCE)
-    device_of = np.stack([session.problem.lower(trial.placement) for trial in trials])
-    return Field(ratios, costs, device_of, session.config.search.seed, _REFERENCE)
+    device_of = np.stack([session.problem.lower(trial.placement) for trial in trials]) if costs else None
+    return Field(
+        ratios=np.array([trial.ratio for trial in trials]),
+        costs=costs,
+        device_of=device_of,
+        seed=session.config.search.seed,
+        to_beat=_REFERENCE,
+        disturbed=disturbances(trials),
+        usual_ms=float(np.median(reference_ms(trials))),
+    )
 
 
 def _compare_stages(measurer: Measurer, trials: Sequence[Trial]) -> None:

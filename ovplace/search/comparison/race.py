@@ -21,6 +21,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.search.comparison.belief import Belief
+from ovplace.search.comparison.disturbance import error_of
 from ovplace.search.comparison.expectation import Expectation
 from ovplace.seeds import generator
 
@@ -34,6 +35,9 @@ _DRAWS = 2000
 
 _USUAL_NOISE, _USUAL_WEIGHT = 0.03, 4
 """Relative spread between compilations of one placement, and the number of measurements this assumption is worth."""
+
+_OWN_LEVEL = 3
+"""Heats from which on their median says what is usual, and no longer the search: the machine may have changed since."""
 
 _HEAT_VARIANCE = 1e4
 """Variance of the logarithm of a factor on all latencies of a heat. They are in milliseconds, what is expected is a
@@ -69,6 +73,8 @@ class Field:
         device_of: device of each group under each placement, `[P, G]`; None likewise.
         seed: root seed.
         to_beat: ratio of the best baseline; where none is faster than that, it does not matter which is the fastest.
+        disturbed: standard deviation of what disturbances added to the logarithms of `ratios`, `[P]`; None for nothing.
+        usual_ms: latency of what `ratios` are relative to; not finite where it is not known.
     """
 
     ratios: FloatArray
@@ -76,20 +82,36 @@ class Field:
     device_of: IntArray | None = None
     seed: int = 0
     to_beat: float = np.inf
+    disturbed: FloatArray | None = None
+    usual_ms: float = np.nan
 
     @cached_property
     def _expectation(self) -> Expectation:
-        return Expectation(self.ratios, self.costs, self.device_of)
+        return Expectation(self.ratios, self.costs, self.device_of, self.disturbed)
 
     def belief(self, heats: Sequence[Heat]) -> Belief:
         """Return what is believed after some heats."""
         noise = noise_of(heats, len(self.ratios))
         # A ratio of the search has the noise of two compilations: the placement's and the reference's.
         belief = self._expectation.belief(np.sqrt(2) * noise)
-        for heat in (heat.ran for heat in heats):
-            errors = noise**2 * np.eye(len(heat.which)) + _HEAT_VARIANCE
+        ran = [heat.ran for heat in heats]
+        for heat, disturbed in zip(ran, self._disturbed(ran, belief), strict=True):
+            errors = (noise**2 + disturbed**2) * np.eye(len(heat.which)) + _HEAT_VARIANCE
             belief = belief.given(heat.which, np.log(heat.latency_ms), errors)
         return belief
+
+    def _disturbed(self, heats: Sequence[Heat], expected: Belief) -> FloatArray:
+        """Return the standard deviation of what disturbances added to the logarithms of each heat, `[H]`.
+
+        A heat was disturbed where all of its placements took longer than usual, or all less.
+        """
+        found = [np.log(heat.latency_ms) - expected.mean[heat.which] for heat in heats]
+        levels = [level.mean() for level in found if len(level)]
+        usual = np.median(levels) if len(levels) >= _OWN_LEVEL else np.log(self.usual_ms)
+        if not np.isfinite(usual):
+            return np.zeros(len(heats))
+        off = [level - usual for level in found]
+        return error_of(np.array([max(one.min(), 0) + min(one.max(), 0) if len(one) else 0.0 for one in off]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,10 +50,12 @@ def test_equal_placements_are_drawn_equal():
 
 def test_the_likelihood_of_a_shape_is_that_of_a_gaussian(prior):
     off = np.array([0.5, -1.0, 0.2, 0.1])
-    shape = Shape.of(prior.covariance, off)
-    for variance in (0.01, 0.5):
-        expected = multivariate_normal(np.zeros(4), prior.covariance + variance * np.eye(4)).logpdf(off)
-        assert shape.log_likelihood(variance) == pytest.approx(expected + 2 * np.log(2 * np.pi))
+    for counts in (np.ones(4, dtype=bool), np.array([True, False, True, True])):
+        shape, some = Shape.of(prior.covariance, off, counts), prior.covariance[np.ix_(counts, counts)]
+        for variance in (0.01, 0.5):
+            n = len(some)
+            expected = multivariate_normal(np.zeros(n), some + variance * np.eye(n)).logpdf(off[counts])
+            assert shape.log_likelihood(variance) == pytest.approx(expected + n / 2 * np.log(2 * np.pi))
 
 
 @pytest.mark.parametrize("unknown", [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64])

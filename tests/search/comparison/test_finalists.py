@@ -42,7 +42,7 @@ class Bench:
         return [self.one(candidate.name) for candidate in candidates]
 
     def one(self, name):
-        latency_ms = self.latencies_ms.get(name, 10.0)
+        latency_ms = self.latencies_ms.get(name, 250.0)
         if not latency_ms:
             return Measurement.failed(ErrorKind.COMPILE, "refused")
         error = self.errors.get(name, 0.0)
@@ -102,7 +102,7 @@ def test_without_a_trial_there_is_nothing_to_choose(racing):
 
 
 def test_the_fastest_in_turns_is_chosen_whatever_the_search_saw(racing):
-    told, bench = [], Bench({"trial 1": 5.0})
+    told, bench = [], Bench({"trial 1": 125.0})
     measurer = racing(bench)
     chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.51), trial(2, 0.9)], None, told.append)
     assert (chosen.name, chosen.placement.hash) == ("trial 1", trial(1, 0.5).placement.hash)
@@ -122,7 +122,7 @@ def test_where_none_works_again_none_is_chosen(racing):
 
 
 def test_outputs_that_are_too_far_off_now_are_a_failure(racing):
-    bench = Bench({"trial 0": 5.0})
+    bench = Bench({"trial 0": 125.0})
     bench.errors = {"trial 0": 0.5}
     measurer = racing(bench)
     measurer.limit = 0.1
@@ -132,7 +132,7 @@ def test_outputs_that_are_too_far_off_now_are_a_failure(racing):
 @pytest.mark.parametrize(("starting_s", "heats"), [(26.0, 1), (26.1, 0), (30.1, 0)])
 def test_a_heat_that_does_not_fit_into_its_share_of_the_time_is_not_begun(racing, starting_s, heats):
     """Three tenths of 100 s are for this; two placements take 2 s each beside the start of a process."""
-    bench = Bench({"trial 1": 5.0})
+    bench = Bench({"trial 1": 125.0})
     measurer = racing(bench, limit_s=100.0)
     measurer.session.starting_s = starting_s
     chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.51)], None, silent)
@@ -145,7 +145,7 @@ def staged(number, ratio):
 
 
 def test_what_the_search_ran_in_stages_is_compared_with_hetero_in_the_first_heat(racing):
-    bench = Bench({"trial 0": 5.0, "trial 0 in stages": 6.0, "trial 2": 5.0})
+    bench = Bench({"trial 0": 125.0, "trial 0 in stages": 150.0, "trial 2": 125.0})
     bench.errors = {"trial 0 in stages": 0.5}
     measurer = racing(bench)
     measurer.limit = 0.1  # which the outputs of stages need not keep to here
@@ -178,5 +178,5 @@ def test_a_heat_counts_though_no_time_is_left_for_its_stages(racing, monkeypatch
         raise TimeIsUpError
 
     monkeypatch.setattr(finalists, "_compare_stages", no_time)
-    chosen = choose(racing(Bench({"trial 1": 5.0})), [trial(0, 0.5), trial(1, 0.51)], None, silent)
+    chosen = choose(racing(Bench({"trial 1": 125.0})), [trial(0, 0.5), trial(1, 0.51)], None, silent)
     assert chosen.name == "trial 1"

@@ -233,3 +233,33 @@ def test_a_heat_has_the_first_and_its_rivals_and_the_first_heat_as_many_as_may_b
 def test_a_race_that_is_decided_ends_after_its_first_heat(monkeypatch):
     decided = Standing(np.arange(6), 0.99, 3, 1.0)
     assert played(monkeypatch, decided, decided) == [[0, 1, 2, 3]]
+
+
+def test_a_ratio_beside_a_disturbed_reference_does_not_mislead_the_race():
+    """The search saw the third as the best, beside a reference that took half as long again as usual."""
+    ratios, heats = np.array([0.50, 0.51, 0.40, 0.52]), [Heat(np.array([2, 0]), np.array([5.3, 5.0]))]
+    disturbed = np.array([0.0, 0.0, 0.25, 0.0])
+    assert standing(Field(ratios), heats).order[0] == 2
+    assert standing(Field(ratios, disturbed=disturbed, usual_ms=10.0), heats).order[0] == 0
+
+
+def test_a_heat_in_which_everything_took_longer_than_usual_says_little():
+    ratios, which = np.array([0.48, 0.50, 0.70]), np.array([0, 1])
+    quiet, busy = np.array([5.2, 5.0]), np.array([7.8, 7.5])
+    for latency_ms, first in ((quiet, 1), (busy, 0)):
+        assert standing(Field(ratios, usual_ms=10.0), [Heat(which, latency_ms)]).order[0] == first
+    assert standing(Field(ratios), [Heat(which, busy)]).order[0] == 1  # nobody knows what is usual
+
+
+def test_heats_say_what_is_usual_once_there_are_three():
+    """A machine that became slower after the search is not disturbed in each heat."""
+    ratios, which = np.array([0.48, 0.50, 0.70]), np.array([0, 1])
+    heats = [Heat(which, np.array([7.8, 7.5]))] * 3
+    assert standing(Field(ratios, usual_ms=10.0), heats).order[0] == 1
+
+
+def test_disturbed_ratios_do_not_say_how_far_placements_may_be_off():
+    ratios = np.array([0.50, 0.505, 0.495, 0.9])
+    disturbed = np.array([0.0, 0.0, 0.0, 0.25])
+    trusted, doubted = Expectation(ratios), Expectation(ratios, disturbed=disturbed)
+    assert doubted.belief(0.02).covariance[0, 0] < trusted.belief(0.02).covariance[0, 0]

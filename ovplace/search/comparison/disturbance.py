@@ -1,0 +1,55 @@
+"""How far something else on the machine disturbed measurements, by what was slower or faster than usual beside them.
+
+A disturbance seldom slows down a placement and its reference alike, so that their ratio is off as well. In two searches
+of the demo model on a machine whose speed changed, ratios were off by 5 % (root mean square) where the reference took
+its usual time within 10 %, and by 12 % and 23 % where it was 10 to 20 % and over 35 % off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ovplace.core.measurement import MACHINE, Trial
+from ovplace.graphs.op_graph import FloatArray
+
+QUIET = 0.1
+"""Difference of logarithms from what is usual up to which nothing was disturbed."""
+
+SHARE, MOST = 0.7, 0.25
+"""Error of the logarithm of a ratio, as a part of the difference of what it was measured beside from what is usual, and
+the largest error."""
+
+
+def reference_ms(trials: Sequence[Trial]) -> FloatArray:
+    """Return the latency of what each trial was measured beside, `[P]`.
+
+    Args:
+        trials: that worked.
+    """
+    return np.array([trial.measurement.median_ms / trial.ratio for trial in trials])
+
+
+def disturbances(trials: Sequence[Trial]) -> FloatArray:
+    """Return the standard deviation of the error that a disturbance adds to the logarithm of each ratio, `[P]`.
+
+    Args:
+        trials: that worked; each is compared with those measured on the same machine.
+    """
+    found_ms = reference_ms(trials)
+    machines = np.array([trial.measurement.facts.get(MACHINE, "") for trial in trials])
+    off = np.zeros(len(trials))
+    for machine in set(machines.tolist()):
+        there = machines == machine
+        off[there] = np.log(found_ms[there] / np.median(found_ms[there]))
+    return error_of(off)
+
+
+def error_of(off: FloatArray) -> FloatArray:
+    """Return the standard deviation of the error of logarithms.
+
+    Args:
+        off: differences of the logarithms of what was measured beside them from what is usual.
+    """
+    return np.where(np.abs(off) > QUIET, np.minimum(SHARE * np.abs(off), MOST), 0.0)
