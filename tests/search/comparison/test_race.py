@@ -246,8 +246,8 @@ def test_a_ratio_beside_a_disturbed_reference_does_not_mislead_the_race():
 def test_a_heat_in_which_everything_took_longer_than_usual_says_little():
     ratios, which = np.array([0.48, 0.50, 0.70]), np.array([0, 1])
     quiet, busy = np.array([5.2, 5.0]), np.array([7.8, 7.5])
-    for latency_ms, first in ((quiet, 1), (busy, 0)):
-        assert standing(Field(ratios, usual_ms=10.0), [Heat(which, latency_ms)]).order[0] == first
+    for found_ms, first in ((quiet, 1), (busy, 0)):
+        assert standing(Field(ratios, usual_ms=10.0), [Heat(which, found_ms)]).order[0] == first
     assert standing(Field(ratios), [Heat(which, busy)]).order[0] == 1  # nobody knows what is usual
 
 
