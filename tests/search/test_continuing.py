@@ -77,7 +77,7 @@ def decided(truth, ratios, defender):
     comparison = ComparisonConfig(race=0, rounds=3, blocks=3)
     store = RunStore(Path(":memory:"))
     measurer = Measurer(session(Path(), DirectPool(measure), comparison=comparison), store)
-    trials = [Trial(i, split(i), Measurement((8.0,), (1,)), ratio, "test") for i, ratio in enumerate(ratios)]
+    trials = [Trial(i, split(i), Measurement((10.0 * ratio,), (1,)), ratio, "test") for i, ratio in enumerate(ratios)]
     baselines = measure_baselines(measurer, measurer.session.config.measure, silent)
     found = decide(measurer, baselines, trials, silent, defender=defender)
     store.close()
