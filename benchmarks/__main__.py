@@ -75,16 +75,16 @@ def run(
     "-o", "--output", type=click.Path(path_type=Path), help="Also write both tables as JSON into this folder."
 )
 def controls(name: str, files: tuple[Path, ...], output: Path | None) -> None:
-    """Print the raw results in FILES of the suite NAME together, and its variants against their controls."""
+    """Print the raw results in FILES of the suite NAME together, what they came to, and variants against controls."""
     from benchmarks.report import publish
-    from benchmarks.searches.controls import controls_table, stored_searches
+    from benchmarks.searches.controls import controls_table, places_tables, stored_searches
 
     suites = suite_file.suite_files()
     if name not in suites:
         raise click.UsageError(f"there is no suite '{name}'; there are {', '.join(suites)}")
     suite, _, _ = suite_file.read_suite(suites[name], short=False)
     searches = stored_searches(suite, name, files)
-    publish([searches, controls_table(suite, name, searches)], output)
+    publish([searches, *places_tables(suite, name, searches), controls_table(suite, name, searches)], output)
 
 
 @main.command()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from benchmarks.report import ResultTable
 from benchmarks.searches.suite_file import Suite
-from benchmarks.searches.tables import SearchOutcome
+from benchmarks.searches.tables import NEAR, SearchOutcome, percent, spread
 from ovplace.experiments.summary import ratio_summary
 
 _COLUMNS = ("variant", "model", "machine", "seed", "measured", "best asked", "last 20", "answer")
@@ -57,6 +57,35 @@ def _searches(suite: Suite, name: str, rows: tuple[tuple[str, ...], ...], where:
     return ResultTable(f"{name.replace('_', '-')}-searches", f"{suite.title}: searches", _COLUMNS, rows, note, where)
 
 
+def places_tables(suite: Suite, name: str, searches: ResultTable) -> list[ResultTable]:
+    """Return a table for each model and machine: what the searches of each variant came to in the end.
+
+    Args:
+        suite: of the searches.
+        name: of its file.
+        searches: the raw results.
+    """
+    places = list(dict.fromkeys((row[1], row[2]) for row in searches.rows))
+    return [_place_table(suite, name, place, [row for row in searches.rows if row[1:3] == place]) for place in places]
+
+
+def _place_table(suite: Suite, name: str, place: tuple[str, str], found: Sequence[tuple[str, ...]]) -> ResultTable:
+    variants = dict.fromkeys(row[0] for row in found)
+    rows = tuple(_place_row(variant, [row for row in found if row[0] == variant]) for variant in variants)
+    file = "-".join([name.replace("_", "-"), *(part.replace(" ", "-").replace("=", "-") for part in place), "ends"])
+    title = f"{suite.title}: {place[0]} on {place[1]} (simulated)"
+    near = f"within {percent(NEAR[-1])}"
+    return ResultTable(
+        file, title, ("variant", "searches", "best asked", near, "last 20", "answer"), rows, _ENDS, place[1]
+    )
+
+
+def _place_row(variant: str, found: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    best, last, answer = ([float(row[at].split(",")[0]) - 1 for row in found] for at in (5, 6, 7))
+    near = f"{sum(excess <= NEAR[-1] for excess in best)} of {len(found)}"
+    return variant, str(len(found)), spread(best), near, spread(last), spread(answer)
+
+
 class _Search(NamedTuple):
     """A search; latencies are over that of the optimum, without noise."""
 
@@ -66,6 +95,12 @@ class _Search(NamedTuple):
     best: float
     last: float
 
+
+_ENDS = (
+    "Excess over the certified optimum, without noise, once the budget was spent: of the best placement asked for, of "
+    "the median of the last 20 asked for (what the policy has become), and of the answer of the final comparison; "
+    "median over seeds and, in brackets, the worst."
+)
 
 _NOTE = (
     "Latency of the variant over that of its control, without noise: geometric mean over searches of the same seed, "

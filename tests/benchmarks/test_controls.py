@@ -1,11 +1,12 @@
 """The table of learned variants against their controls, and the processes that suites run in."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.searches.controls import controls_table, searches_table, stored_searches
+from benchmarks.searches.controls import controls_table, places_tables, searches_table, stored_searches
 from benchmarks.searches.in_pool import in_pool
 from benchmarks.searches.suite_file import Suite
 from benchmarks.searches.tables import SearchOutcome
@@ -42,6 +43,14 @@ def test_places_have_rows_of_their_own():
     found = [searched(v, s, 1.0 + s, 2.0, m) for v in ("paper", "untrained") for s in (0, 1) for m in ("unet", "demo")]
     rows = controls_table(SUITE, "learned", raw(found)).rows
     assert [(row[2], row[4]) for row in rows] == [("all", "4"), ("unet", "2"), ("demo", "2")]
+
+
+def test_each_place_has_a_table_of_what_its_searches_came_to():
+    found = [searched("paper", seed, best_ms, 2.0) for seed, best_ms in enumerate((1.005, 1.2, 1.1))]
+    answered = [(*row[:7], "1.02, 1.5") for row in raw([*found, searched("paper", 0, 3.0, 4.0, "demo")]).rows]
+    unet, demo = places_tables(SUITE, "learned", replace(raw(found), rows=tuple(answered)))
+    assert unet.rows == (("paper", "3", "10.0 % (20.0 %)", "1 of 3", "100 %", "2.0 %"),)
+    assert (demo.rows[0][:4], demo.name) == (("paper", "1", "200 %", "0 of 1"), "learned-demo-core-ultra-ends")
 
 
 def test_stored_searches_count_as_those_of_one_run_and_the_last_file_wins(tmp_path):
