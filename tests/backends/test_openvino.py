@@ -134,7 +134,7 @@ def test_candidates_take_turns_and_settle_before_they_are_timed(saved, monkeypat
     monkeypatch.setattr(Backend, "_timed", note)
     monkeypatch.setattr(Backend, "_warm_up", lambda *_: 2.0)
     measured = backend.measure(candidates, replace(SPEC, blocks=3, repeats=3, min_time_ms=7.0))
-    assert [m.blocks for m in measured] == [(4, 4, 4)] * 3
+    assert [(m.blocks, m.error_text) for m in measured] == [((4, 4, 4), "")] * 3
     # Two inferences settle for 3.5 ms, one brings the state back, four are samples.
     a, b, split = ([submodels] * 7 for submodels in (("CPU_A",), ("CPU_B",), NAMES))
     assert timed[-63:] == [*a, *b, *split, *b, *split, *a, *split, *a, *b]
