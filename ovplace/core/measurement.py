@@ -299,6 +299,11 @@ class Trial:
         """Its placement, to be measured again by HETERO."""
         return Candidate(f"trial {self.number}", self.placement)
 
+    @property
+    def reference_ms(self) -> float:
+        """Median latency of its reference in ms; only where it worked."""
+        return self.measurement.median_ms / self.ratio
+
 
 @dataclass(frozen=True)
 class Job:

@@ -27,7 +27,7 @@ def busy_notes(reference: str, trials: Sequence[Trial]) -> tuple[str, ...]:
     by_machine: defaultdict[str, list[float]] = defaultdict(list)
     for trial in trials:
         if trial.measurement.ok and np.isfinite(trial.ratio):
-            by_machine[trial.measurement.facts.get(MACHINE, "")].append(trial.measurement.median_ms / trial.ratio)
+            by_machine[trial.measurement.facts.get(MACHINE, "")].append(trial.reference_ms)
     return tuple(note for machine, found_ms in by_machine.items() if (note := _note(reference, machine, found_ms)))
 
 

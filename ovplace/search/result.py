@@ -211,7 +211,7 @@ def _machines(findings: Findings) -> tuple[MachineSummary, ...]:
 
 
 def _machine(name: str, trials: Sequence[Trial], aside: str) -> MachineSummary:
-    reference_ms = [trial.measurement.median_ms / trial.ratio for trial in trials if np.isfinite(trial.ratio)]
+    reference_ms = [trial.reference_ms for trial in trials if np.isfinite(trial.ratio)]
     return MachineSummary(
         name, sum(not trial.cached for trial in trials), median(reference_ms) if reference_ms else None, aside
     )

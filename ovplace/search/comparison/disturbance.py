@@ -1,8 +1,6 @@
 """How far something else on the machine disturbed measurements, by what was slower or faster than usual beside them.
 
-A disturbance seldom slows down a placement and its reference alike, so that their ratio is off as well. In two searches
-of the demo model on a machine whose speed changed, ratios were off by 5 % (root mean square) where the reference took
-its usual time within 10 %, and by 12 % and 23 % where it was 10 to 20 % and over 35 % off.
+A disturbance seldom slows down a placement and its reference alike, so that their ratio is off as well.
 """
 
 from __future__ import annotations
@@ -22,13 +20,15 @@ SHARE, MOST = 0.7, 0.25
 the largest error."""
 
 
-def reference_ms(trials: Sequence[Trial]) -> FloatArray:
-    """Return the latency of what each trial was measured beside, `[P]`.
+def usual_ms(trials: Sequence[Trial]) -> float:
+    """Return the usual latency of what trials were measured beside, in ms; not a number if on several machines.
 
     Args:
         trials: that worked.
     """
-    return np.array([trial.measurement.median_ms / trial.ratio for trial in trials])
+    if len({_machine(trial) for trial in trials}) > 1:  # heats do not tell on which one they are
+        return float("nan")
+    return float(np.median([trial.reference_ms for trial in trials]))
 
 
 def disturbances(trials: Sequence[Trial]) -> FloatArray:
@@ -37,8 +37,8 @@ def disturbances(trials: Sequence[Trial]) -> FloatArray:
     Args:
         trials: that worked; each is compared with those measured on the same machine.
     """
-    found_ms = reference_ms(trials)
-    machines = np.array([trial.measurement.facts.get(MACHINE, "") for trial in trials])
+    found_ms = np.array([trial.reference_ms for trial in trials])
+    machines = np.array([_machine(trial) for trial in trials])
     off = np.zeros(len(trials))
     for machine in set(machines.tolist()):
         there = machines == machine
@@ -53,3 +53,7 @@ def error_of(off: FloatArray) -> FloatArray:
         off: differences of the logarithms of what was measured beside them from what is usual.
     """
     return np.where(np.abs(off) > QUIET, np.minimum(SHARE * np.abs(off), MOST), 0.0)
+
+
+def _machine(trial: Trial) -> str:
+    return trial.measurement.facts.get(MACHINE, "")

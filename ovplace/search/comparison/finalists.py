@@ -11,7 +11,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Trial
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.search.comparison.disturbance import disturbances, reference_ms
+from ovplace.search.comparison.disturbance import disturbances, usual_ms
 from ovplace.search.comparison.race import Field, Standing, race
 from ovplace.search.comparison.rounds import measured_afresh
 from ovplace.search.staging import in_stages, note_agreement
@@ -39,12 +39,12 @@ def choose(
         costs: of the model's groups; None where the search had none.
         listener: is called with each step.
     """
-    trials = trials[:LIMIT]
     if not trials:
         return None
     config = measurer.session.config.comparison
-    candidates = [trial.candidate for trial in trials]
     field = _field(measurer.session, trials, costs)
+    trials = trials[:LIMIT]
+    candidates = [trial.candidate for trial in trials]
     spent, now = 0, Standing(np.zeros(0, dtype=np.int64))
 
     def heat(which: IntArray, number: int) -> FloatArray:
@@ -74,15 +74,15 @@ def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:
 
 
 def _field(session: Session, trials: Sequence[Trial], costs: CostTable | None) -> Field:
-    device_of = np.stack([session.problem.lower(trial.placement) for trial in trials]) if costs else None
+    raced = trials[:LIMIT]  # what is usual comes from all: a slow reference makes a ratio low
     return Field(
-        ratios=np.array([trial.ratio for trial in trials]),
+        ratios=np.array([trial.ratio for trial in raced]),
         costs=costs,
-        device_of=device_of,
+        device_of=np.stack([session.problem.lower(trial.placement) for trial in raced]) if costs else None,
         seed=session.config.search.seed,
         to_beat=_REFERENCE,
-        disturbed=disturbances(trials),
-        usual_ms=float(np.median(reference_ms(trials))),
+        disturbed=disturbances(trials)[:LIMIT],
+        usual_ms=usual_ms(trials),
     )
 
 

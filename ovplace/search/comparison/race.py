@@ -74,7 +74,7 @@ class Field:
         seed: root seed.
         to_beat: ratio of the best baseline; where none is faster than that, it does not matter which is the fastest.
         disturbed: standard deviation of what disturbances added to the logarithms of `ratios`, `[P]`; None for nothing.
-        usual_ms: latency of what `ratios` are relative to; not finite where it is not known.
+        usual_ms: latency of what `ratios` are relative to; not finite where it is not known, and no heat counts less.
     """
 
     ratios: FloatArray
@@ -105,11 +105,11 @@ class Field:
 
         A heat was disturbed where all of its placements took longer than usual, or all less.
         """
+        if not np.isfinite(self.usual_ms):
+            return np.zeros(len(heats))
         found = [np.log(heat.latency_ms) - expected.mean[heat.which] for heat in heats]
         levels = [level.mean() for level in found if len(level)]
         usual = np.median(levels) if len(levels) >= _OWN_LEVEL else np.log(self.usual_ms)
-        if not np.isfinite(usual):
-            return np.zeros(len(heats))
         off = [level - usual for level in found]
         return error_of(np.array([max(one.min(), 0) + min(one.max(), 0) if len(one) else 0.0 for one in off]))
 

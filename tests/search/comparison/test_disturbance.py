@@ -7,7 +7,7 @@ import pytest
 
 from ovplace.core.measurement import MACHINE, Measurement, Trial
 from ovplace.core.placement import Placement
-from ovplace.search.comparison.disturbance import MOST, SHARE, disturbances, error_of, reference_ms
+from ovplace.search.comparison.disturbance import MOST, SHARE, disturbances, error_of, usual_ms
 
 PLACEMENT = Placement(np.zeros(2, dtype=np.int64), ("CPU", "GPU"))
 
@@ -19,13 +19,15 @@ def trial(latency_ms, ratio, machine=""):
 
 def test_only_what_was_beside_an_unusual_reference_is_in_doubt():
     trials = [trial(2.0, 0.5), trial(3.0, 0.75), trial(2.0, 0.4), trial(4.0, 1.0)]
-    np.testing.assert_allclose(reference_ms(trials), [4.0, 4.0, 5.0, 4.0])
+    assert usual_ms(trials) == 4.0
     np.testing.assert_allclose(disturbances(trials), [0, 0, SHARE * np.log(1.25), 0])
 
 
 def test_each_machine_has_a_usual_time_of_its_own():
     trials = [trial(2.0, 0.5, "slow") for _ in range(3)] + [trial(1.0, 0.5, "fast") for _ in range(3)]
     assert not disturbances(trials).any()
+    assert np.isnan(usual_ms(trials)), "heats do not tell on which machine they are"
+    assert usual_ms(trials[:3]) == 4.0
 
 
 @pytest.mark.parametrize(("off", "error"), [(0.1, 0.0), (-0.1, 0.0), (0.2, 0.14), (-0.2, 0.14), (3.0, MOST)])

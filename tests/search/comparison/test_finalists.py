@@ -97,6 +97,15 @@ def test_at_most_200_placements_are_raced(racing, fields):
     assert len(fields[0][0].ratios) == 200
 
 
+def test_what_is_usual_comes_from_all_trials_though_slow_references_make_low_ratios(racing, fields):
+    fast = [trial(i, 0.4 + i / 1e4) for i in range(200)]  # beside a reference of about 600 ms
+    choose(racing(Bench({})), [*fast, *(trial(200 + i, 0.5 + i / 1e4) for i in range(300))], None, silent)
+    (field, _, _) = fields[0]
+    assert len(field.disturbed) == 200
+    assert (field.disturbed > 0).all()
+    assert field.usual_ms == pytest.approx(500.0, rel=0.03)
+
+
 def test_without_a_trial_there_is_nothing_to_choose(racing):
     assert choose(racing(Bench({})), [], None, silent) is None
 
