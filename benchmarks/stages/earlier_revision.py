@@ -10,7 +10,7 @@ over that of the CPU; all with 95 % intervals over the processes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.report import Row, interval_text
@@ -114,10 +114,11 @@ def in_turns(session: Session, answers: Sequence[Placement], rounds: int) -> lis
     names = session.problem.device_names
     placements = [*answers, Placement.uniform(len(session.graph), "CPU", names)]
     candidates = [Candidate(f"answer {number}", placement) for number, placement in enumerate(placements)]
+    spec = replace(SPEC, deadline_s=SPEC.deadline_s * len(candidates))
     measured = []
     for number in range(rounds):
         session.pool.renew()
-        measured.append(rotated(session.pool.measure(rotated(candidates, number), SPEC), -number))
+        measured.append(rotated(session.pool.measure(rotated(candidates, number), spec), -number))
     return measured
 
 
