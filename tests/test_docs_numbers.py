@@ -36,7 +36,6 @@ KNOWN = {
     "docs/results/answers.md": {"5 of 276"},  # what is missing from 271 of 276
     "docs/results/index.md": {"61", "82"},  # of transfer
     "docs/results/papers.md": {"12.5", "1.9", "3.6", "28.41", "46", "6.1", "60.6"},  # of the papers
-    "docs/results/real-devices.md": {"1.016", "1.006", "1.026"},  # of the one search that it tells of
     "docs/results/transfer.md": {"0.14", "0.38", "61", "32", "69"},  # MB of files, shares of a difference
     "docs/results/verdict.md": {"0.3"},  # a standard error
 }
