@@ -27,7 +27,7 @@ from ovplace.search.explore import limiting_baselines
 from ovplace.search.result import environment_of
 from ovplace.search.time_limit import with_labels, with_time_left
 from ovplace.session.baselines import ATTEMPTS, Baseline
-from ovplace.session.deadline import TimeBudget, TimeIsUpError
+from ovplace.session.deadline import Phase, TimeBudget, TimeIsUpError
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.run_files import fingerprints_beside_model
@@ -70,6 +70,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         listener = with_labels(with_time_left(listener, measurer), session)
         try:
             baselines = limiting_baselines(measurer, listener)
+            measurer.enter(Phase.SEARCH)
             put = _put_up(measurer, files, result, Placement.from_names(session.graph, table), baselines)
             return _with_answer(report, put, measurer, listener)
         except BackendError as error:

@@ -16,7 +16,7 @@ from ovplace.commands.checking import check as check_module
 from ovplace.commands.checking.baseline_answer import BaselineAnswer
 from ovplace.errors import UsageError
 from ovplace.search.explore import limiting_baselines
-from ovplace.session.deadline import TimeIsUpError
+from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
 
@@ -67,6 +67,18 @@ def test_too_little_time_says_nothing_about_the_answer(ovplace, faster, monkeypa
     done = ovplace("check", faster.folder, "--time", "5s")
     assert (done.code, done.out) == (2, "")
     assert "5 s do not suffice to measure the answer of" in done.err
+
+
+def test_the_answer_is_measured_after_the_time_of_the_baselines(ovplace, faster, monkeypatch):
+    trial, phases = check_module._trial, []
+
+    def noted(measurer, *rest):
+        phases.append(measurer.phase)
+        return trial(measurer, *rest)
+
+    monkeypatch.setattr(check_module, "_trial", noted)
+    assert ovplace("check", faster.folder, "--time", "60s").code == 0
+    assert phases == [Phase.SEARCH]
 
 
 def test_too_little_time_to_compare_an_answer_says_nothing_about_it(ovplace, slower, monkeypatch):
