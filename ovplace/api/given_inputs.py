@@ -81,7 +81,8 @@ def save_inputs(arrays: Arrays, folder: Path, begun: bool) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not (begun and path.exists()):
-            with replacing(path) as new:
+            # Another process may be searching with those that are there.
+            with RunFolder(folder).locked(), replacing(path) as new:
                 write_arrays(new, arrays)
         elif not _holds(path, arrays):
             raise ConfigError(f"the run in '{folder}' began with other inputs; choose another folder, or delete it")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from statistics import fmean
 
@@ -21,6 +21,7 @@ from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.session.events import Listener, Progress
 from ovplace.store.atomic import atomic_write
+from ovplace.store.device_lock import for_search
 from ovplace.store.run_folder import RunFolder
 
 PLACEMENT = "the placement"
@@ -84,11 +85,14 @@ def benchmark(folder: Path, load: Load, listener: Listener, input_path: str = ""
     wanted = [(b.name, b.name.removesuffix(" (automatic)")) for b in result.baselines if b.competes and not b.error]
     wanted.append((PLACEMENT, ""))
     devices = tuple(Device(d.name, d.base, d.properties, emulated=d.emulated) for d in result.devices)
-    found = []
-    for number, (name, target) in enumerate(wanted):
-        listener(Progress("benchmark", number, len(wanted), name))
-        time_it = partial(isolated_call, f"running {name}", time_requests, folder, devices, target, load)
-        found.append(_benchmarked(name, target, time_it))
+    found, working_s = [], inf if load.n_iterations else load.time_s
+    with for_search():
+        for number, (name, target) in enumerate(wanted):
+            listener(Progress("benchmark", number, len(wanted), name))
+            time_it = partial(
+                isolated_call, f"running {name}", time_requests, folder, devices, target, load, working_s=working_s
+            )
+            found.append(_benchmarked(name, target, time_it))
     listener(Progress("benchmark", len(wanted), len(wanted)))
     return found
 

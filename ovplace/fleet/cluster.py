@@ -189,6 +189,8 @@ class Cluster:
                     await self._channel.send(message)
                 except MessageTooLongError as error:
                     self._settle(message["number"], error)
+                except (TypeError, ValueError, OverflowError) as error:  # no plain data, or a number beyond 64 bits
+                    self._settle(message["number"], BackendError(f"a request cannot be sent: {error}"))
 
     def _settle(self, number: int, answer: Message | BackendError) -> None:
         """Give a request its answer, or an error."""

@@ -103,7 +103,9 @@ class Worker:
                     self._arrived(message)
                 elif message["op"] == "forget":
                     jobs.discard(str(message["job"]))
-                    await self._bench.forget(str(message["job"]))
+                    # Not awaited: it may have to wait for a request of another job, which may be ended meanwhile.
+                    tasks.add(task := asyncio.create_task(self._bench.forget(str(message["job"]))))
+                    task.add_done_callback(tasks.discard)
         finally:
             channel.abort()
             for task in tasks:
@@ -136,7 +138,7 @@ class Worker:
         with suppress(ChannelClosedError):
             try:
                 await channel.send({**done, **answer})
-            except MessageTooLongError as error:
+            except (MessageTooLongError, TypeError, ValueError, OverflowError) as error:
                 await channel.send({**done, "error": wire.pack_error(error)})
 
     async def _fetch(self, channel: Channel, digest: str) -> None:

@@ -52,7 +52,8 @@ def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not (begun and path.exists()):
-            save_over(model, path)
+            with RunFolder(folder).locked():  # another process may be searching with the one that is there
+                save_over(model, path)
         elif computation_hash(model) != computation_hash(open_model(ov.Core(), path)):
             raise ConfigError(f"the run in '{folder}' began with another model; choose another folder, or delete it")
     except (OSError, RuntimeError) as error:

@@ -150,10 +150,16 @@ class Child:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _exchange(self, message: object, deadline_s: float) -> Any:
+        # A process that is stopped does not read, and a long message does not fit into the pipe.
+        stopped = threading.Timer(min(deadline_s, threading.TIMEOUT_MAX), self.kill)
+        stopped.daemon = True
+        stopped.start()
         try:
             self._send(message)
         except OSError:
             raise self._death() from None
+        finally:
+            stopped.cancel()
         return self._receive(deadline_s)
 
     def _send(self, message: object) -> None:
@@ -163,7 +169,7 @@ class Child:
 
     def _receive(self, deadline_s: float) -> Any:
         try:
-            answer = self._answers.get(timeout=deadline_s)
+            answer = self._answers.get(timeout=min(deadline_s, threading.TIMEOUT_MAX))
         except queue.Empty:
             self.close()
             raise ChildTimeoutError(f"no answer within {deadline_s:g} s") from None
@@ -203,5 +209,6 @@ def ending(code: int, said: bytes) -> str:
         said: the end of its standard error.
     """
     words = " ".join(said[-400:].decode(errors="replace").split())
-    how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    names = {number.value: number.name for number in signal.Signals}  # not of all real-time signals
+    how = f"killed by {names.get(-code, f'signal {-code}')}" if code < 0 else f"exit code {code}"
     return f"{how}: {words}" if words else how

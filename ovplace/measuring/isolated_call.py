@@ -10,6 +10,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from math import inf
 from typing import TypeVar
 
 from ovplace.errors import ModelError, OvplaceError
@@ -28,7 +29,9 @@ _EXPORT = "export the model anew, with another version of the exporter if need b
 _MEMORY = "is there enough memory?"  # the kernel kills what takes the last of it
 
 
-def isolated_call(doing: str, act: Callable[..., T], *arguments: object, limit_s: float | None = None) -> T:
+def isolated_call(
+    doing: str, act: Callable[..., T], *arguments: object, limit_s: float | None = None, working_s: float = 0.0
+) -> T:
     """Return what a function returns in a fresh interpreter; starting that takes about 0.3 s.
 
     OpenVINO's readers have been seen to end with a segmentation fault: 2026.4 does for some ONNX files.
@@ -38,12 +41,14 @@ def isolated_call(doing: str, act: Callable[..., T], *arguments: object, limit_s
         act: the function, found by its name in its module.
         *arguments: of it; they and what it returns are passed on by pickle.
         limit_s: seconds after which the process is killed; None for `DEADLINE_S`, the longest.
+        working_s: seconds that the function takes besides, as it was told to; infinite where that is not known.
 
     Raises:
         ModelError: the process ended before it answered, or did not answer in time.
         Exception: what the function raised.
     """
-    own_s = min(limit_s or DEADLINE_S, DEADLINE_S)
+    least_s = min(limit_s or DEADLINE_S, DEADLINE_S)
+    own_s = least_s + working_s
     # A session of its own: Ctrl-C goes to the caller alone, which ends the process.
     try:
         done = subprocess.run(
@@ -52,10 +57,10 @@ def isolated_call(doing: str, act: Callable[..., T], *arguments: object, limit_s
             capture_output=True,
             start_new_session=True,
             check=False,
-            timeout=own_s,
+            timeout=own_s if own_s < inf else None,
         )
     except subprocess.TimeoutExpired:
-        if own_s == DEADLINE_S:
+        if least_s == DEADLINE_S:
             raise ModelError(f"OpenVINO did not end {doing} within {own_s:g} s; {_EXPORT}") from None
         raise ModelError(f"{doing} was not done within the {limit_s:g} s of the call; give more with --time") from None
     try:

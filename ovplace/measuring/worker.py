@@ -10,7 +10,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import IO, Any
 
 from ovplace.core.measurement import Job
@@ -39,6 +41,9 @@ def _peak_mib() -> float:
         import resource
     except ImportError:  # Windows
         return 0.0
+    # `ru_maxrss` of Linux begins with the peak of the process that started this one.
+    with suppress(OSError, StopIteration), Path("/proc/self/status").open(encoding="ascii", errors="replace") as status:
+        return int(next(line for line in status if line.startswith("VmHWM:")).split()[1]) / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
@@ -48,7 +53,7 @@ def _read(stream: IO[bytes], messages: queue.SimpleQueue[Any]) -> None:
     try:
         while True:
             messages.put(pickle.load(stream))
-    except (EOFError, OSError):
+    except Exception:  # a parent that was killed in the middle of a message has left half of it
         if sys.platform != "win32":
             os.killpg(0, signal.SIGKILL)  # helpers that runtimes have forked, too
         os._exit(0)
@@ -105,7 +110,7 @@ def main() -> None:
         reply(answer)
         call: Call = messages.get()
         # A hang in native code may keep `_read` from running: without a parent, nobody else would ever end it.
-        faulthandler.dump_traceback_later(call.deadline_s + GRACE_S, exit=True)
+        faulthandler.dump_traceback_later(min(call.deadline_s + GRACE_S, threading.TIMEOUT_MAX), exit=True)
         answer = guarded(partial(served.answer, call))
         faulthandler.cancel_dump_traceback_later()
 

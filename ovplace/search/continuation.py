@@ -17,6 +17,9 @@ from ovplace.store.atomic import delete_abandoned
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
+NO_EARLY_EXIT = "--no-early-exit"
+"""Option that a note of the result names if its search was skipped."""
+
 _MAY_CHANGE = ("model", "cluster", "budget", "time_s", "require_gain", "rounds", "early_exit")
 """Settings that do not make it another run. A model may be called by another path: its fingerprint must be the same."""
 
@@ -100,7 +103,8 @@ def finishing_limits(config: RunConfig, folder: RunFolder, result: RunResult) ->
         result: of an earlier call.
     """
     last = folder.read_config()
-    if last.search.early_exit and not config.search.early_exit and not result.search.trials:
+    was_skipped = any(NO_EARLY_EXIT in note for note in result.verdict.notes)  # a later call may have been stopped
+    if (was_skipped or last.search.early_exit) and not config.search.early_exit and not result.search.trials:
         return None  # its search may have been skipped
     # Earlier versions kept the limits of the last call alone, finished or not.
     known = result.search.finished_under or (limits_of(last),)

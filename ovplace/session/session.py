@@ -87,7 +87,11 @@ class Session:
         if not self.config.search.input:
             return f"seed {self.config.search.seed}"
         path = Path(self.config.search.input).absolute()
-        return _digest(path, path.stat().st_mtime_ns, path.stat().st_size)
+        try:
+            state = path.stat()
+            return _digest(path, state.st_mtime_ns, state.st_size)
+        except OSError as error:
+            raise UsageError(f"cannot read the inputs '{path}': {error.strerror}; put them back, and go on") from error
 
 
 @cache

@@ -73,7 +73,9 @@ def command(
         for model, folder in zip(models, _folders(models, output), strict=True)
     }
     if dry_run:
-        _estimate(console, configs, as_json)
+        from ovplace.cli.output.dry_run import show_estimates
+
+        show_estimates(console, list(configs.values()), as_json)
     elif len(configs) > 1:
         _search_each(console, configs, jobs, as_json)
     else:
@@ -86,15 +88,6 @@ def _folders(models: tuple[str, ...], output: str | None) -> list[Path]:
     from ovplace.experiments.many_models import run_folders
 
     return run_folders(models, Path(output or "runs"))
-
-
-def _estimate(console: Console, configs: Configs, as_json: bool) -> None:
-    from ovplace.cli.output.dry_run import show_estimate
-
-    for number, config in enumerate(configs.values()):
-        if len(configs) > 1 and not as_json:
-            click.echo(f"{(number and chr(10)) or ''}{config.search.model}")
-        show_estimate(console, config, as_json)
 
 
 def _search_each(console: Console, configs: Configs, jobs: int, as_json: bool) -> None:

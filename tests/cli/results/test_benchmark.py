@@ -103,7 +103,7 @@ def with_inputs(finished, folder, path):
 def test_inputs_and_seed_are_those_of_the_run(finished, tmp_path, monkeypatch):
     loads = []
 
-    def noting(*given):
+    def noting(*given, **_):
         loads.append(given[-1])
         return TIMES
 
