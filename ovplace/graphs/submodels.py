@@ -80,3 +80,13 @@ def submodel_devices(graph: OpGraph, device_of: IntArray, submodels: Sequence[In
     """
     placed = np.array([kind != "Result" for kind in graph.types], dtype=bool)
     return [int(device_of[ops[placed[ops]][-1]]) for ops in submodels]
+
+
+def is_unread(graph: OpGraph, ops: IntArray) -> bool:
+    """Return whether a submodel consists of inputs that nobody reads: HETERO has it, and there is nothing to run.
+
+    Args:
+        graph: the model.
+        ops: operations of the submodel.
+    """
+    return all(graph.types[op] == "Parameter" and not graph.successors[op] for op in ops.tolist())

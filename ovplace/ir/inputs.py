@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,18 @@ def as_tensor(port: ov.Output, array: Array) -> ov.Tensor:
     """
     kind, tensor = port.get_element_type(), ov.Tensor(np.asarray(array, order="C"))
     return tensor if kind in (tensor.get_element_type(), ov.Type.string) else _converted(tensor, kind)
+
+
+def fill(request: ov.InferRequest, model: ov.Model, arrays: Sequence[Array]) -> None:
+    """Give a request its inputs, by name: HETERO's automatic mode may compile a model with inputs in another order.
+
+    Args:
+        request: of a compilation of the model.
+        model: the model.
+        arrays: a value for each of its inputs.
+    """
+    for port, array in zip(model.inputs, arrays, strict=True):
+        request.set_tensor(port, as_tensor(port, array))
 
 
 def as_array(tensor: ov.Tensor) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray, OpGraph
-from ovplace.graphs.submodels import running_submodels, submodel_devices
+from ovplace.graphs.submodels import is_unread, running_submodels, submodel_devices
 
 _ELSEWHERE = -1
 """Device of the operations that are not of the part."""
@@ -33,7 +33,7 @@ def stages_of(graph: OpGraph, placement: Placement, part: Sequence[int] = ()) ->
     """Return the stages of a placement, or of a part of it, in running order.
 
     A placement on one device is one stage even where its operations are not connected: that is what a user would
-    compile without HETERO.
+    compile without HETERO. Inputs that nobody reads are a submodel of HETERO, which has nothing to run.
 
     Args:
         graph: the model.
@@ -54,7 +54,11 @@ def stages_of(graph: OpGraph, placement: Placement, part: Sequence[int] = ()) ->
         check_results(graph, submodels)
     devices = submodel_devices(graph, device_of, submodels)
     found = zip(submodels, devices, strict=True)
-    return tuple(Stage(tuple(ops.tolist()), placement.devices[d]) for ops, d in found if d != _ELSEWHERE)
+    return tuple(
+        Stage(tuple(ops.tolist()), placement.devices[d])
+        for ops, d in found
+        if d != _ELSEWHERE and not is_unread(graph, ops)
+    )
 
 
 def check_results(graph: OpGraph, submodels: Sequence[IntArray]) -> None:

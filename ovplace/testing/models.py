@@ -209,6 +209,19 @@ def loose_ends() -> ov.Model:
     return _model(outputs, [x, unused])
 
 
+def unread_input() -> ov.Model:
+    """A chain, and an input that nobody reads."""
+    x, unread = _input("x", 2, 4), _input("unread", 3)
+    y = ops.matmul(ops.tanh(ops.exp(x)), _weight("w", 4, 4), transpose_a=False, transpose_b=False)
+    return _model([ops.relu(ops.sigmoid(y))], [unread, x])
+
+
+def two_parts() -> ov.Model:
+    """Two unconnected parts, whose inputs have the same shape."""
+    a, b = _input("a", 2, 4), _input("b", 2, 4)
+    return _model([ops.tanh(ops.exp(a)), ops.relu(ops.negative(b))], [a, b])
+
+
 def nothing_computed() -> ov.Model:
     """A model that returns its input and a constant."""
     x = _input("x", 2, 4)
@@ -219,7 +232,8 @@ TINY: dict[str, Callable[[], ov.Model]] = {
     build.__name__: build
     for build in (
         residual, int8_weights, tied_embedding, shared_scalar, shape_chain, kv_cache, initialised_state, nonzero,
-        detector, runtime_reshape, tensor_iterator, conditional, several_outputs, loose_ends, nothing_computed,
+        detector, runtime_reshape, tensor_iterator, conditional, several_outputs, loose_ends, unread_input, two_parts,
+        nothing_computed,
     )
 }  # fmt: skip
 """Every tiny model by name."""

@@ -302,6 +302,14 @@ def test_what_openvino_chooses_by_itself(saved):
     assert [m.submodels for m in measured] == [("CPU_A",), ("CPU_B",), ()]
 
 
+@pytest.mark.parametrize("name", ["two_parts", "unread_input"])
+def test_inputs_and_outputs_that_openvino_reorders_keep_their_names(saved, name):
+    backend = Backend(Job(saved(getattr(models, name)()), PAIR))
+    (measured,) = backend.measure([Candidate("automatic", target="HETERO:CPU_A,CPU_B")], SPEC)
+    assert measured.ok, measured.error_text
+    assert measured.max_error < 1e-5
+
+
 def test_a_users_inputs(saved, tmp_path):
     path = saved(chain())
     x = np.linspace(-1, 1, 16).reshape(2, 8)  # f64: converted

@@ -30,7 +30,8 @@ from ovplace.testing import models
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 DEVICES = {name: Device(name, "CPU", F32) for name in ("CPU_A", "CPU_B")}
-KINDS = ("residual", "int8_weights", "tied_embedding", "kv_cache", "detector", "tensor_iterator", "several_outputs")
+KINDS = ("residual", "int8_weights", "tied_embedding", "kv_cache", "detector", "tensor_iterator", "several_outputs",
+         "unread_input")  # fmt: skip
 
 
 class Prepared:
@@ -141,7 +142,8 @@ def test_stages_hold_every_operation_that_runs_once(prepared):
     ops = [op for stage in stages for op in stage.ops]
     assert len(ops) == len(set(ops))
     left_out = set(range(len(prepared.graph))) - set(ops)
-    assert {prepared.graph.types[op] for op in left_out} <= {"Constant"}
+    assert {prepared.graph.types[op] for op in left_out} <= {"Constant", "Parameter"}
+    assert not any(prepared.graph.successors[op] for op in left_out if prepared.graph.types[op] == "Parameter")
     for stage in stages:
         assert {placement.devices[placement.device_of[op]] for op in stage.ops} == {stage.device}
 

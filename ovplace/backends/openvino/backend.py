@@ -247,7 +247,7 @@ class Backend(protocols.Backend):
             # of four compilations of a 137-way split); every later one is right.
             self._start_state(request)
             self._timed(ready)
-        ready.outputs = outputs = compare_all(self._output_names(), self.reference, _outputs(request))
+        ready.outputs = outputs = compare_all(self._output_names(), self.reference, self._outputs(request))
         ready.staged = candidate.staged and len(submodels) > 1
         ready.execution = ",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES"))
         broken = next((o for o in outputs if not np.isfinite(o.max_abs)), None)
@@ -310,12 +310,25 @@ class Backend(protocols.Backend):
                 state.reset()
 
     def _request(self, compiled: Compiled) -> Request:
-        from ovplace.ir.inputs import as_tensor
+        from ovplace.ir.inputs import as_tensor, fill
+        from ovplace.stages.chain import Chain
 
         request = compiled.create_infer_request()
-        for i, (port, array) in enumerate(zip(self._model.inputs, self.inputs, strict=True)):
-            request.set_input_tensor(i, as_tensor(port, array))
+        if isinstance(request, Chain):
+            for i, (port, array) in enumerate(zip(self._model.inputs, self.inputs, strict=True)):
+                request.set_input_tensor(i, as_tensor(port, array))
+        else:
+            fill(request, self._model, self.inputs)
         return request
+
+    def _outputs(self, request: Request) -> list[Any]:
+        """Return the outputs of the last inference, in the model's order."""
+        from ovplace.ir.inputs import as_array
+        from ovplace.stages.chain import Chain
+
+        if isinstance(request, Chain):
+            return [as_array(request.get_output_tensor(i)) for i in range(len(request.model_outputs))]
+        return [as_array(request.get_tensor(port)) for port in self._model.outputs]
 
     def _output_names(self) -> list[str]:
         from ovplace.ir.inputs import input_name
@@ -334,7 +347,7 @@ class Backend(protocols.Backend):
             raise ModelError(
                 f"the model does not run on the CPU in f32, the reference of every check: {text}"
             ) from error
-        return _outputs(request)
+        return self._outputs(request)
 
 
 def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit: float) -> set[int]:
@@ -343,12 +356,6 @@ def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit:
     for i, ms in pace.items():
         fastest[candidates[i].part] = min(ms, fastest.get(candidates[i].part, ms))
     return {i for i, ms in pace.items() if ms > limit * fastest[candidates[i].part]}
-
-
-def _outputs(request: Request) -> list[Any]:
-    from ovplace.ir.inputs import as_array
-
-    return [as_array(request.get_output_tensor(i)) for i in range(len(request.model_outputs))]
 
 
 def _failure(kind: ErrorKind, error: Exception) -> Measurement:

@@ -10,7 +10,7 @@ from ovplace.core.device import Device
 from ovplace.core.partition import Partition
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import FloatArray, IntArray, OpGraph
-from ovplace.graphs.submodels import running_submodels
+from ovplace.graphs.submodels import is_unread, running_submodels
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Stages:
             device_of: device of each operation, `[N]`; the same for all of a group.
             reader_share: as in the attributes.
         """
-        submodels = running_submodels(graph, device_of)
+        submodels = [ops for ops in running_submodels(graph, device_of) if not is_unread(graph, ops)]
         number, op = np.repeat(np.arange(len(submodels)), [len(ops) for ops in submodels]), np.concatenate(submodels)
         pairs = np.unique(np.stack([partition.group_of[op], number]), axis=1)
         first = np.zeros(partition.n_groups, dtype=np.int64)  # what runs nothing counts in the first stage

@@ -10,7 +10,7 @@ import openvino as ov
 
 from ovplace.errors import ModelError
 from ovplace.ir.exceptions import last_line
-from ovplace.ir.inputs import as_tensor, random_inputs
+from ovplace.ir.inputs import fill, random_inputs
 from ovplace.ir.opening import open_model
 
 
@@ -41,8 +41,7 @@ def time_once(path: Path, seed: int = 0) -> FirstTiming:
         start = perf_counter()
         request = core.compile_model(model, "CPU").create_infer_request()
         compiled = perf_counter()
-        for i, (port, array) in enumerate(zip(model.inputs, random_inputs(model, seed), strict=True)):
-            request.set_input_tensor(i, as_tensor(port, array))
+        fill(request, model, random_inputs(model, seed))
         request.infer()
         warm = perf_counter()
         request.infer()

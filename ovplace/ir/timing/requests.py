@@ -20,8 +20,6 @@ from ovplace.ir.load import open_placed
 if TYPE_CHECKING:
     import openvino as ov
 
-    from ovplace.ir.inputs import Array
-
 
 @dataclass(frozen=True)
 class Load:
@@ -128,13 +126,13 @@ def time_requests(folder: Path, devices: Sequence[Device], target: str, load: Lo
 
 
 def _timed(compiled: ov.CompiledModel, model: ov.Model, load: Load, read_ms: float, compile_ms: float) -> RequestTimes:
-    from ovplace.ir.inputs import inputs_of
+    from ovplace.ir.inputs import fill, inputs_of
 
     wanted = load.n_requests or int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
     requests = [compiled.create_infer_request() for _ in range(wanted if load.api == "async" else 1)]
     arrays = inputs_of(model, load.input_path, load.seed)
     for request in requests:
-        _fill(request, model, arrays)
+        fill(request, model, arrays)
     start = perf_counter()
     requests[0].infer()
     first_ms, start = _since(start), perf_counter()
@@ -149,13 +147,6 @@ def _timed(compiled: ov.CompiledModel, model: ov.Model, load: Load, read_ms: flo
         execution_devices=",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES")),
         layers=_layers(requests) if load.counters else (),
     )
-
-
-def _fill(request: ov.InferRequest, model: ov.Model, arrays: Sequence[Array]) -> None:
-    from ovplace.ir.inputs import as_tensor
-
-    for i, (port, array) in enumerate(zip(model.inputs, arrays, strict=True)):
-        request.set_input_tensor(i, as_tensor(port, array))
 
 
 def _one_by_one(request: ov.InferRequest, load: Load) -> list[float]:

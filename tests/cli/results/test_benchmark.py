@@ -130,13 +130,13 @@ def test_inputs_that_have_moved_are_named(ovplace, finished, tmp_path):
 
 
 def test_the_arrays_of_the_file_are_what_runs(finished, tmp_path, monkeypatch):
-    filled, fill = [], ov.InferRequest.set_input_tensor
+    filled, fill = [], ov.InferRequest.set_tensor
 
-    def spy(request, i, tensor):
+    def spy(request, port, tensor):
         filled.append(tensor.data.copy())
-        fill(request, i, tensor)
+        fill(request, port, tensor)
 
-    monkeypatch.setattr(ov.InferRequest, "set_input_tensor", spy)
+    monkeypatch.setattr(ov.InferRequest, "set_tensor", spy)
     inputs = tmp_path / "inputs.npz"
     np.savez(inputs, x=np.full((1, 3, 8, 8), 7, np.float32))
     time_requests(finished[0], [], "CPU", Load("async", 2, 1, 0.0, input_path=str(inputs)))
