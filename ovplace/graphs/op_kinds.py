@@ -10,3 +10,6 @@ GRAPH_INPUTS = ("Parameter", "Constant")
 
 RANDOM = frozenset({"RandomUniform", "Multinomial"})
 """Types that give another result each time although their inputs stay the same."""
+
+QUANTISING = frozenset({"FakeQuantize", "FakeConvert"})
+"""Types whose results jump where their inputs differ by rounding, and which plugins compute in integers."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, Trial
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec, Trial
 from ovplace.profiling.obtain import Costs, obtain_costs
 from ovplace.search.busy_machine import busy_notes
 from ovplace.search.comparison.final_comparison import FinalComparison, comparable, decide
@@ -23,6 +23,7 @@ from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
+from ovplace.session.mismatches import mismatch_notes
 from ovplace.session.session import Session
 from ovplace.session.site import Fleet
 
@@ -52,12 +53,11 @@ def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findi
     about = searched.costs.about if searched.costs else None
     with measurer.seconds.counting("comparison"):
         comparison = decide(measurer, baselines, searched.trials, listener, searched.table, defender)
-    found = (searched.hopeless,) if searched.hopeless else notes(measurer, searched.trials, about, cut=searched.cut)
     return Findings(
         session,
         baselines,
         searched.trials,
-        _with_notes(comparison, (*found, *busy_notes(baselines[0].name, searched.trials), *_aside(searched))),
+        _with_notes(comparison, _notes(measurer, baselines, searched)),
         measurer.seconds,
         costs=about,
         certificate=searched.certificate,
@@ -92,6 +92,15 @@ class _Searched:
     @property
     def table(self) -> CostTable | None:
         return self.costs.table if self.costs else None
+
+
+def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searched) -> list[str]:
+    """Return what there is to know about the search beside its result."""
+    about = searched.costs.about if searched.costs else None
+    found = (searched.hopeless,) if searched.hopeless else notes(measurer, searched.trials, about, cut=searched.cut)
+    differing = [b.name for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
+    busy = busy_notes(baselines[0].name, searched.trials)
+    return [*found, *busy, *mismatch_notes(measurer.session.graph, differing), *_aside(searched)]
 
 
 def _aside(searched: _Searched) -> list[str]:

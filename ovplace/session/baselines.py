@@ -11,11 +11,11 @@ from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureS
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.graphs.op_graph import OpGraph
-from ovplace.graphs.op_kinds import RANDOM
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.limited_baselines import NOT_MEASURED, fitting_spec, measure_alone
 from ovplace.session.measurer import Measurer, latency_ratio
+from ovplace.session.mismatches import why_outputs_differ
 from ovplace.session.session import Session
 from ovplace.store.run_db import StoredMeasurement
 
@@ -194,8 +194,9 @@ def _automatic(session: Session, target: str, measured: Measurement) -> Placemen
 def _nothing_works(graph: OpGraph, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> str:
     reasons = [f"{c.name}: {m.error}: {m.error_text[:160]}" for c, m in zip(candidates, measured, strict=True)]
     mismatched = [m.error == ErrorKind.OUTPUT_MISMATCH for m in measured]
-    drawn = sorted(RANDOM & set(graph.types)) if any(mismatched) else []
-    why = f"it draws random numbers ({', '.join(drawn)}), " if drawn else ""
-    larger = ["allow larger errors with --max-error"] if drawn or all(mismatched) else []
-    advice = why + " or ".join(larger + ([] if all(mismatched) else ["choose other devices with -d"]))
+    why = why_outputs_differ(graph) if any(mismatched) else ""
+    larger = ["allow larger errors with --max-error"] if why or all(mismatched) else []
+    advice = (f"{why}, " if why else "") + " or ".join(
+        larger + ([] if all(mismatched) else ["choose other devices with -d"])
+    )
     return f"no single device runs the model ({'; '.join(reasons)}); {advice}"

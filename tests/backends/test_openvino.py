@@ -384,6 +384,23 @@ def test_the_emulated_gpu_beside_the_cpu(saved):
     assert max(m.max_error for m in measured) < 1e-3
 
 
+def test_random_numbers_are_compared_after_as_many_inferences(saved):
+    if problem := emulated_gpu.why_unavailable():
+        pytest.skip(problem)
+    x = ops.parameter([2, 8], np.float32, name="x")
+    drawn = ops.random_uniform(
+        ops.constant(np.int64([2, 8])), ops.constant(np.float32(0)), ops.constant(np.float32(1)), "f32", 7, 11
+    )
+    path = saved(ov.Model([ops.result(ops.add(x, drawn))], [x]))
+    job = Job(path, (emulated_gpu.emulated_device(), Device("CPU", "CPU", F32)))
+    pool = ProcessPool(WorkerSpec("openvino", job))
+    try:
+        (alone,) = pool.measure([whole(read_graph(path), "CPU", ("GPU", "CPU"))], SPEC)
+    finally:
+        pool.close()
+    assert alone.max_error == 0
+
+
 def test_a_candidate_that_fails_while_warming_up_does_not_make_the_others_hopeless(saved, monkeypatch):
     path = saved(chain())
     graph, backend = read_graph(path), Backend(Job(path, PAIR))

@@ -241,12 +241,7 @@ class Backend(protocols.Backend):
 
     def _first(self, candidate: Candidate, compiled: Compiled, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
         request = self._request(compiled)
-        ready = self._run_once(request, compile_ms, submodels)
-        if any(device.emulated for device in self._job.devices):
-            # The emulated GPU may still be copying weights during its first inference (wrong numbers in about one
-            # of four compilations of a 137-way split); every later one is right.
-            self._start_state(request)
-            self._timed(ready)
+        ready = self._settled(request, compile_ms, submodels)
         ready.outputs = outputs = compare_all(self._output_names(), self.reference, self._outputs(request))
         ready.staged = candidate.staged and len(submodels) > 1
         ready.execution = ",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES"))
@@ -263,6 +258,16 @@ class Backend(protocols.Backend):
         for i, tensor in enumerate(self._candidates.tensors(candidate)):
             request.set_input_tensor(i, tensor)
         return self._run_once(request, compile_ms, submodels)
+
+    def _settled(self, request: Request, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
+        """Return a whole model after as many inferences as any other: random numbers differ from one to the next."""
+        ready = self._run_once(request, compile_ms, submodels)
+        if any(device.emulated for device in self._job.devices):
+            # The emulated GPU may still be copying weights during its first inference (wrong numbers in about one
+            # of four compilations of a 137-way split); every later one is right.
+            self._start_state(request)
+            self._timed(ready)
+        return ready
 
     def _run_once(self, request: Request, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
         ready = _Ready(request, compile_ms=compile_ms, submodels=submodels)
@@ -339,15 +344,13 @@ class Backend(protocols.Backend):
         try:
             with self._spending("compiling_ms"):
                 compiled = self._candidates.reference()
-            request = self._request(compiled)
-            with self._spending("inferring_ms"):
-                request.infer()
+            ready = self._settled(self._request(compiled), 0.0, ())
         except RuntimeError as error:
             text = without_positions(error)[:300]
             raise ModelError(
                 f"the model does not run on the CPU in f32, the reference of every check: {text}"
             ) from error
-        return self._outputs(request)
+        return self._outputs(ready.request)
 
 
 def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit: float) -> set[int]:

@@ -110,7 +110,10 @@ def test_if_it_is_the_outputs_of_all_more_error_is_to_be_allowed(run):
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("RandomUniform", "it draws random numbers (RandomUniform), allow larger errors with --max-error or choose"),
+        (
+            "RandomUniform",
+            "the model draws random numbers (RandomUniform), allow larger errors with --max-error or choose",
+        ),
         ("Sin", "; choose other devices with -d"),
     ],
 )

@@ -1,0 +1,29 @@
+"""Why correct devices give different outputs of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ovplace.graphs.op_graph import OpGraph
+from ovplace.graphs.op_kinds import QUANTISING, RANDOM
+
+
+def mismatch_notes(graph: OpGraph, names: Sequence[str]) -> tuple[str, ...]:
+    """Return what to say of baselines whose outputs differ, where the model is of a kind that makes devices differ.
+
+    Args:
+        graph: the model.
+        names: of these baselines.
+    """
+    why = why_outputs_differ(graph)
+    return (
+        (f"outputs of {', '.join(names)} differ: {why}; allow larger errors with --max-error",) if names and why else ()
+    )
+
+
+def why_outputs_differ(graph: OpGraph) -> str:
+    """Return why correct devices give different outputs of a model; empty where they should not."""
+    drawn, quantised = (sorted(kinds & set(graph.types)) for kinds in (RANDOM, QUANTISING))
+    reasons = [f"draws random numbers ({', '.join(drawn)})"] if drawn else []
+    reasons += [f"is quantised ({', '.join(quantised)}), and devices round differently"] if quantised else []
+    return f"the model {' and '.join(reasons)}" if reasons else ""
