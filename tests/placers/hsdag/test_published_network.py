@@ -156,8 +156,8 @@ def output(net, of):
 # Learning
 
 
-def small(**settings):
-    of = problem(chain(("Add", "Sin") * 4))
+def small(of=None, **settings):
+    of = of or problem(chain(("Add", "Sin") * 4))
     of = replace(of, features=np.eye(len(of.graph)))
     return HSDAG.factory(of, HSDAG.config({"hidden": 16, **settings}))
 
@@ -238,8 +238,8 @@ def test_paper_code_learns_once_from_one_return_for_all_steps(monkeypatch):
 
 def test_paper_log_compares_with_the_cpu_which_is_measured_first(monkeypatch):
     of = problem(chain(("Add", "Sin") * 4))
-    of = replace(of, features=np.eye(8), devices=(Device("GPU", "GPU", {}), Device("CPU", "CPU", {})))
-    placer, seen = HSDAG.factory(of, HSDAG.config({"preset": "paper-log", "hidden": 16, "steps": 2, "episodes": 1})), []
+    of = replace(of, devices=(Device("GPU", "GPU", {}), Device("CPU", "CPU", {})))
+    placer, seen = small(of, preset="paper-log", steps=2, episodes=1), []
     monkeypatch.setattr(placer._learner, "learn", lambda *args: seen.extend(args[3]))
     first = placer.ask(1)
     assert first[0].used == ("CPU",)
