@@ -1,7 +1,8 @@
 """HSDAG's Table 6 beside its published code and the presets.
 
 *Setting* is the name here, *preset* what `placer.preset=paper` has; where it differs from Table 6 the last column says
-why. `tests/placers/hsdag/test_published_network.py` checks each line against the network that is built.
+why. `test_published_network.py` in `tests/placers/hsdag` checks each line against what is built, but for the discount,
+which `test_placer.py` there checks.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
     "paper": {
         "groups": 0, "group_hidden": 64, "type_size": 20, "sharpness": 1.0, "hidden": 64, "tanh_constant": 1.0,
         "samples": 10, "signal": "sqrt", "failure_ratio": 100.0, "baseline": "failure", "decay": 0.9,
-        "drop_failures_after": 1000, "normalised": False, "learning_rate": 1e-2, "epochs": 1, "entropy": 0.0,
+        "drop_failures_after": 100, "normalised": False, "learning_rate": 1e-2, "epochs": 1, "entropy": 0.0,
         "entropy_end": 0.0, "max_grad_norm": 1.0, "uniform": False, "redraws": 0,
     },
 }  # fmt: skip
