@@ -83,7 +83,11 @@ class Session:
 
     @property
     def input_id(self) -> str:
-        """What identifies the inputs: their file's hash, or the seed they are drawn from."""
+        """What identifies the inputs: their file's hash, or the seed they are drawn from.
+
+        Raises:
+            UsageError: the file is no longer there.
+        """
         if not self.config.search.input:
             return f"seed {self.config.search.seed}"
         path = Path(self.config.search.input).absolute()
