@@ -2,10 +2,12 @@
 
 import json
 
+import openvino as ov
 import pytest
 
 import ovplace as api
 from ovplace.devices.emulated_gpu import why_unavailable
+from ovplace.testing import models
 
 DEVICES = "HETERO:CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU{INFERENCE_PRECISION_HINT:f32}"
 emulating = pytest.mark.skipif(bool(why_unavailable()), reason="no emulated GPU")
@@ -62,6 +64,21 @@ def test_an_affinity_that_its_device_refuses_is_named():
     )
     assert len(on_npu.refused) == 2
     assert not found.refused
+
+
+def test_what_does_not_compile_is_no_matter_of_a_wrong_kernel(ovplace, tmp_path):
+    found = api.explain("models/demo.xml", machine="core-ultra", device="NPU,CPU")
+    (tmp_path / "npu.json").write_text(json.dumps(dict.fromkeys(found.placement, "NPU")))
+    options = "-d", "NPU,CPU", "--machine", "core-ultra", "--placement", tmp_path / "npu.json"
+    said = ovplace("explain", "models/demo.xml", *options).out.splitlines()[-1]
+    assert said.startswith("This will not compile: the devices given do not support 2 operations, such as '")
+
+
+@emulating
+def test_an_operation_that_the_emulated_gpu_computes_wrongly_is_called_that(ovplace, tmp_path):
+    ov.save_model(models.nonzero(), tmp_path / "model.xml")
+    said = ovplace("explain", tmp_path / "model.xml", "-d", "HETERO:GPU,CPU", "--emulate-gpu").out.splitlines()[-1]
+    assert said.startswith("ovplace does not place it so: the emulated GPU has no correct kernel for '")
 
 
 @emulating

@@ -74,12 +74,21 @@ def _lines(found: Explanation) -> Iterator[str]:
     )
     yield f"Why: {_rule(found)}; {_support(found)}."
     if found.refused:
-        n, first = len(found.refused), found.refused[0]
-        yield f"This will not compile: the devices of {n} operations, such as '{first}', do not support them."
+        yield _refusal(found)
     elif found.cut_bytes:
         yield f"Cost: {size(found.cut_bytes)} are copied between devices in each inference."
     else:
         yield "Cost: nothing is copied between devices."
+
+
+def _refusal(found: Explanation) -> str:
+    """Return what is wrong with operations on devices that do not support them."""
+    n, first = len(found.refused), found.refused[0]
+    which = f"{n} operations, such as '{first}'" if n > 1 else f"'{first}'"
+    by = {found.placement[name] for name in found.refused}
+    if all(device.emulated for device in found.devices if device.name in by):
+        return f"ovplace does not place it so: the emulated GPU has no correct kernel for {which}."
+    return f"This will not compile: the devices given do not support {which}."
 
 
 def _label(found: Explanation, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,6 +124,7 @@ def command(
     from ovplace.errors import BackendError
     from ovplace.ir.timing.requests import Load
     from ovplace.progress import listening
+    from ovplace.store.run_folder import RunFolder
 
     duration = time_s if time_s is not None else 0.0 if n_iterations else _DEFAULT_S
     load = Load(api, n_requests or 0, n_iterations or 0, duration, report_type == "average_counters")
@@ -137,7 +138,8 @@ def command(
     if as_json:
         show_json({one.name: report(one, load, percent, said) if one.times else one.error for one in found})
     else:
-        for line in _lines(found, percent):
+        emulated = {device.name: device.emulated for device in RunFolder(Path(run)).read_result().devices}
+        for line in _lines(found, percent, emulated):
             click.echo(line)
     if report_type:
         for path in write_reports(Path(report_folder), found, load, percent, said, as_json=json_stats):
@@ -146,12 +148,14 @@ def command(
         raise BackendError("nothing could be run; the reasons stand in the result")
 
 
-def _lines(found: list[Benchmarked], percent: int) -> Iterator[str]:
+def _lines(found: list[Benchmarked], percent: int, emulated: Mapping[str, bool]) -> Iterator[str]:
     from statistics import fmean
+
+    from ovplace.core.result.labels import marked
 
     name = "Median:" if percent == 50 else f"{percent} percentile:"
     for one in found:
-        yield f"[ INFO ] {one.name}"
+        yield f"[ INFO ] {marked(one.name, emulated, simulated=False)}"
         if one.times is None:
             yield f"[ ERROR ] {one.error}"
             continue
