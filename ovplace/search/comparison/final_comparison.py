@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -23,6 +24,9 @@ from ovplace.session.session import Session
 
 _TOO_SHORT = "had no time for two rounds; give more with --time"
 _TOO_FAULTY = "failed too often to be judged"
+
+_LONGEST_REASON = 160
+"""Characters of a failure's text that a note quotes."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,17 @@ def comparable(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[T
 def _why_none(session: Session, others: Sequence[Trial]) -> str:
     if not session.problem.is_divisible:
         return "there was nothing else to try"
-    return f"no other placement {'worked' if others else 'was tried'}"
+    return f"no other placement worked{_usual_failure(others)}" if others else "no other placement was tried"
+
+
+def _usual_failure(trials: Sequence[Trial]) -> str:
+    """Return how most of the trials failed, in brackets, with one of their texts; empty where none has."""
+    failed = [trial.measurement for trial in trials if trial.measurement.error]
+    if not failed:
+        return ""
+    (usual, count) = Counter(measurement.error for measurement in failed).most_common(1)[0]
+    text = next(measurement.error_text for measurement in failed if measurement.error == usual)
+    return f" ({count} of {len(trials)}: {usual}: {text[:_LONGEST_REASON]})"
 
 
 def _contenders(baselines: Sequence[Baseline]) -> list[Baseline]:

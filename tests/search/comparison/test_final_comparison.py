@@ -212,6 +212,16 @@ def test_finalists_that_do_not_work_again_leave_the_baseline():
     assert "no other placement worked" in verdict.notes
 
 
+def test_where_nothing_worked_the_usual_reason_is_named():
+    kinds = (ErrorKind.CRASH, ErrorKind.COMPILE, ErrorKind.COMPILE)
+    failed = [
+        replace(trial, measurement=Measurement.failed(kind, f"{kind}, it said"), ratio=np.inf)
+        for trial, kind in zip(splits(3), kinds, strict=True)
+    ]
+    verdict = compared(World(0.8, 0), failed).verdict
+    assert "no other placement worked (2 of 3: compile: compile, it said)" in verdict.notes
+
+
 def test_trials_of_nothing_but_baselines_are_not_called_failures():
     alone = Placement.uniform(OPS, NAMES[1], NAMES)
     for trials in ([], [Trial(0, alone, Measurement((11.0,), (1,)), 1.1, "test")]):
