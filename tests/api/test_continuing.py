@@ -9,7 +9,10 @@ import torch
 from openvino import opset13
 
 import ovplace
-from ovplace.errors import ConfigError
+from ovplace.api.given_inputs import save_inputs
+from ovplace.errors import ConfigError, InUseError
+from ovplace.ir.saving import save_in_memory_model
+from ovplace.store.run_folder import RunFolder
 
 SIMULATED = {"machine": "i9-12900k+flex170", "budget": 2}
 
@@ -53,3 +56,17 @@ def test_inputs_and_shapes_may_be_given_in_any_order(tmp_path):
     assert ovplace.optimize(model, tmp_path / "run", input=other, **SIMULATED).to_json() == first.to_json()
     with pytest.raises(ConfigError, match="began with other inputs"):
         ovplace.optimize(model, tmp_path / "run", input=other | {"file": np.zeros((1, 4), np.float32)}, **SIMULATED)
+
+
+@pytest.mark.parametrize("given", ["model", "inputs"])
+def test_what_another_process_searches_with_is_not_replaced(tmp_path, given):
+    run, arrays = RunFolder(tmp_path), {"x": np.ones((1, 4), np.float32)}
+    save_in_memory_model(unnamed(), tmp_path, begun=False)
+    save_inputs(arrays, tmp_path, begun=False)
+    kept = [path.read_bytes() for path in (run.given_model, run.given_inputs)]
+    with run.locked(), pytest.raises(InUseError, match="is being searched by"):
+        if given == "model":
+            save_in_memory_model(converted(), tmp_path, begun=False)
+        else:
+            save_inputs({"x": np.zeros((1, 4), np.float32)}, tmp_path, begun=False)
+    assert [path.read_bytes() for path in (run.given_model, run.given_inputs)] == kept

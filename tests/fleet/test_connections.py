@@ -10,6 +10,7 @@ from ovplace.fleet.certificates import Role
 from ovplace.fleet.channel import ChannelClosedError, open_channel
 from ovplace.fleet.cluster import Cluster
 from ovplace.fleet.files import FileStore, hash_of
+from ovplace.fleet.limits import Limits
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.worker import Worker
 from tests.fleet.test_limits import Bench, asked, fleet
@@ -64,3 +65,32 @@ def test_a_file_is_hashed_outside_the_event_loop_which_says_and_hears_that_worke
     loop = asyncio.run(send())
     assert hashed_in.keys() == {"files", "box"}, "by the scheduler and by the worker"
     assert loop not in hashed_in.values()
+
+
+def test_a_worker_hears_more_while_a_job_takes_long_to_end(tmp_path):
+    class Channel:
+        def __init__(self, messages):
+            self.messages = messages
+            self.limit = self.abort = lambda *_: None
+
+        async def send(self, message):
+            pass
+
+        async def receive(self):
+            return self.messages.pop(0) if self.messages else await asyncio.Event().wait()
+
+    async def end():
+        ended = asyncio.Event()
+
+        class Slow(Bench):
+            async def forget(self, number):
+                await ended.wait() if number == "waits for the other" else ended.set()
+
+        welcome = {"op": "welcome", "limits": Limits().to_dict(), "alive_every_s": 60}
+        channel = Channel([welcome, *({"op": "forget", "job": job} for job in ("waits for the other", "the other"))])
+        working = asyncio.create_task(Worker(Machine("box"), Slow(), FileStore(tmp_path)).work(channel))
+        await asyncio.wait_for(ended.wait(), 10)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+    asyncio.run(end())

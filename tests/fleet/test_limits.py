@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,8 +66,8 @@ async def work(bench, address, certificates, folder):
     await Worker(Machine(BOX), bench, FileStore(folder)).work(await open_channel(address, certificates, Role.WORKER))
 
 
-async def asked(cluster, method="facts", arguments=()):
-    answer = cluster.submit(JOB, method, arguments, 60.0, DeviceClass({}), at_home=False)
+async def asked(cluster, method="facts", arguments=(), job=JOB):
+    answer = cluster.submit(job, method, arguments, 60.0, DeviceClass({}), at_home=False)
     return await asyncio.wait_for(asyncio.wrap_future(answer), 30)
 
 
@@ -103,6 +104,30 @@ def test_an_unexpected_error_is_answered(certificates, tmp_path, error):
         async with fleet(certificates, tmp_path, Failing()) as (cluster, _):
             answer = wire.unpack_error((await asked(cluster))["error"], BOX)
             assert str(answer) == f"{type(error).__name__}: {error}".strip() + f" (on machine '{BOX}')"
+
+    asyncio.run(search())
+
+
+def test_a_request_that_cannot_be_sent_says_so_and_others_go_on(certificates, tmp_path):
+    async def search():
+        async with fleet(certificates, tmp_path, Bench()) as (cluster, _):
+            with pytest.raises(BackendError, match="a request cannot be sent: "):
+                await asked(cluster, job=replace(JOB, seed=2**64))
+            assert (await asked(cluster))["value"] == {"fact": ""}
+
+    asyncio.run(search())
+
+
+@pytest.mark.parametrize("fact", [np.int64(4), 2**64])
+def test_an_answer_that_cannot_be_sent_is_an_error_of_its_machine(certificates, tmp_path, fact):
+    class Odd(Bench):
+        async def run(self, job, method, arguments):
+            return {"fact": fact}
+
+    async def search():
+        async with fleet(certificates, tmp_path, Odd()) as (cluster, _):
+            error = wire.unpack_error((await asked(cluster))["error"], BOX)
+            assert str(error).endswith(f"(on machine '{BOX}')")
 
     asyncio.run(search())
 

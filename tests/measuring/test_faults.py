@@ -16,7 +16,7 @@ from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.measuring import process_pool as pool_module
-from ovplace.measuring.child import Child
+from ovplace.measuring.child import Child, ChildDiedError, ending
 from ovplace.testing import fake_backend
 from ovplace.testing.sessions import QUICK, job, pool
 
@@ -232,3 +232,39 @@ def test_the_same_workplace_shares_one_child_and_another_does_not(make):
     a, b, other = make(), make(), make(version="2")
     assert a.facts() == b.facts() != other.facts()
     assert len(pool_module.running_pids()) == 2
+
+
+@pytest.fixture
+def child():
+    started = Child(fake_backend.NAME, job())
+    started.build()
+    yield started
+    started.close()
+
+
+def test_a_request_that_a_stopped_process_does_not_read_ends_at_its_deadline(child):
+    watch = threading.Timer(10.0, child.kill)
+    os.kill(child.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+    watch.start()
+    with pytest.raises(ChildDiedError, match="SIGKILL"):
+        child.call("facts", bytes(2**20), deadline_s=0.2)
+    assert not watch.finished.is_set()
+    watch.cancel()
+
+
+def test_a_deadline_may_be_longer_than_a_clock_can_wait(child):
+    assert child.call("facts", deadline_s=1e10)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="elsewhere the peak is its own")
+def test_the_memory_of_the_caller_is_not_taken_for_that_of_its_processes():
+    held = np.ones(2**25)
+    with closing(Child(fake_backend.NAME, job())) as child:
+        child.build()
+        assert 0 < child.peak_mib < held.nbytes / 2**20
+
+
+def test_a_signal_without_a_name_is_told_by_its_number():
+    assert ending(-35, b"") == "killed by signal 35"
+    assert ending(-9, b"over\nand out") == "killed by SIGKILL: over and out"

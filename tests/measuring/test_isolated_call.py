@@ -1,5 +1,6 @@
 """A crash in another process is an error like any other."""
 
+import math
 import os
 import time
 from pathlib import Path
@@ -73,3 +74,9 @@ def test_ctrl_c_ends_the_other_process(monkeypatch):
 def test_a_call_ends_with_its_time():
     with pytest.raises(ModelError, match=r"sleeping was not done within the 0.2 s of the call; give more with --time"):
         isolated_call("sleeping", time.sleep, 60, limit_s=0.2)
+
+
+@pytest.mark.parametrize("working_s", [30.0, math.inf])
+def test_the_time_that_a_function_was_told_to_work_is_not_taken_for_a_hang(monkeypatch, working_s):
+    monkeypatch.setattr(module, "DEADLINE_S", 0.01)
+    assert isolated_call("sleeping", time.sleep, 0.1, working_s=working_s) is None

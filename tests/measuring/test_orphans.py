@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from ovplace.measuring.interpreter import running
 
 PARENT = """
 import sys, threading, time
@@ -46,3 +50,10 @@ def test_a_child_ends_with_its_parent(tmp_path, fault, deadline_s):
             parent.stdout.readline()
         parent.kill()
     assert gone(pid, 15.0)
+
+
+def test_a_child_whose_parent_was_killed_in_the_middle_of_a_message_ends():
+    half = pickle.dumps("x" * 1000)[:500]
+    command = running("ovplace.measuring.worker")
+    done = subprocess.run(command, input=half, capture_output=True, start_new_session=True, timeout=30, check=False)
+    assert done.returncode == -signal.SIGKILL

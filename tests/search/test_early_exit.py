@@ -8,6 +8,7 @@ import pytest
 
 import ovplace as api
 from ovplace.core.placement import Placement
+from ovplace.errors import InterruptedRunError
 from ovplace.profiling.obtain import Costs
 from ovplace.search.early_exit import why_hopeless
 from ovplace.session.baselines import measure_baselines
@@ -56,6 +57,20 @@ def test_a_run_that_cannot_gain_searches_nothing_until_it_is_asked_to(tmp_path):
     searched = api.optimize(MODEL, tmp_path / "run", machine=machine, budget=4, early_exit=False, settings=QUICKLY)
     assert searched.search.trials == 4
     assert not any("no split" in note for note in searched.verdict.notes)
+
+
+def test_a_search_that_was_asked_for_and_stopped_begins_again(tmp_path):
+    (tmp_path / "slow.toml").write_text(SLOW_GPU)
+    given = {"machine": str(tmp_path / "slow.toml"), "budget": 2, "settings": QUICKLY}
+
+    def stop(progress):
+        if progress.phase == "search":
+            raise KeyboardInterrupt
+
+    assert api.optimize(MODEL, tmp_path / "run", **given).search.trials == 0
+    for _ in range(2):
+        with pytest.raises(InterruptedRunError):
+            api.optimize(MODEL, tmp_path / "run", early_exit=False, listener=stop, **given)
 
 
 def test_where_a_split_may_gain_there_is_a_search(tmp_path):

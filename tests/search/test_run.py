@@ -202,3 +202,17 @@ def test_a_call_that_cannot_work_makes_no_folder(caller, tmp_path):
     with pytest.raises(UsageError, match=rf"the inputs '{tmp_path}' are a folder; name an \.npz file"):
         caller.call(input=str(tmp_path))
     assert not caller.folder.path.exists()
+
+
+def test_inputs_that_vanish_meanwhile_are_named_and_the_run_goes_on_when_they_are_back(caller, tmp_path):
+    inputs = tmp_path / "inputs.npz"
+    inputs.write_bytes(b"arrays")
+
+    def vanish(progress):
+        if progress.phase == "baselines":
+            inputs.unlink(missing_ok=True)
+
+    with pytest.raises(UsageError, match=r"cannot read the inputs '.*inputs\.npz': No such file .*; put them back"):
+        caller.call(vanish, input=str(inputs))
+    inputs.write_bytes(b"arrays")
+    assert caller.call(input=str(inputs)).search.trials == 4

@@ -17,9 +17,11 @@ from ovplace.api.benchmarking import benchmark_run
 from ovplace.commands import benchmark as benchmark_module
 from ovplace.commands.benchmark import PLACEMENT, Benchmarked, benchmark
 from ovplace.core.device import Device
+from ovplace.errors import InUseError
 from ovplace.ir.placed_model import write_placed
 from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
 from ovplace.session.events import silent
+from ovplace.store.device_lock import for_worker
 from ovplace.store.run_folder import RunFolder
 
 TIMES = RequestTimes((1.0,), 1.0, 0.0, 0.0, 0.0, 1, "CPU")
@@ -117,6 +119,32 @@ def test_inputs_and_seed_are_those_of_the_run(finished, tmp_path, monkeypatch):
     loads.clear()
     benchmark_run(run, "1s", "sync", 0, False, other)
     assert {load.input_path for load in loads} == {str(other)}
+
+
+@pytest.mark.parametrize(("load", "working_s"), [(Load(time_s=900.0), 900.0), (Load(n_iterations=5), math.inf)])
+def test_a_candidate_may_take_the_time_that_was_asked_for(finished, monkeypatch, load, working_s):
+    given = []
+
+    def noting(*_, **limits):
+        given.append(limits)
+        return TIMES
+
+    monkeypatch.setattr(benchmark_module, "isolated_call", noting)
+    benchmark(finished[0], load, silent)
+    assert given
+    assert all(limits == {"working_s": working_s} for limits in given)
+
+
+def test_nothing_is_timed_beside_a_worker_and_no_worker_starts_meanwhile(finished, monkeypatch):
+    def beside(*_, **__):
+        with pytest.raises(InUseError, match="has to end first"), for_worker():
+            pass
+        return TIMES
+
+    monkeypatch.setattr(benchmark_module, "isolated_call", beside)
+    with for_worker(), pytest.raises(InUseError, match="measure for a fleet"):
+        benchmark(finished[0], Load(n_iterations=1), silent)
+    assert benchmark(finished[0], Load(n_iterations=1), silent)
 
 
 def test_inputs_that_have_moved_are_named(ovplace, finished, tmp_path):

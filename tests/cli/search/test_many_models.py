@@ -71,6 +71,12 @@ def test_an_estimate_for_each(ovplace, two):
     assert [line for line in done.out.splitlines() if line in map(str, two)] == list(map(str, two))
 
 
+def test_estimates_in_json_are_a_list_where_there_are_several(ovplace, two):
+    both, one = (ovplace("optimize", *models, *SIMULATED, "--dry-run", "--json") for models in (two, two[:1]))
+    found = json.loads(one.out)
+    assert [estimate["operations"] for estimate in json.loads(both.out)] == [found["operations"]] * 2
+
+
 @pytest.mark.parametrize(
     ("models", "names"),
     [
