@@ -16,9 +16,9 @@ def mismatch_notes(graph: OpGraph, names: Sequence[str]) -> tuple[str, ...]:
         names: of these baselines.
     """
     why = why_outputs_differ(graph)
-    return (
-        (f"outputs of {', '.join(names)} differ: {why}; allow larger errors with --max-error",) if names and why else ()
-    )
+    if not (names and why):
+        return ()
+    return (f"outputs of {', '.join(names)} differ: {why}; allow larger errors with --max-error",)
 
 
 def why_outputs_differ(graph: OpGraph) -> str:
