@@ -78,7 +78,7 @@ def test_what_does_not_compile_is_no_matter_of_a_wrong_kernel(ovplace, tmp_path)
 def test_an_operation_that_the_emulated_gpu_computes_wrongly_is_called_that(ovplace, tmp_path):
     ov.save_model(models.nonzero(), tmp_path / "model.xml")
     said = ovplace("explain", tmp_path / "model.xml", "-d", "HETERO:GPU,CPU", "--emulate-gpu").out.splitlines()[-1]
-    assert said.startswith("ovplace does not place it so: the emulated GPU has no correct kernel for '")
+    assert said.startswith("ovplace never makes this placement: the emulated GPU has no correct kernel for '")
 
 
 @emulating

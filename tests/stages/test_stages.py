@@ -12,6 +12,7 @@ import pytest
 
 from ovplace.core.device import Device
 from ovplace.core.placement import Placement
+from ovplace.cost.evaluate.stages import Stages
 from ovplace.devices.variants import register
 from ovplace.errors import PlacementError
 from ovplace.ir.affinity import check_chain, compile_placement, submodel_chain
@@ -164,6 +165,13 @@ def test_placements_are_refused_where_hetero_cuts_an_output_off_and_fails(tmp_pa
         else:
             compile_placement(of.core, of.model, placement)
     assert found == refused
+
+
+def test_the_cost_model_knows_the_submodels_that_are_timed(prepared):
+    placement = prepared.random_placement(1)
+    assert len(placement.used) > 1
+    known = Stages.of(prepared.graph, prepared.legal, placement.device_of, np.zeros((2, 2)))
+    assert len(known.stage_of_submodel) == len(stages_of(prepared.graph, placement))
 
 
 def test_one_device_is_one_stage(prepared):

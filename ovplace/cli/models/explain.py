@@ -87,7 +87,7 @@ def _refusal(found: Explanation) -> str:
     which = f"{n} operations, such as '{first}'" if n > 1 else f"'{first}'"
     by = {found.placement[name] for name in found.refused}
     if all(device.emulated for device in found.devices if device.name in by):
-        return f"ovplace does not place it so: the emulated GPU has no correct kernel for {which}."
+        return f"ovplace never makes this placement: the emulated GPU has no correct kernel for {which}."
     return f"This will not compile: the devices given do not support {which}."
 
 
