@@ -61,6 +61,7 @@ def test_a_larger_budget_continues_and_measures_nothing_twice(ovplace, finished,
     before = json.loads((folder / "result.json").read_text())
     done = ovplace("optimize", tiny, "-o", folder, *quick, "--budget", "5", "--json")
     assert done.err.startswith(f"continuing the run in '{folder}'\n")
+    assert done.code == 0, done.err
     after = json.loads(done.out)
     assert after["search"]["trials"] == 5
     # The final comparison may have another candidate; what was measured before it has not changed.
