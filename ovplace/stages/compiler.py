@@ -21,6 +21,7 @@ from ovplace.core.device import Device
 from ovplace.core.placement import Placement
 from ovplace.ir.affinity import compile_placement
 from ovplace.ir.shared_executor import import_placed, submodel_properties
+from ovplace.stages.kernels import compile_with_kernels
 from ovplace.store.blobs import Blobs
 
 _Import = Callable[[bytes], ov.CompiledModel]
@@ -62,10 +63,13 @@ class Compiler:
             RuntimeError: it does not compile.
         """
         properties = submodel_properties(self._core, device.name) if ops else {}
+        build = partial(self._core.compile_model, model, device.name, properties)
+        if ops and device.emulated:
+            return compile_with_kernels(self._blobs, build)
         return self._imported_or_built(
             self._key(list(ops), device.to_dict()),
             lambda blob: self._core.import_model(blob, device.name, properties),
-            partial(self._core.compile_model, model, device.name, properties),
+            build,
         )
 
     def compile_reference(self, model: ov.Model) -> ov.CompiledModel:
@@ -151,6 +155,7 @@ class Compiler:
             with suppress(RuntimeError):  # not every plugin can export
                 blob = io.BytesIO()
                 compiled.export_model(blob)
-                if took_s > WORTH_S + blob.tell() / BYTES_PER_S:
-                    self._blobs.keep(key, blob.getbuffer())
+                data = blob.getbuffer()
+                if took_s > WORTH_S + len(data) / BYTES_PER_S:
+                    self._blobs.keep(key, data)
         return compiled

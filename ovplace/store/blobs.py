@@ -1,4 +1,4 @@
-"""Compiled models on disk: one file each in the user's cache folder, shared by all runs.
+"""Compiled models and kernels on disk: one file each in the user's cache folder, shared by all runs.
 
 A cache that cannot be read or written is no cache: nothing here raises. A file that is damaged is as good as none.
 """
@@ -18,6 +18,7 @@ _MAGIC = b"ovplace blob 2\n"
 _DIGEST_BYTES = 32
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 _SUFFIX = ".blob"
+_KERNEL_SUFFIX = ".cl_cache"
 
 _ABANDONED_S = 3600.0
 """A temporary file of this age belongs to a process that was killed."""
@@ -28,7 +29,8 @@ class Blobs:
     """The compiled models that are kept.
 
     Attributes:
-        limit_bytes: size of all files together; the least recently used ones are deleted beyond it. 0 for no cache.
+        limit_bytes: size of all files together; the least recently used ones are deleted beyond it, kernels by the
+            time when they were written. 0 for no cache.
         folder: where they are; `blobs` in the cache folder by default.
     """
 
@@ -85,6 +87,12 @@ class Blobs:
         with suppress(OSError, RuntimeError):
             self._path(key).unlink()
 
+    def drop_kernels(self) -> None:
+        """Delete what the GPU plugin has stored in the folder that it was lent."""
+        with suppress(OSError, RuntimeError):
+            for path in self._home().glob(f"*{_KERNEL_SUFFIX}"):
+                path.unlink(missing_ok=True)
+
     def lent(self) -> Path | None:
         """Return the folder for OpenVINO's own cache, whose files count as blobs; None where there is to be none."""
         if not self.limit_bytes:
@@ -120,9 +128,9 @@ def _delete_abandoned(folder: Path) -> None:
 
 
 def _files(folder: Path) -> list[tuple[Path, float, int]]:
-    """Return path, time of last use and size of each blob; other processes may delete some meanwhile."""
+    """Return path, time of last use and size of each file; other processes may delete some meanwhile."""
     found = []
-    for path in folder.glob(f"*{_SUFFIX}"):
+    for path in (*folder.glob(f"*{_SUFFIX}"), *folder.glob(f"*{_KERNEL_SUFFIX}")):
         with suppress(OSError):
             state = path.stat()
             found.append((path, state.st_mtime, state.st_size))

@@ -12,7 +12,8 @@ class Config:
     Attributes:
         keep_compiled: number of compiled models kept for later requests, each of which needs the reference again.
         stages_mib: memory in MiB that compiled stages may hold until another placement shares them.
-        blobs_mib: size in MiB of the compiled models in the user's cache folder, which all runs share; 0 for none.
+        blobs_mib: size in MiB of the compiled models and kernels in the user's cache folder, which all runs share; 0
+            for none.
     """
 
     keep_compiled: int = 3
