@@ -157,7 +157,7 @@ def _seconds(config: RunConfig, counts: dict[str, int], placements: int | None, 
         block_s = max(spec.min_time_ms / 1e3, spec.repeats * inferring_s)
         return (1 + spec.warmup) * inferring_s + spec.blocks * (spec.settling_ms / 1e3 + inferring_s + block_s)
 
-    pair = compiling_s + 2 * turns(config.measure)
+    trial, pair = (compiling_s + 2 * turns(spec) for spec in (config.measure.of_trial(), config.measure))
     short, long = compiling_s + turns(config.measure), compiling_s + turns(config.round_spec)
-    searching = (counts["baselines"] + placements) * pair
+    searching = placements * trial + counts["baselines"] * pair
     return searching + counts["race"] * short + counts["rounds"] * counts["compared"] * long

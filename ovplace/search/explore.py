@@ -192,12 +192,12 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
         costs: cost table for placers that work with one.
     """
     search, problem = measurer.session.config.search, measurer.session.problem
-    placer, spec = measurer.session.config.plugins.placer, measurer.session.config.measure
-    staging = Staging(measurer, spec, measurer.session.runs_stages)
+    placer, measure = measurer.session.config.plugins.placer, measurer.session.config.measure
+    staging = Staging(measurer, measure, measurer.session.runs_stages)
     return Loop(
         placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,
-        flight=_flight(measurer, staging, replace(reference.candidate, reference=True), spec),
+        flight=_flight(measurer, staging, replace(reference.candidate, reference=True), measure.of_trial()),
         budget=Budget(search.measurements, search.batch),
         origin=search.placer,
         listener=listener,

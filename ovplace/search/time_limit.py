@@ -38,7 +38,7 @@ def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, 
     if session.selection.simulated:
         return 0.0, starts * session.starting_s
     placements = search.measurements or float("inf")
-    searching_s = placements * sum(measuring_s(m, session.config.measure) for m in working[:2])
+    searching_s = placements * sum(measuring_s(m, session.config.measure.of_trial()) for m in working[:2])
     running_s = starts * (session.starting_s + _round_s(session, working))
     return searching_s, running_s + _compiling_s(working, starts, config)
 

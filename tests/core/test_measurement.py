@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -52,6 +53,12 @@ def test_the_largest_error_is_never_hidden(values, largest):
 def test_a_spec_is_positive(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         MeasureSpec(**wrong)
+
+
+@pytest.mark.parametrize(("blocks", "of_trial"), [(1, 1), (2, 2), (3, 2), (4, 3), (9, 6)])
+def test_a_trial_is_timed_for_less_long(blocks, of_trial):
+    spec = MeasureSpec(blocks=blocks, min_time_ms=30.0, repeats=4, deadline_s=7.0)
+    assert spec.of_trial() == replace(spec, blocks=of_trial, min_time_ms=15.0)
 
 
 def test_specs_have_distinct_keys():

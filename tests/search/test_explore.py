@@ -191,4 +191,6 @@ def test_placements_run_in_stages_where_that_is_asked_for_and_the_backend_can(
     loop = make_loop(measurer, baselines[0], silent)
     flight: Any = loop.flight
     assert (flight.staging.wanted, flight.reference) == (staged, replace(baselines[0].candidate, reference=True))
+    measure = measurer.session.config.measure
+    assert (flight.spec, flight.staging.spec) == (measure.of_trial(), measure)
     assert (loop.budget, loop.origin, loop.listener) == (Budget(4, 3), "random", silent)
