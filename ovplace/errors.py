@@ -76,6 +76,10 @@ class NotReachedError(OvplaceError):
         self.result = result
 
 
+class ReportWarning(RuntimeWarning):
+    """A run is finished, and its report could not be written."""
+
+
 class InterruptedRunError(OvplaceError):
     """The user stopped the run; what was measured is saved and the same folder continues."""
 

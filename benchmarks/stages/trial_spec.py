@@ -1,9 +1,9 @@
 """How long a search should time a placement: spread of the ratio, and time of a request, by blocks and their length.
 
-Placements of a search are measured in stages, in turns with the CPU, again and again, each time by all specifications.
-`one after another`: standard deviation of the logarithm of the ratio of a placement between two requests in a row.
-`over all`: between requests of the same placement at other times, with other placements between them. All are root
-mean squares over the placements.
+Placements of a search are visited again and again; at each visit, all specifications measure the placement twice, in
+stages and in turns with the CPU. `in a visit` and `between visits`: standard deviation of the logarithm of the ratio
+between the two requests of a visit, about a second apart, and between the first requests of different visits, with all
+other placements between them; root mean squares over the placements. `off by`: mean ratio over that of the first row.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ SPECS = tuple(
     replace(MeasureSpec(), blocks=blocks, min_time_ms=min_time_ms)
     for blocks, min_time_ms in ((3, 20.0), (3, 10.0), (2, 20.0), (2, 10.0), (2, 5.0), (1, 10.0))
 )
+"""The first is the default, the fourth that of a search."""
 
 MOST = 1.2
 """Highest ratio of a placement."""
@@ -64,25 +65,27 @@ def rows(options: Options) -> Iterator[Row]:
         with closing(RunFolder(folder / "run").open_store()) as store:
             mixed = [trial for trial in store.trials() if trial.measurement.ok and not trial.placement.is_uniform]
         fast = [trial.placement for trial in mixed if trial.ratio < MOST]
+        if not fast:
+            raise UnavailableError(f"the search found no placement faster than {MOST} times the CPU")
         chosen = [fast[i] for i in np.random.default_rng(0).permutation(len(fast))[: options.placements]]
         with measured_session(options.model, "cpu+emulated-gpu") as session:
             reference = next(b.candidate for b in session.baselines if b.candidate.name == "CPU")
             ratios, seconds = _measured(session.measurer, chosen, reference, options.visits)
     for spec, of_spec, s in zip(SPECS, ratios, seconds, strict=True):
-        in_a_row = np.sqrt((np.diff(of_spec, axis=2) ** 2).mean() / 2)
         yield {
             "blocks": spec.blocks,
             "ms": f"{spec.min_time_ms:g}",
             "request": f"{s:.3f} s",
-            "one after another": f"{in_a_row:.3f}",
-            "over all": f"{np.sqrt(of_spec[:, :, 0].var(axis=0, ddof=1).mean()):.3f}",
+            "in a visit": f"{np.sqrt((np.diff(of_spec, axis=2) ** 2).mean() / 2):.3f}",
+            "between visits": f"{np.sqrt(of_spec[:, :, 0].var(axis=0, ddof=1).mean()):.3f}",
+            "off by": f"{np.expm1(of_spec.mean() - ratios[0].mean()):+.1%}",
         }
 
 
 def _measured(
     measurer: Measurer, placements: list[Placement], reference: Candidate, visits: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return logarithms of ratios, `[S, V, P, 2]` of two requests in a row, and mean seconds of a request, `[S]`."""
+    """Return logarithms of ratios of two requests, `[S, V, P, 2]`, and mean seconds of a request, `[S]`."""
     ratios, seconds = np.zeros((len(SPECS), visits, len(placements), 2)), np.zeros(len(SPECS))
     for visit in range(visits):
         for p, placement in enumerate(placements):

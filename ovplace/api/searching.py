@@ -14,7 +14,7 @@ from ovplace.api.run import Run
 from ovplace.config.duration import seconds
 from ovplace.config.files import given_path
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
-from ovplace.errors import NotReachedError, UsageError
+from ovplace.errors import NotReachedError, ReportWarning, UsageError
 from ovplace.progress import showing
 from ovplace.search.run import run
 from ovplace.session.configure import effective
@@ -108,7 +108,7 @@ def _leave_report(folder: Path) -> None:
     from ovplace.report.write import try_report
 
     if problem := try_report(folder):
-        warnings.warn(problem, RuntimeWarning, stacklevel=4)
+        warnings.warn(problem, ReportWarning, stacklevel=4)
 
 
 def _emulate_if_asked(config: RunConfig) -> None:

@@ -21,6 +21,7 @@ from ovplace.cli.errors import exit_code
 from ovplace.cli.output.console import Console
 from ovplace.cli.output.streams import let_go_of_output, open_closed_streams
 from ovplace.cli.temporary_files import choose_temporary_folder
+from ovplace.errors import ReportWarning
 from ovplace.version import __version__
 
 SECTIONS = {
@@ -95,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     choose_temporary_folder()
     console = Console()
     with warnings.catch_warnings():
+        warnings.simplefilter("always", ReportWarning)  # an error, where warnings are, would hide the result
         warnings.showwarning = lambda message, *_: console.log(f"Warning: {message}")
         code = exit_code(console, lambda: group.main(arguments, "ovplace", standalone_mode=False, obj=console))
     let_go_of_output()

@@ -154,7 +154,7 @@ class RunConfig:
 
     Attributes:
         search: what, where, how much.
-        measure: how each placement is timed.
+        measure: how baselines and finalists are timed; placements of the search for less long.
         comparison: how the final comparison is made.
         profiling: how parts of the model are measured, where the placer asks for that.
         placer: the placer's settings.

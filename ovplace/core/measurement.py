@@ -61,8 +61,10 @@ class MeasureSpec:
         warmup: inferences before the first sample. The very first inference comes before them; its time is kept
             separately.
         blocks: number of blocks in which each candidate of a request is timed; candidates take turns block by block.
+            A search times its placements in two thirds of them, rounded up.
         repeats: smallest number of samples of each candidate in a block.
-        min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples.
+        min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples. A search
+            runs its placements for half of it.
         hopeless_ratio: a candidate whose warm-up takes this many times as long as that of the fastest candidate of its
             request gets a single sample, because precise figures of it are not needed. The final comparison times
             everything fully, as the placement may be that much faster than what it is compared with.
@@ -95,10 +97,11 @@ class MeasureSpec:
         return replace(self, warmup=0, blocks=1, repeats=1, min_time_ms=0.0)
 
     def of_trial(self) -> MeasureSpec:
-        """Return the specification for a placement that a search asks: fewer blocks, and half the time in each.
+        """Return the specification for the placements of a search: a third fewer blocks, each half as long.
 
-        The ratio of a placement differs as much from request to request as with longer samples, because the machine
-        changes meanwhile (`python -m benchmarks run trial_spec`); the time is better spent on other placements.
+        Longer samples do not make the ratio of a placement more certain, because what differs between requests is the
+        same in all samples of one (`python -m benchmarks run trial_spec`). The time is better spent on other
+        placements. With two blocks, the median of their ratios is the mean: a disturbed block counts in full.
         """
         return replace(self, blocks=ceil(2 * self.blocks / 3), min_time_ms=self.min_time_ms / 2)
 

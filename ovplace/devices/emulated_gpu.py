@@ -15,7 +15,7 @@ Five rules, each found by running (openvino 2026.4.1, intel-opencl-rt 2026.2.0, 
 3. The device claims an architecture that oneDNN knows and that has no systolic unit (12.0.0, Xe-LP); else the plugin
    drops the device.
 4. `clReleaseProgram` releases nothing. The plugin releases a program while its kernels live and asks for it again,
-   which this runtime refuses (CL_INVALID_PROGRAM). It leaks about 4 MB a compiled small model: recycle the process.
+   which this runtime refuses (CL_INVALID_PROGRAM). It leaks 5 to 10 MB a compiled small model: recycle the process.
 5. Inference runs in f32. f16 on this runtime is emulated, very slow, and gives NaN on some models, and f16 is the
    plugin's default.
 

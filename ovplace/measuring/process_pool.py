@@ -23,7 +23,7 @@ from ovplace.measuring.own_thread import OwnThread
 
 RECYCLE_AFTER = 400
 """Requests a child serves before it is replaced, which loses the compiled stages that it keeps. The emulated GPU leaks
-about 4 MB a compiled model; the limit of memory replaces a child earlier where that is too much."""
+5 to 10 MB a compiled model; the limit of memory replaces a child earlier where that is too much."""
 
 QUERY_DEADLINE_S = 600.0
 

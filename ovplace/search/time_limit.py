@@ -29,7 +29,8 @@ def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, 
 
     Args:
         session: the run.
-        baselines: measured. A placement takes about as long to compile as they do for all devices together.
+        baselines: measured. A placement is taken to compile as long as they do for all devices together; in stages
+            it takes less.
     """
     config, search = session.config.comparison, session.config.search
     working = [b.measurement for b in baselines if b.measurement.ok and b.candidate.placement]

@@ -2,7 +2,7 @@
 
 OpenVINO's own `CACHE_DIR` caches no submodel of HETERO, only whole placements, so blobs are exported and imported here:
 the emulated GPU compiles the 146 operations of the demo in 4.8 s and imports their blob in 0.2 s, the CPU 0.28 and
-0.1 s.
+0.1 s. Parts of a model on the emulated GPU are compiled from stored kernels instead (`kernels.py`).
 """
 
 from __future__ import annotations
@@ -50,9 +50,12 @@ class Compiler:
             identity: what all blobs depend on, as JSON can hold it: the model's content hash and OpenVINO's version.
         """
         self._core, self._blobs, self._identity = core, blobs, identity
+        blobs.drop_unfinished_kernels()  # of a process that was killed
 
     def compile(self, model: ov.Model, ops: Sequence[int], device: Device) -> ov.CompiledModel:
         """Return a model compiled for one device: from its blob, else compiled now.
+
+        A part on the emulated GPU is compiled from stored kernels.
 
         Args:
             model: the whole model, or some operations of it as a model of their own.
@@ -131,6 +134,7 @@ class Compiler:
         if folder := self._blobs.lent():
             settings["CACHE_DIR"] = str(folder)
         compiled = self._core.compile_model(model, target, settings)
+        self._blobs.keep_kernels()
         self._blobs.shrink()
         return compiled
 

@@ -1,9 +1,10 @@
-"""Kernels of the emulated GPU, compiled once for all stages that run them.
+"""Kernels of the emulated GPU, compiled once for the stages that run them.
 
-OpenVINO's GPU plugin can store what it compiles, in files named after a hash of the source; it reads and writes them
-in the mode `OPTIMIZE_SIZE` alone. By default eight kernels are one program, and few stages have the same eight: of
-142 stages of a search on the demo, one after another, 111 programs of at most eight took 29 s to compile, and 92
-programs of one kernel 20 s; without the files they take 34 s. With all files there, the stages take 6 to 9 s.
+OpenVINO's GPU plugin can store what it compiles, in files named after a hash of options, driver and source. For models
+of fixed shapes it does so only in the mode `OPTIMIZE_SIZE`. By default up to eight kernels are one program, and few
+stages have the same eight. On the demo, compiling the 142 stages of a search one after another takes 34 s without
+stored programs, 29 s with programs of up to eight kernels (111 are written), 20 s with one kernel in each (92), and 9 s
+where these are stored already.
 
 The plugin takes the number of kernels in a program from an environment variable alone. The folder is set in the same
 way, because the property `CACHE_DIR` also makes Core store each stage as a whole.
@@ -23,7 +24,7 @@ import openvino as ov
 
 from ovplace.store.blobs import Blobs
 
-_ONE_A_PROGRAM = {"OV_GPU_MAX_KERNELS_PER_BATCH": "1", "OV_CACHE_MODE": "OPTIMIZE_SIZE"}
+_ONE_KERNEL_A_PROGRAM = {"OV_GPU_MAX_KERNELS_PER_BATCH": "1", "OV_CACHE_MODE": "OPTIMIZE_SIZE"}
 
 
 def compile_with_kernels(blobs: Blobs, build: Callable[[], ov.CompiledModel]) -> ov.CompiledModel:
@@ -31,10 +32,11 @@ def compile_with_kernels(blobs: Blobs, build: Callable[[], ov.CompiledModel]) ->
 
     Args:
         blobs: the cache on disk, where the kernels are and new ones are added.
-        build: compiles the model. What it returns exports no blob worth storing: it lacks the kernels.
+        build: compiles the model.
 
     Returns:
-        The compiled model. Where the stored kernels cannot be used, they are deleted and it is compiled without.
+        The compiled model; a blob of it would lack the kernels. If the stored kernels cannot be used, they are deleted
+        and it is compiled without.
 
     Raises:
         RuntimeError: it does not compile.
@@ -43,12 +45,14 @@ def compile_with_kernels(blobs: Blobs, build: Callable[[], ov.CompiledModel]) ->
     if folder is None:
         return build()
     try:
-        with _environment({**_ONE_A_PROGRAM, "OV_CACHE_DIR": str(folder)}), _quiet():
-            return build()
+        with _environment({**_ONE_KERNEL_A_PROGRAM, "OV_CACHE_DIR": str(folder)}), _quiet():
+            compiled = build()
     except RuntimeError:
         compiled = build()
-        blobs.drop_kernels()  # a process that was killed has left half of one
+        blobs.drop_kernels()  # one is damaged, or another process is still writing it
         return compiled
+    blobs.keep_kernels()
+    return compiled
 
 
 @contextmanager
@@ -68,12 +72,14 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Drop what is written to standard output: the plugin prints each variable, several times a compilation."""
-    before, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    c_library = ctypes.CDLL(None)
+    nowhere, before = os.open(os.devnull, os.O_WRONLY), os.dup(1)
+    c_library.fflush(None)
     os.dup2(nowhere, 1)
     try:
         yield
     finally:
-        ctypes.CDLL(None).fflush(None)  # what it has left in its buffer
+        c_library.fflush(None)  # what it has left in its buffer
         os.dup2(before, 1)
         os.close(before)
         os.close(nowhere)

@@ -1,13 +1,17 @@
 """Compiled models and kernels on disk: one file each in the user's cache folder, shared by all runs.
 
-A cache that cannot be read or written is no cache: nothing here raises. A file that is damaged is as good as none.
+A cache that cannot be read or written is no cache: nothing here raises. A blob that is damaged is as good as none.
+Kernels are files of OpenVINO's GPU plugin; whole ones are read-only, and those that a process was writing when it died
+are deleted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +23,7 @@ _DIGEST_BYTES = 32
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 _SUFFIX = ".blob"
 _KERNEL_SUFFIX = ".cl_cache"
+_WHOLE = 0o444
 
 _ABANDONED_S = 3600.0
 """A temporary file of this age belongs to a process that was killed."""
@@ -26,7 +31,7 @@ _ABANDONED_S = 3600.0
 
 @dataclass(frozen=True)
 class Blobs:
-    """The compiled models that are kept.
+    """The compiled models and kernels that are kept.
 
     Attributes:
         limit_bytes: size of all files together; the least recently used ones are deleted beyond it, kernels by the
@@ -87,8 +92,22 @@ class Blobs:
         with suppress(OSError, RuntimeError):
             self._path(key).unlink()
 
+    def keep_kernels(self) -> None:
+        """Keep what the GPU plugin has written into the folder that it was lent: it is whole."""
+        with suppress(OSError, RuntimeError):
+            if new := list(self._unfinished()):
+                for path in new:
+                    path.chmod(_WHOLE)
+                self.shrink()
+
+    def drop_unfinished_kernels(self) -> None:
+        """Delete the kernels that nobody has kept."""
+        with suppress(OSError, RuntimeError):
+            for path in self._unfinished():
+                path.unlink(missing_ok=True)
+
     def drop_kernels(self) -> None:
-        """Delete what the GPU plugin has stored in the folder that it was lent."""
+        """Delete all kernels."""
         with suppress(OSError, RuntimeError):
             for path in self._home().glob(f"*{_KERNEL_SUFFIX}"):
                 path.unlink(missing_ok=True)
@@ -112,6 +131,9 @@ class Blobs:
                 total += size
                 if total > self.limit_bytes:
                     path.unlink(missing_ok=True)
+
+    def _unfinished(self) -> Iterator[Path]:
+        return (path for path in self._home().glob(f"*{_KERNEL_SUFFIX}") if path.stat().st_mode & stat.S_IWUSR)
 
     def _home(self) -> Path:
         return self.folder or cache_folder() / "blobs"

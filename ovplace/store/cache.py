@@ -1,6 +1,6 @@
 """The user's cache folder, shared by all runs.
 
-It holds profiles, one JSON file each, compiled models (`blobs.py`), and models of a fleet by their hashes.
+It holds profiles, one JSON file each, compiled models and kernels (`blobs.py`), and models of a fleet by their hashes.
 A cache that cannot be read or written is no cache: nothing here raises.
 """
 
@@ -34,7 +34,7 @@ class CacheContent:
     """The files of one kind in the cache.
 
     Attributes:
-        kind: `profiles`, `blobs`, or `models` that other machines sent.
+        kind: `profiles`, `blobs` (kernels included), or `models` that other machines sent.
         files: how many there are.
         n_bytes: their size together.
     """

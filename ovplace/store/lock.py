@@ -38,8 +38,11 @@ else:
         return True
 
 
-_ATTEMPTS, _PAUSE_S = 3, 0.02
-"""Who only asks for the holder holds the lock for a moment."""
+_ATTEMPTS, _PAUSE_S = 50, 0.02
+"""Who only asks for the holder, or is the last to share, holds the lock for a moment, and does not sign it."""
+
+_SURE = 3
+"""Attempts after which a holder that has signed is believed."""
 
 
 @dataclass(frozen=True)
@@ -153,11 +156,13 @@ def _sign(descriptor: int) -> None:
 
 def _acquired(path: Path, *, is_shared: bool = False) -> int | None:
     """Return the descriptor of the lock file, held; None where another process keeps this one from holding it."""
-    for _ in range(_ATTEMPTS):
+    for attempt in range(1, _ATTEMPTS + 1):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         if _taken(descriptor, is_shared=is_shared) and _is_file(descriptor, path):
             return descriptor
         os.close(descriptor)
+        if attempt >= _SURE and (found := holder(path)) and found.pid:
+            return None
         time.sleep(_PAUSE_S)
     return None
 

@@ -191,6 +191,13 @@ def test_placements_run_in_stages_where_that_is_asked_for_and_the_backend_can(
     loop = make_loop(measurer, baselines[0], silent)
     flight: Any = loop.flight
     assert (flight.staging.wanted, flight.reference) == (staged, replace(baselines[0].candidate, reference=True))
-    measure = measurer.session.config.measure
-    assert (flight.spec, flight.staging.spec) == (measure.of_trial(), measure)
     assert (loop.budget, loop.origin, loop.listener) == (Budget(4, 3), "random", silent)
+
+
+def test_placements_are_timed_for_less_long_than_baselines_and_stages_against_hetero(exploring):
+    measurer = exploring()
+    spec = replace(QUICK, blocks=3, min_time_ms=2.0)
+    measurer.session.config = replace(measurer.session.config, measure=spec)
+    flight: Any = make_loop(measurer, measure_baselines(measurer, QUICK, silent)[0], silent).flight
+    assert flight.spec == replace(QUICK, blocks=2, min_time_ms=1.0)
+    assert flight.staging.spec == spec

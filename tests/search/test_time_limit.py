@@ -384,6 +384,9 @@ def test_the_search_and_the_comparison_take_what_the_devices_took(rounds, starts
     round_s = 2 * (0.1 + 8 * 0.2) + (0.1 + 8 * 0.5) + (0.1 + 4 * 0.501)
     compilations = 3 + IMPORTING * (starts - 3)
     assert comparison_s == pytest.approx(starts * (2.0 + round_s) + compilations * 4 * 0.9)
+    of.config = replace(of.config, measure=replace(spec, blocks=3, repeats=2, min_time_ms=20.0))
+    # Two blocks, each after an inference and 5 ms.
+    assert expected_s(of, baselines)[0] == pytest.approx(10 * (2 + 2 * 0.005 * 2 + (2 + 2 * 3) * (0.2 + 0.5)))
     of.selection = replace(of.selection, simulated="two-gpus")
     assert expected_s(of, baselines) == (0.0, starts * 2.0)
 

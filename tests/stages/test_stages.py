@@ -296,6 +296,13 @@ def test_a_blob_that_does_not_load_is_compiled_anew(tmp_path, everything_is_kept
     assert Blobs(2**30, tmp_path / "blobs").find(path.stem) != b"of another driver"
 
 
+def test_a_blob_that_takes_longer_to_write_than_to_compile_is_not_kept(tmp_path, everything_is_kept, monkeypatch):
+    monkeypatch.setattr("ovplace.stages.compiler.BYTES_PER_S", 1.0)
+    first = Prepared(models.residual(), tmp_path)
+    first.stages.get(stages_of(first.graph, first.random_placement(0))[0])
+    assert not list(tmp_path.glob("blobs/*.blob"))
+
+
 def test_nothing_is_exported_without_a_cache(tmp_path, everything_is_kept, monkeypatch):
     without = Prepared(models.residual(), tmp_path)
     monkeypatch.setattr(ov.CompiledModel, "export_model", lambda *_: pytest.fail("exported"))

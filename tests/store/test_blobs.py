@@ -106,3 +106,46 @@ def test_a_file_that_another_process_deletes_first_keeps_none_from_going(blobs, 
     monkeypatch.setattr(module, "_files", lambda folder: found)
     blobs.shrink()
     assert files(blobs) == ["b.blob"]
+
+
+def kernel(blobs, name, n_bytes, second):
+    path = blobs.folder / f"{name}.cl_cache"
+    path.write_bytes(bytes(n_bytes))
+    os.utime(path, (second, second))
+
+
+def test_kernels_count_as_blobs(blobs):
+    blobs.lent()
+    kernel(blobs, "1", 400, 1)
+    kernel(blobs, "2", 400, 3)
+    blobs.keep("a", bytes(250))
+    os.utime(blobs.folder / "a.blob", (2, 2))
+    blobs.shrink()
+    assert files(blobs) == ["2.cl_cache", "a.blob"]
+
+
+def test_kernels_that_nobody_keeps_are_unfinished(blobs):
+    blobs.lent()
+    kernel(blobs, "1", 10, 1)
+    blobs.keep_kernels()
+    kernel(blobs, "2", 10, 2)
+    blobs.keep("a", b"content")
+    blobs.drop_unfinished_kernels()
+    assert files(blobs) == ["1.cl_cache", "a.blob"]
+    blobs.drop_kernels()
+    assert files(blobs) == ["a.blob"]
+
+
+def test_kernels_beyond_the_limit_are_not_kept(blobs):
+    blobs.lent()
+    kernel(blobs, "1", 2000, 1)
+    blobs.keep_kernels()
+    assert files(blobs) == []
+
+
+def test_there_may_be_no_folder_for_kernels(tmp_path):
+    nowhere = Blobs(1000, tmp_path / "nowhere")
+    nowhere.keep_kernels()
+    nowhere.drop_unfinished_kernels()
+    nowhere.drop_kernels()
+    assert not (tmp_path / "nowhere").exists()

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,19 @@ def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(path, monkey
     monkeypatch.setattr(lock, "_taken", taken)
     assert hold(path).pid == os.getpid()
     assert removed
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="holds it by flock")
+def test_who_holds_it_for_a_moment_is_waited_for(path):
+    import fcntl
+
+    path.touch()
+    descriptor = os.open(path, os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    release = threading.Timer(0.2, os.close, (descriptor,))
+    release.start()
+    with shared(path, "it is held by", "wait"):
+        release.join()
 
 
 def test_any_number_share_it_and_nobody_holds_it_alone_meanwhile(path, other):

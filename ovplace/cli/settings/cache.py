@@ -14,10 +14,10 @@ from ovplace.cli.arguments import options
 @options.as_json
 @options.common
 def command(clear: bool, as_json: bool) -> None:
-    """Show the cache that all runs share: profiles, compiled models and kernels (blobs), and models of a fleet.
+    """Show the cache that all runs share: profiles, compiled models with kernels (blobs), and models of a fleet.
 
     The cache is in the folder $OVPLACE_CACHE if it is set, and otherwise in ovplace under $XDG_CACHE_HOME or ~/.cache.
-    The setting backend.blobs_mib limits the size of the compiled models.
+    The setting backend.blobs_mib limits the size of the compiled models and kernels.
     """
     from ovplace.cli.output.tables import show_json, show_table
     from ovplace.core.result.labels import size

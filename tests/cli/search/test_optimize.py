@@ -59,7 +59,7 @@ def test_a_larger_budget_continues_and_measures_nothing_twice(ovplace, finished,
     folder = tmp_path / "more"
     shutil.copytree(finished[0], folder)
     before = json.loads((folder / "result.json").read_text())
-    done = ovplace("optimize", tiny, "-o", folder, *quick, "--budget", "5", "--json")
+    done = ovplace("optimize", tiny, "-o", folder, *quick, "--budget", "5", "--json", "--debug")
     assert done.err.startswith(f"continuing the run in '{folder}'\n")
     assert done.code == 0, done.err
     after = json.loads(done.out)
@@ -67,6 +67,18 @@ def test_a_larger_budget_continues_and_measures_nothing_twice(ovplace, finished,
     # The final comparison may have another candidate; what was measured before it has not changed.
     assert [b["latency_ms"] for b in after["baselines"]] == [b["latency_ms"] for b in before["baselines"]]
     assert ovplace("optimize", tiny, "-o", folder, *quick).err.startswith(f"the run in '{folder}' is finished")
+
+
+def test_a_report_that_cannot_be_written_costs_no_result(ovplace, finished, tiny, quick, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(finished[0], folder)
+    (folder / "report.html").unlink(missing_ok=True)
+    (folder / "report.html").mkdir()
+    os.utime(folder / "report.html", (0, 0))  # older than the result
+    done = ovplace("optimize", tiny, "-o", folder, *quick, "--json")
+    assert done.code == 0, done.err
+    assert "Warning: the run is finished, but its report is not written" in done.err
+    assert json.loads(done.out)["best"]
 
 
 def test_a_second_search_in_the_folder_ends_at_once_and_names_the_first(ovplace, finished, tiny, quick):
