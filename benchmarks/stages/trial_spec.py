@@ -26,11 +26,16 @@ from ovplace.search.staging import in_stages
 from ovplace.session.measurer import Measurer, latency_ratio
 from ovplace.store.run_folder import RunFolder
 
-SPECS = tuple(
-    replace(MeasureSpec(), blocks=blocks, min_time_ms=min_time_ms)
-    for blocks, min_time_ms in ((3, 20.0), (3, 10.0), (2, 20.0), (2, 10.0), (2, 5.0), (1, 10.0))
+DEFAULT = MeasureSpec()
+
+SPECS = (
+    DEFAULT,
+    replace(DEFAULT, min_time_ms=10.0),
+    replace(DEFAULT, blocks=2),
+    DEFAULT.of_trial(),
+    replace(DEFAULT, blocks=2, min_time_ms=5.0),
+    replace(DEFAULT, blocks=1, min_time_ms=10.0),
 )
-"""The first is the default, the fourth that of a search."""
 
 MOST = 1.2
 """Highest ratio of a placement."""
