@@ -1,4 +1,4 @@
-"""How long a search should time a placement: spread of the ratio, and time of a request, by blocks and their length.
+"""How long a search should time a placement: spread of the ratio, and time of a request, by inferences and blocks.
 
 Placements of a search are visited again and again; at each visit, all specifications measure the placement twice, in
 stages and in turns with the CPU. `in a visit` and `between visits`: standard deviation of the logarithm of the ratio
@@ -30,11 +30,11 @@ DEFAULT = MeasureSpec()
 
 SPECS = (
     DEFAULT,
-    replace(DEFAULT, min_time_ms=10.0),
     replace(DEFAULT, blocks=2),
+    replace(DEFAULT, blocks=2, min_time_ms=10.0),
     DEFAULT.of_trial(),
-    replace(DEFAULT, blocks=2, min_time_ms=5.0),
-    replace(DEFAULT, blocks=1, min_time_ms=10.0),
+    replace(DEFAULT.of_trial(), repeats=2),
+    replace(DEFAULT.of_trial(), blocks=1),
 )
 
 MOST = 1.2
@@ -78,7 +78,9 @@ def rows(options: Options) -> Iterator[Row]:
             ratios, seconds = _measured(session.measurer, chosen, reference, options.visits)
     for spec, of_spec, s in zip(SPECS, ratios, seconds, strict=True):
         yield {
+            "warm-up": spec.warmup,
             "blocks": spec.blocks,
+            "samples": spec.repeats,
             "ms": f"{spec.min_time_ms:g}",
             "request": f"{s:.3f} s",
             "in a visit": f"{np.sqrt((np.diff(of_spec, axis=2) ** 2).mean() / 2):.3f}",

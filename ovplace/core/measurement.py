@@ -59,7 +59,7 @@ class MeasureSpec:
 
     Attributes:
         warmup: inferences before the first sample. The very first inference comes before them; its time is kept
-            separately.
+            separately. A search warms its placements up with one at most.
         blocks: number of blocks in which each candidate of a request is timed; candidates take turns block by block.
             A search times its placements in two thirds of them, rounded up.
         repeats: smallest number of samples of each candidate in a block.
@@ -97,13 +97,14 @@ class MeasureSpec:
         return replace(self, warmup=0, blocks=1, repeats=1, min_time_ms=0.0)
 
     def of_trial(self) -> MeasureSpec:
-        """Return the specification for the placements of a search: a third fewer blocks, each half as long.
+        """Return the specification for the placements of a search: fewer inferences, in fewer and shorter blocks.
 
-        Longer samples do not make the ratio of a placement more certain, because what differs between requests is the
-        same in all samples of one (`python -m benchmarks run trial_spec`). The time is better spent on other
-        placements. With two blocks, the median of their ratios is the mean: a disturbed block counts in full.
+        What differs between requests is the same in all samples of one, so more inferences hardly make the ratio of a
+        placement more certain (`python -m benchmarks run trial_spec`). The time is better spent on other placements.
+        With two blocks, the median of their ratios is the mean: a disturbed block counts in full.
         """
-        return replace(self, blocks=ceil(2 * self.blocks / 3), min_time_ms=self.min_time_ms / 2)
+        blocks = ceil(2 * self.blocks / 3)
+        return replace(self, warmup=min(1, self.warmup), blocks=blocks, min_time_ms=self.min_time_ms / 2)
 
     def key(self) -> str:
         """Return the text that identifies the specification in the store."""

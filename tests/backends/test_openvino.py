@@ -137,9 +137,9 @@ def test_candidates_take_turns_and_settle_before_they_are_timed(saved, monkeypat
     monkeypatch.setattr(Backend, "_warm_up", lambda *_: 2.0)
     measured = backend.measure(candidates, replace(SPEC, blocks=3, repeats=3, min_time_ms=7.0))
     assert [(m.blocks, m.error_text) for m in measured] == [((4, 4, 4), "")] * 3
-    # Two inferences settle for 3.5 ms, one brings the state back, four are samples.
-    a, b, split = ([submodels] * 7 for submodels in (("CPU_A",), ("CPU_B",), NAMES))
-    assert timed[-63:] == [*a, *b, *split, *b, *split, *a, *split, *a, *b]
+    # Two inferences settle for 3.5 ms, four are samples.
+    a, b, split = ([submodels] * 6 for submodels in (("CPU_A",), ("CPU_B",), NAMES))
+    assert timed[-54:] == [*a, *b, *split, *b, *split, *a, *split, *a, *b]
 
 
 def test_the_shortest_inferences_get_a_limited_number_of_samples(saved, monkeypatch):
@@ -154,8 +154,26 @@ def test_the_shortest_inferences_get_a_limited_number_of_samples(saved, monkeypa
 def test_one_slow_warm_up_does_not_make_a_candidate_slow(saved, monkeypatch):
     backend, paces = Backend(Job(saved(chain()), PAIR)), iter([3.0, 1.0, 9.0])
     monkeypatch.setattr(Backend, "_timed", lambda self, ready: next(paces))
-    ready = backend_module._Ready(None, first_ms=50.0)
+    ready = backend_module._Ready(None, pace_ms=50.0)
     assert backend._warm_up(ready, replace(SPEC, warmup=3)) == 1.0
+
+
+def test_one_slow_warm_up_of_a_search_does_not_make_a_candidate_slow_on_the_emulated_gpu(saved, monkeypatch):
+    """Its first inference is slow, so the pace is that of the second one, after which its weights are copied."""
+    backend, paces = Backend(Job(saved(chain()), PAIR)), iter([50.0, 1.0, 9.0])
+    backend._job = replace(backend._job, devices=(PAIR[0], replace(PAIR[1], emulated=True)))
+    monkeypatch.setattr(Backend, "_timed", lambda self, ready: next(paces))
+    ready = backend._settled(None, 0.0, ())
+    assert (ready.first_ms, backend._warm_up(ready, MeasureSpec().of_trial())) == (50.0, 1.0)
+
+
+@pytest.mark.parametrize(("model", "untimed"), [(chain, 1), (models.kv_cache, 2)])
+def test_only_a_state_needs_an_inference_after_settling(saved, monkeypatch, model, untimed):
+    backend, count = Backend(Job(saved(model()), PAIR)), []
+    monkeypatch.setattr(Backend, "_start_state", lambda *_: None)
+    monkeypatch.setattr(Backend, "_timed", lambda self, ready: count.append(ready) or 40.0)
+    samples = backend._block(backend_module._Ready(), replace(SPEC, min_time_ms=10.0))
+    assert (len(samples), len(count)) == (SPEC.repeats, untimed + SPEC.repeats)
 
 
 def test_a_planted_difference_is_seen(saved):
