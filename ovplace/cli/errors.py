@@ -16,6 +16,9 @@ from ovplace.cli.stopping import exit_code_of, stopping_by_signals
 from ovplace.errors import OvplaceError
 
 INTERRUPTED = 130
+STOPPED = "Stopped"
+"""What is said of Ctrl-C where there is nothing to continue; it is no error of a server."""
+
 LONGEST = 2000
 """Characters of an error line; what is longer is left out in the middle."""
 
@@ -47,7 +50,7 @@ def exit_code(console: Console, act: Callable[[], object]) -> int:
         with suppress(OSError):  # the terminal may be gone
             if console.debug:
                 traceback.print_exception(error)
-            click.echo(fitted(f"Error: {_one_line(text)}", sys.stderr), err=True)
+            click.echo(fitted(text if text == STOPPED else f"Error: {_one_line(text)}", sys.stderr), err=True)
         return exit_code_of(error) or found
 
 
@@ -56,7 +59,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OvplaceError):
         return str(error), error.exit_code
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return "interrupted", INTERRUPTED
+        return STOPPED, INTERRUPTED
     if isinstance(error, click.ClickException):
         return error.format_message().rstrip(".") + _see_help(error), error.exit_code
     if _is_out_of_memory(error):

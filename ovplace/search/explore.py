@@ -98,8 +98,9 @@ def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searche
     """Return what there is to know about the search beside its result."""
     about = searched.costs.about if searched.costs else None
     found = (searched.hopeless,) if searched.hopeless else notes(measurer, searched.trials, about, cut=searched.cut)
-    differing = [b.name for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
-    busy = busy_notes(baselines[0].name, searched.trials)
+    shown = measurer.session.shown
+    differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
+    busy = busy_notes(shown(baselines[0].name), searched.trials)
     return [*found, *busy, *mismatch_notes(measurer.session.graph, differing), *_aside(searched)]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from ovplace.config.schema import ComparisonConfig
 from ovplace.core.measurement import Measurement, Trial
-from ovplace.core.result.labels import marked
 from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener, Progress
@@ -67,11 +66,10 @@ def with_labels(listener: Listener, session: Session) -> Listener:
         listener: is called with each step.
         session: the run.
     """
-    emulated = {device.name: device.emulated for device in session.devices}
 
     def listen(event: Progress) -> None:
         named = event.phase in (Phase.BASELINES, Phase.COMPARISON)
-        text = marked(event.text, emulated, bool(session.selection.simulated)) if named else event.text
+        text = session.shown(event.text) if named else event.text
         listener(replace(event, text=text))
 
     return listen

@@ -14,6 +14,7 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import Job
 from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
+from ovplace.core.result.labels import marked
 from ovplace.devices.select import Selection, references
 from ovplace.errors import BackendError, StoreError, UsageError
 from ovplace.graphs.op_graph import OpGraph
@@ -61,6 +62,11 @@ class Session:
     def devices(self) -> tuple[Device, ...]:
         """The devices to choose from."""
         return self.selection.devices
+
+    def shown(self, name: str) -> str:
+        """Return a name in which devices that are emulated or simulated are marked."""
+        emulated = {device.name: device.emulated for device in self.devices}
+        return marked(name, emulated, bool(self.selection.simulated))
 
     def start_afresh(self) -> None:
         """Replace the measuring process by a fresh one, where that makes a difference to the backend.

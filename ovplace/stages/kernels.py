@@ -43,6 +43,7 @@ def compile_with_kernels(blobs: Blobs, build: Callable[[], ov.CompiledModel]) ->
     folder = blobs.lent()
     if folder is None:
         return build()
+    before_ns = blobs.changed_ns()
     try:
         with _environment({**_ONE_KERNEL_A_PROGRAM, "OV_CACHE_DIR": str(folder)}), _quiet():
             compiled = build()
@@ -50,7 +51,8 @@ def compile_with_kernels(blobs: Blobs, build: Callable[[], ov.CompiledModel]) ->
         compiled = build()
         blobs.drop_kernels()  # one is damaged, or another process is still writing it
         return compiled
-    blobs.keep_kernels()
+    if blobs.changed_ns() != before_ns:  # reading a folder with ten thousand kernels takes longer than a small stage
+        blobs.keep_kernels()
     return compiled
 
 

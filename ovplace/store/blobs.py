@@ -92,6 +92,13 @@ class Blobs:
         with suppress(OSError, RuntimeError):
             self._path(key).unlink()
 
+    def changed_ns(self) -> int:
+        """Return when a file was last added to the folder or deleted from it; 0 if that is not known."""
+        try:
+            return self._home().stat().st_mtime_ns
+        except (OSError, RuntimeError):
+            return 0
+
     def keep_kernels(self) -> None:
         """Keep what the GPU plugin has written into the folder that it was lent: it is whole."""
         with suppress(OSError, RuntimeError):

@@ -299,4 +299,4 @@ def test_interrupted_anywhere(ovplace, monkeypatch):
 
     monkeypatch.setattr(discover, "discover", stopped)
     done = ovplace("devices")
-    assert (done.code, done.out, done.err.strip()) == (130, "", "Error: interrupted")
+    assert (done.code, done.out, done.err.strip()) == (130, "", "Stopped")

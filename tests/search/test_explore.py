@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.partition import Partition
 from ovplace.errors import BackendError
 from ovplace.plugins import registry
@@ -201,3 +202,17 @@ def test_placements_are_timed_for_less_long_than_baselines_and_stages_against_he
     flight: Any = make_loop(measurer, measure_baselines(measurer, QUICK, silent)[0], silent).flight
     assert flight.spec == replace(QUICK, blocks=2, min_time_ms=1.0)
     assert flight.staging.spec == spec
+
+
+def test_notes_mark_simulated_devices(exploring, monkeypatch):
+    of = exploring()
+    of.session.selection = replace(of.session.selection, simulated="two-gpus")
+    failed = Measurement.failed(ErrorKind.OUTPUT_MISMATCH, "wrong")
+    baselines = measure_baselines(of, QUICK, silent)
+    wrong = [baselines[0], replace(baselines[1], measurement=failed)]
+    monkeypatch.setattr(explore_module, "limiting_baselines", lambda *_: wrong)
+    monkeypatch.setattr(explore_module, "busy_notes", lambda name, _: (f"{name} was slow",))
+    monkeypatch.setattr(explore_module, "mismatch_notes", lambda _, names: (f"{', '.join(names)} differ",))
+    slow, differ = explore(of, silent).comparison.verdict.notes[-2:]
+    assert slow == f"{wrong[0].name} (simulated) was slow"
+    assert differ == f"{wrong[1].name} (simulated) differ"

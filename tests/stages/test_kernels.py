@@ -88,6 +88,17 @@ assert os.environ == settings
     assert new[4]
 
 
+def test_the_folder_is_listed_only_where_a_kernel_was_added(tmp_path):
+    code = """
+looked, real = [], Blobs.keep_kernels
+Blobs.keep_kernels = lambda self: (looked.append(self), real(self))
+for functions in [softmax], [softmax], [cumulative]:
+    run(*functions)
+    print(len(looked), end=" ")
+"""
+    assert child(tmp_path, code).split() == ["1", "1", "2"]
+
+
 def test_what_one_process_compiles_serves_the_next(tmp_path):
     def written():
         return {path.name: path.stat().st_mtime_ns for path in (tmp_path / "blobs").iterdir()}

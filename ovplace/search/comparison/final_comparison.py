@@ -162,7 +162,7 @@ def _compare(
         ratio=ratio,
         null_control=rounds.interval(null.name, close[0]) if null else None,
         defaults={c.name: found for c in defaults if (found := rounds.interval(best.name, c.name))},
-        notes=tuple(_notes(rounds, best.name, close, cut=cut)),
+        notes=tuple(map(session.shown, _notes(rounds, best.name, close, cut=cut))),
     )
     return _answer(session, with_null_note(verdict), best, contenders[close.index(hardest)], rounds)
 

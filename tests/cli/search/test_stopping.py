@@ -163,7 +163,7 @@ def test_the_exit_code_of_a_saved_run_names_the_signal():
         "assert exit_code(Console(), importing) == 143\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stderr.splitlines() == ["Error: interrupted", "Error: stopped; saved", "Error: interrupted"]
+    assert done.stderr.splitlines() == ["Stopped", "Error: stopped; saved", "Stopped"]
 
 
 def test_a_later_signal_ends_a_save_that_hangs():

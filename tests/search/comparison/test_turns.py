@@ -80,6 +80,7 @@ def decided(
     bench.asked.clear()
     of = session(Path(), DirectPool(bench.measure, bench.fresh), comparison=config, placer="cut")
     of.nulls = dict(nulls)
+    of.selection = replace(of.selection, simulated=rest.pop("simulated", ""))
     of.problem = problem(of.graph, n_devices=3)
     with nullcontext(store) if store else closing(RunStore(Path(":memory:"))) as kept:
         measurer = Measurer(of, kept, time=TimeBudget(1000.0, limit_s, clock=lambda: bench.now))
@@ -224,6 +225,8 @@ def test_what_differs_still_in_further_rounds_is_called_unstable():
     found = decided(Bench({"trial 0": [5.0, 8.0]}))
     assert (len(found.rounds), found.rounds.planned) == (6, 4)
     assert found.verdict.notes == ("trial 0 is unstable: 5 to 8 ms in 6 processes",)
+    moody = decided(Bench({"CPU_0": [10.0, 16.0]}), simulated="two-gpus")
+    assert moody.verdict.notes == ("CPU_0 (simulated) is unstable: 10 to 16 ms in 6 processes",)
     calmer = decided(Bench({"trial 0": [5.0, 8.0, 5.0, 8.0, 5.0, 5.1]}))
     assert (len(calmer.rounds), calmer.verdict.notes) == (6, ())
 
