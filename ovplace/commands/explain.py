@@ -12,8 +12,13 @@ from ovplace.commands.support import DeviceSupport, device_support
 from ovplace.commands.temporary_session import placement_on_devices, temporary_session
 from ovplace.config.schema import RunConfig
 from ovplace.core.placement import Placement
+from ovplace.errors import PlacementError
+from ovplace.graphs.op_graph import OpGraph
+from ovplace.graphs.submodels import running_submodels
+from ovplace.ir.legal.state import variable_ends
 from ovplace.session.events import Listener
 from ovplace.session.session import Session
+from ovplace.stages.stage import check_results
 
 
 class Rule(StrEnum):
@@ -41,6 +46,7 @@ class Explanation:
         cut_bytes: bytes that are copied between devices in one inference.
         refused: names of operations whose device says that it does not support them; compiling will fail.
         placement: device of each operation, by name.
+        unusable: why HETERO cannot run it, beside `refused`; empty where nothing is known to prevent it.
         simulated: name of the simulated machine; empty for real devices.
     """
 
@@ -56,6 +62,7 @@ class Explanation:
     cut_bytes: int
     refused: tuple[str, ...]
     placement: Mapping[str, str]
+    unusable: str = ""
     simulated: str = ""
 
     def to_json(self) -> dict[str, object]:
@@ -99,8 +106,21 @@ def _explained(session: Session, table: Mapping[str, str] | None) -> Explanation
         cut_bytes=placement.cut_bytes(graph),
         refused=tuple(graph.names[i] for i in np.flatnonzero(~able & np.array(computes, dtype=bool))),
         placement=placement.to_names(graph),
+        unusable=_why_unusable(graph, placement),
         simulated=session.selection.simulated,
     )
+
+
+def _why_unusable(graph: OpGraph, placement: Placement) -> str:
+    for ends in variable_ends(graph):
+        if len(set(placement.device_of[ends].tolist())) > 1:
+            names = " and ".join(f"'{graph.names[i]}'" for i in ends)
+            return f"{names} read and write one state, which devices do not share"
+    try:
+        check_results(graph, running_submodels(graph, placement.device_of))
+    except PlacementError as error:
+        return str(error)
+    return ""
 
 
 def _automatic(session: Session, target: str) -> Placement:

@@ -74,6 +74,28 @@ def test_what_does_not_compile_is_no_matter_of_a_wrong_kernel(ovplace, tmp_path)
     assert said.startswith("This will not compile: the devices given do not support 2 operations, such as '")
 
 
+def moved(source, kind):
+    """Return the placement of a model with its last operation of a type on the second device."""
+    ops = ov.Core().read_model(source).get_ordered_ops()
+    last = [op.get_friendly_name() for op in ops if op.get_type_name() == kind][-1]
+    return dict(api.explain(source, device=DEVICES).placement) | {last: "CPU"}
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "why"),
+    [
+        (models.kv_cache, "Assign", "read and write one state, which devices do not share."),
+        (models.inner_output, "Relu", "it cuts the output of 'inner' off; put the operations that read it on the same"),
+    ],
+)
+def test_what_hetero_cannot_run_is_said(ovplace, tmp_path, model, kind, why):
+    ov.save_model(model(), tmp_path / "model.xml", compress_to_fp16=False)
+    (tmp_path / "p.json").write_text(json.dumps(moved(tmp_path / "model.xml", kind)))
+    said = ovplace("explain", tmp_path / "model.xml", "-d", DEVICES, "--placement", tmp_path / "p.json").out
+    assert said.splitlines()[-1].startswith("This will not work: ")
+    assert why in said
+
+
 @emulating
 def test_an_operation_that_the_emulated_gpu_computes_wrongly_is_called_that(ovplace, tmp_path):
     ov.save_model(models.nonzero(), tmp_path / "model.xml")

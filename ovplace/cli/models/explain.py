@@ -75,6 +75,8 @@ def _lines(found: Explanation) -> Iterator[str]:
     yield f"Why: {_rule(found)}; {_support(found)}."
     if found.refused:
         yield _refusal(found)
+    elif found.unusable:
+        yield f"This will not work: {found.unusable}."
     elif found.cut_bytes:
         yield f"Cost: {size(found.cut_bytes)} are copied between devices in each inference."
     else:
