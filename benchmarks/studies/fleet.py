@@ -143,7 +143,7 @@ def _searched(cluster: Cluster, folder: Path, ops: int, trials: int) -> Row:
     reference = Candidate(
         "first", Placement.uniform(len(of.graph), of.problem.device_names[0], of.problem.device_names)
     )
-    flight = FleetFlight(pool, measurer, Staging(measurer, SPEC, wanted=False), reference, SPEC)
+    flight = FleetFlight(pool, measurer, Staging(measurer, reference, SPEC, wanted=False), reference, SPEC)
     loop = Loop(Placer(of.problem, Config()), measurer, flight, Budget(trials), "random", silent)
     start, cpu_s = time.monotonic(), time.process_time()
     found = loop.run()

@@ -194,11 +194,12 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
     """
     search, problem = measurer.session.config.search, measurer.session.problem
     placer, measure = measurer.session.config.plugins.placer, measurer.session.config.measure
-    staging = Staging(measurer, measure, measurer.session.runs_stages)
+    shared = replace(reference.candidate, reference=True)
+    staging = Staging(measurer, shared, measure, measurer.session.runs_stages)
     return Loop(
         placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,
-        flight=_flight(measurer, staging, replace(reference.candidate, reference=True), measure.of_trial()),
+        flight=_flight(measurer, staging, shared, measure.of_trial()),
         budget=Budget(search.measurements, search.batch),
         origin=search.placer,
         listener=listener,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ovplace.core.measurement import Candidate
 from ovplace.core.placement import Placement
 from ovplace.search.staging import Staging, note_agreement, stages_over_hetero
 from ovplace.session.measurer import Measurer
@@ -19,7 +20,8 @@ def staging(tmp_path):
 
     def make(wanted=True, **options):
         of = session(tmp_path, direct(**options))
-        return Staging(Measurer(of, store), QUICK, wanted)
+        alone = Placement.uniform(len(of.graph), of.problem.device_names[0], of.problem.device_names)
+        return Staging(Measurer(of, store), Candidate("CPU_0", alone, reference=True), QUICK, wanted)
 
     yield make
     store.close()
@@ -46,7 +48,7 @@ def test_a_placement_is_compared_with_itself_under_names_of_its_own(staging):
 
     using.measurer.session.pool = DirectPool(measure)
     using.candidate("a", split(using))
-    assert asked == [("a in stages", True), ("a", False)]
+    assert asked == [("a in stages", True), ("CPU_0", False), ("a in stages", True), ("a", False)]
     assert using.measurer.store.get("stages_over_hetero") == {"a": 1.0}
 
 
@@ -104,3 +106,27 @@ def test_stages_that_are_not_wanted_are_not_tried(staging):
     using = staging(wanted=False, split=0.7)
     assert not using.candidate("a", split(using)).staged
     assert stages_over_hetero(using.measurer.store) == {}
+
+
+def test_a_slow_placement_is_not_compared_and_decides_nothing(staging):
+    """Its stages are compiled and run a few times; HETERO would compile it for seconds and run it a dozen times."""
+    using, asked = staging(), []
+
+    def measure(candidates, spec):
+        asked.append(([candidate.name for candidate in candidates], spec))
+        return direct(split=QUICK.hopeless_ratio * 1.1).measure(candidates, spec)
+
+    using.measurer.session.pool = DirectPool(measure)
+    assert using.candidate("slow", split(using)).staged
+    assert asked == [(["slow in stages", "CPU_0"], QUICK.one_sample())]
+    assert stages_over_hetero(using.measurer.store) == {}
+    using.measurer.session.pool = direct(split=QUICK.hopeless_ratio * 0.9)
+    assert using.candidate("faster", split(using)).staged
+    assert stages_over_hetero(using.measurer.store) == {"faster": 1.0}
+
+
+def test_after_two_that_take_another_time_a_slow_one_does_not_decide(staging):
+    using = staging(split=10.0)
+    note_agreement(using.measurer.store, {"a": 1.3, "b": 0.7})
+    assert using.candidate("slow", split(using)).staged
+    assert len(stages_over_hetero(using.measurer.store)) == 2

@@ -33,7 +33,7 @@ def flying():
         return fake.measure(candidates, spec)
 
     measurer = Measurer(session(Path(), DirectPool(measure)), store)
-    yield OneByOne(measurer, Staging(measurer, QUICK, wanted=False), REFERENCE, QUICK), asked
+    yield OneByOne(measurer, Staging(measurer, REFERENCE, QUICK, wanted=False), REFERENCE, QUICK), asked
     store.close()
 
 
