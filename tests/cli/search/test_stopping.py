@@ -201,7 +201,7 @@ def test_a_signal_cancels_an_event_loop_between_its_callbacks():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines() == ["ended", "the second of a pair is ignored"]
-    assert done.stderr == "Error: interrupted\n"
+    assert done.stderr == "Stopped\n"
 
 
 def test_a_later_signal_ends_an_event_loop_that_hangs():
