@@ -169,11 +169,11 @@ def test_one_slow_warm_up_of_a_search_does_not_make_a_candidate_slow_on_the_emul
 
 @pytest.mark.parametrize(("model", "untimed"), [(chain, 1), (models.kv_cache, 2)])
 def test_only_a_state_needs_an_inference_after_settling(saved, monkeypatch, model, untimed):
-    backend, count = Backend(Job(saved(model()), PAIR)), []
+    backend, latencies_ms = Backend(Job(saved(model()), PAIR)), iter(range(40, 99))
     monkeypatch.setattr(Backend, "_start_state", lambda *_: None)
-    monkeypatch.setattr(Backend, "_timed", lambda self, ready: count.append(ready) or 40.0)
+    monkeypatch.setattr(Backend, "_timed", lambda self, ready: float(next(latencies_ms)))
     samples = backend._block(backend_module._Ready(), replace(SPEC, min_time_ms=10.0))
-    assert (len(samples), len(count)) == (SPEC.repeats, untimed + SPEC.repeats)
+    assert samples == [40.0 + untimed + i for i in range(SPEC.repeats)]
 
 
 def test_a_planted_difference_is_seen(saved):
