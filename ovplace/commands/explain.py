@@ -115,7 +115,7 @@ def _why_unusable(graph: OpGraph, placement: Placement) -> str:
     for ends in variable_ends(graph):
         if len(set(placement.device_of[ends].tolist())) > 1:
             names = " and ".join(f"'{graph.names[i]}'" for i in ends)
-            return f"{names} read and write one state, which devices do not share"
+            return f"{names} read and write one state, which devices do not share; put them on one device"
     try:
         check_results(graph, running_submodels(graph, placement.device_of))
     except PlacementError as error:

@@ -50,8 +50,9 @@ class Staging:
 
     def _agrees(self, name: str, placement: Placement) -> bool:
         ratios = list(stages_over_hetero(self.measurer.store).values())[:TRIES]
-        if len(ratios) == TRIES or any(map(_agreeing, ratios)):
-            return any(map(_agreeing, ratios))
+        agreed = any(map(_agreeing, ratios))
+        if agreed or len(ratios) == TRIES:
+            return agreed
         whole = Candidate(name, placement)
         if self._is_slow(in_stages(whole)):
             return True  # until a faster one decides
@@ -60,10 +61,10 @@ class Staging:
         return _agreeing(ratio)
 
     def _is_slow(self, staged: Candidate) -> bool:
-        """Return whether a placement fails, or is so slow that it would be timed once.
+        """Return whether a placement fails, or is so slow that the search times it once.
 
-        Comparing one of *unet* with 15 submodels and 21 times the reference's latency took 20 s, more than a search of
-        a one-minute call has, and HETERO's compilation was a quarter of that.
+        Both ways would be timed fully, because they are as slow as each other, and HETERO would compile it for this
+        alone. That can take longer than the whole search of a short call.
         """
         both = self.measurer.request([staged, self.reference], self.spec.one_sample())
         return latency_ratio(*both) > self.spec.hopeless_ratio

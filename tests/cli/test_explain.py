@@ -84,7 +84,7 @@ def moved(source, kind):
 @pytest.mark.parametrize(
     ("model", "kind", "why"),
     [
-        (models.kv_cache, "Assign", "read and write one state, which devices do not share."),
+        (models.kv_cache, "Assign", "read and write one state, which devices do not share; put them on one device."),
         (models.inner_output, "Relu", "it cuts the output of 'inner' off; put the operations that read it on the same"),
     ],
 )
