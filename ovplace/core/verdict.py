@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +13,10 @@ from ovplace.core.statistics import Interval
 LEVEL = 0.98
 """Probability that the interval of a ratio holds the truth. What is as fast as the baseline is thus called faster in
 1 % of comparisons; in 2.5 % at the usual 95 % (`benchmarks/studies/verdict_rates.py`)."""
+
+_INTERVAL_KEY = re.compile(r"ci\d\d")
+"""Key of an interval, which says its level: 98 % where one placement was compared, 99 % where two were, of which the
+better one is more often lucky, and 95 % in files of earlier versions."""
 
 
 class Status(StrEnum):
@@ -95,12 +100,16 @@ def ratio_to_json(ratio: Interval | None) -> dict[str, Any] | None:
 
 
 def ratio_from_json(data: Mapping[str, Any] | None) -> Interval | None:
-    """Return what `ratio_to_json` was given; ratios of earlier versions have 95 % intervals."""
+    """Return what `ratio_to_json` was given, whose interval may be of any level.
+
+    Raises:
+        KeyError: there is no ratio, or no interval.
+    """
     if not data or data["ratio"] is None:
         return None
-    level = LEVEL if _interval_key(LEVEL) in data else 0.95
-    low, high = data[_interval_key(level)]
-    return Interval(data["ratio"], low, high, level)
+    key = next((key for key in data if _INTERVAL_KEY.fullmatch(key)), _interval_key(LEVEL))
+    low, high = data[key]
+    return Interval(data["ratio"], low, high, int(key[2:]) / 100)
 
 
 def _interval_key(level: float) -> str:

@@ -11,7 +11,7 @@ from ovplace.config.schema import RunConfig
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.text.input_shapes import parse_shapes
-from ovplace.errors import ConfigError, PlacementError, StoreError
+from ovplace.errors import ConfigError, PlacementError
 from ovplace.session.run_files import changed_file, fingerprints, with_names_of
 from ovplace.store.atomic import delete_abandoned
 from ovplace.store.run_db import RunStore
@@ -87,8 +87,12 @@ def limits_of(config: RunConfig) -> Limits:
 
 
 def earlier_result(folder: RunFolder) -> RunResult | None:
-    """Return the result of an earlier call; None where none has finished, or where its files are damaged."""
-    with suppress(PlacementError, StoreError):
+    """Return the result of an earlier call; None where none has finished.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    with suppress(PlacementError):
         folder.check_finished()
         return folder.read_result()
     return None

@@ -14,7 +14,7 @@ from ovplace.core.one_thread import one_thread
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
-from ovplace.errors import InterruptedRunError
+from ovplace.errors import InterruptedRunError, StoreError
 from ovplace.search.completed_run import GROUPS, stored_groups
 from ovplace.search.continuation import check_fingerprints, earlier_result, finishing_limits, limits_of, open_store
 from ovplace.search.explore import explore
@@ -64,7 +64,7 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
     try:
         with folder.locked(), closing(open_store(config, folder)) as store:
             fingerprints = check_fingerprints(config, folder, store)
-            earlier = _undamaged(earlier_result(folder), folder, store, listener)
+            earlier = _undamaged(folder, store, listener)
             if earlier and (limits := finishing_limits(config, folder, earlier)):
                 listener(Progress("prepare", 3, 3, _finished(folder, limits)))
                 return earlier
@@ -81,17 +81,26 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
         ) from error
 
 
-def _undamaged(earlier: RunResult | None, folder: RunFolder, store: RunStore, listener: Listener) -> RunResult | None:
-    """Return the result of an earlier call; None where the files of its answer are damaged and must be made anew."""
-    if earlier is None:
-        return None
-    written, found = store.get(ANSWER), _of_answer(folder)
-    if written in (None, found):  # earlier versions did not note it
-        return earlier
-    if not isinstance(written, dict) or written.get("model") != found["model"]:
-        folder.prepared_model.unlink(missing_ok=True)  # so that it is prepared again
+def _undamaged(folder: RunFolder, store: RunStore, listener: Listener) -> RunResult | None:
+    """Return the result of an earlier call; None for none, or where files of its answer must be made anew."""
+    try:
+        earlier = earlier_result(folder)
+        if earlier is None or _is_as_written(folder, store):
+            return earlier
+    except StoreError:
+        pass
     listener(Progress("prepare", 1, 3, f"files of the answer in '{folder}' are damaged; they are made anew"))
     return None
+
+
+def _is_as_written(folder: RunFolder, store: RunStore) -> bool:
+    """Return whether the answer's files have not changed; delete a model that has, so that it is prepared again."""
+    written, found = store.get(ANSWER), _of_answer(folder)
+    if written in (None, found):  # earlier versions did not note it
+        return True
+    if not isinstance(written, dict) or written.get("model") != found["model"]:
+        folder.prepared_model.unlink(missing_ok=True)
+    return False
 
 
 def _of_answer(folder: RunFolder) -> dict[str, str]:

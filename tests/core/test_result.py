@@ -38,10 +38,11 @@ TEXTS = st.dictionaries(TEXT, TEXT, max_size=2)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
 MAYBE = st.none() | NUMBER
 INTERVAL = st.builds(Interval, NUMBER, NUMBER, NUMBER)
+RATIO = st.builds(Interval, NUMBER, NUMBER, NUMBER, st.sampled_from((0.95, LEVEL, 0.99)))
 SUBMODELS = st.lists(TEXT, max_size=3).map(tuple)
 VERDICT = st.builds(
-    Verdict, st.sampled_from(Status), TEXT, st.none() | INTERVAL, st.none() | INTERVAL,
-    st.dictionaries(TEXT, INTERVAL, max_size=2), SUBMODELS,
+    Verdict, st.sampled_from(Status), TEXT, st.none() | RATIO, st.none() | RATIO,
+    st.dictionaries(TEXT, RATIO, max_size=2), SUBMODELS,
 )  # fmt: skip
 SEARCH = st.builds(
     SearchSummary,
@@ -72,7 +73,7 @@ RESULT = st.builds(
             max_rel_error=MAYBE,
             submodels=SUBMODELS,
             final_latency_ms=st.none() | INTERVAL,
-            final_ratio=st.none() | st.builds(Interval, NUMBER, NUMBER, NUMBER, st.just(LEVEL)),
+            final_ratio=st.none() | RATIO,
         ),
         max_size=2,
     ).map(tuple),

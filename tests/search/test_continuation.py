@@ -12,7 +12,7 @@ import pytest
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.result.parts import Limits
-from ovplace.errors import ConfigError
+from ovplace.errors import ConfigError, StoreError
 from ovplace.search.continuation import (
     check_fingerprints,
     earlier_result,
@@ -211,7 +211,8 @@ def test_a_result_is_that_of_an_earlier_call_once_all_files_are_there(folder):
         path.touch()
     assert earlier_result(folder) == result
     folder.result.write_text("{")
-    assert earlier_result(folder) is None
+    with pytest.raises(StoreError, match="cannot read the run"):
+        earlier_result(folder)
 
 
 def test_a_run_is_finished_under_the_first_limits_that_cover_those_asked_for(folder):

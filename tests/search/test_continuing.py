@@ -15,6 +15,7 @@ from ovplace.config.schema import ComparisonConfig
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
+from ovplace.core.verdict import Status
 from ovplace.errors import ConfigError, InterruptedRunError, StoreError
 from ovplace.search.comparison import final_comparison
 from ovplace.search.comparison.final_comparison import decide
@@ -162,6 +163,7 @@ def flip(path):
         ("placed.xml", cut),
         ("placement.json", cut),
         ("placement.json", lambda path: path.write_text("[]")),
+        ("result.json", cut),
         ("placement.json", lambda path: path.write_text(path.read_text().replace('"CPU"', '"NPU"', 1))),
     ],
 )
@@ -178,8 +180,6 @@ def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, tmp_
 
 
 def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp_path, monkeypatch):
-    from ovplace.core.verdict import Status
-
     folder = tmp_path / "run"
     found = simulated(model, folder, budget=2)
     won = replace(found, verdict=replace(found.verdict, status=Status.FASTER))
@@ -190,6 +190,19 @@ def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp
     assert later.verdict.notes[-1] == "so the answer of an earlier call stands"
     assert later.search.trials == 4
     assert RunFolder(folder).read_result() == later
+
+
+def test_a_result_that_two_placements_were_compared_for_is_read_again(model, tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    first = simulated(model, folder.path, budget=4)
+    with closing(folder.open_store()) as store:
+        mixed = [trial.placement for trial in store.trials() if min(trial.placement.ops_per_device().values())]
+    another = next(placement for placement in mixed if placement.hash != first.found.hash)
+    won = replace(first.verdict, status=Status.FASTER)
+    folder.write_result(replace(first, best=replace(first.best, hash=another.hash), verdict=won))
+    later = simulated(model, folder.path, budget=5)
+    assert later.verdict.ratio.level == 0.99
+    assert folder.read_result() == later == simulated(model, folder.path, budget=4)
 
 
 def test_only_a_run_that_has_begun_is_said_to_be_continued(model, tmp_path):

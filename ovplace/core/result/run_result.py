@@ -1,7 +1,7 @@
 """The result of a run, as `optimize` returns it and as `result.json` holds it.
 
 Schema 1 of `result.json`. Latencies are in ms, times in s, sizes in bytes; a ratio is a latency over another one's,
-and `ci95` or `ci98` is `[low, high]` of its interval of that level in percent.
+and `ci95`, `ci98` or `ci99` is `[low, high]` of its interval of that level in percent.
 
 | key | type | meaning |
 | --- | --- | --- |
@@ -18,8 +18,9 @@ and `ci95` or `ci98` is `[low, high]` of its interval of that level in percent.
 | `environment` | `Environment` | versions, hardware, seed and command |
 
 The keys of each part are its attributes, but for two: a latency is `{"median", "ci95"}`, a ratio of the final
-comparison `{"ratio", "ci98"}` (`ci95` in files of earlier versions). Earlier versions did not write `found`,
-`final_latency_ms`, `final_ratio`, `finished_under` and `max_rel_error` of a placement.
+comparison `{"ratio", "ci98"}`. The verdict has `ci99` where the answer of an earlier call was compared, too. Earlier
+versions wrote `ci95` for all, and did not write `found`, `final_latency_ms`, `final_ratio`, `finished_under` and
+`max_rel_error` of a placement.
 """
 
 from __future__ import annotations
