@@ -114,7 +114,7 @@ def trials_since(folder: Path, result: RunResult) -> int | None:
     with suppress(OvplaceError):
         if files.database.exists() and not searching_process(folder):
             with closing(files.open_store()) as store:
-                count = len(store.trials(first=result.search.trials))
+                count = max(0, store.count_trials() - result.search.trials)
             if count or finishing_limits(files.read_config(), files, result) is None:
                 return count
     return None

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -51,7 +52,7 @@ class Follower:
 
     def __init__(self, folder: RunFolder) -> None:
         """Read nothing yet; the run need not have begun."""
-        self._folder, self._trials, self._placer, self._lock = folder, list[Trial](), "", Lock()
+        self._folder, self._trials, self._placer, self._lock = folder, dict[int, Trial](), "", Lock()
 
     def snapshot(self) -> Snapshot:
         """Return what is known of the run now.
@@ -64,17 +65,22 @@ class Follower:
             return Snapshot(begun=False, running=False, finished=False, caution="", history=history_of((), "", ""))
         with self._lock:
             with closing(folder.open_store()) as store:
-                self._trials += store.trials(first=len(self._trials))
+                self._trials |= {trial.number: trial for trial in store.trials(first=self._first_missing())}
                 emulated = store.get(EMULATED)
             self._placer = self._placer or folder.read_config().search.placer
             return self._seen(emulated if isinstance(emulated, list) else [])
 
+    def _first_missing(self) -> int:
+        """Return the lowest number of a trial that was not read: a fleet measures some later than others after them."""
+        return next(number for number in count() if number not in self._trials)
+
     def _seen(self, emulated: list[str]) -> Snapshot:
-        machine = self._trials[0].measurement.facts.get("simulated", "") if self._trials else ""
-        names = self._trials[0].placement.devices if self._trials else ()
+        trials = [self._trials[number] for number in sorted(self._trials)]
+        machine = trials[0].measurement.facts.get("simulated", "") if trials else ""
+        names = trials[0].placement.devices if trials else ()
         told = {name: name in emulated for name in names}
         history = history_of(
-            self._trials, self._placer, "the best single device", lambda name: marked(name, told, bool(machine))
+            trials, self._placer, "the best single device", lambda name: marked(name, told, bool(machine))
         )
         return Snapshot(
             begun=True,

@@ -245,6 +245,11 @@ class RunStore:
                 for number, placement, data, ratio, origin, cached in self._db.execute(query, (first,)).fetchall()
             ]
 
+    def count_trials(self) -> int:
+        """Return the number of trials: numbers may be missing, of placements whose measurement did not end in time."""
+        with self._guard(_DAMAGE):
+            return int(self._db.execute("SELECT COUNT(*) FROM trials").fetchone()[0])
+
     def measurements(self) -> list[NamedMeasurement]:
         """Return all measurements, those of trials included, in the order in which they were stored."""
         query = "SELECT data, ratio, name, key FROM measurements ORDER BY rowid"

@@ -5,12 +5,14 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from contextlib import closing
 
 import pytest
 
 from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.certificate import finite
 from ovplace.errors import StoreError
-from ovplace.report.live import HOST, Server
+from ovplace.report.live import HOST, Follower, Server
 from ovplace.search.run import EMULATED
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.reports import evidence
@@ -60,6 +62,17 @@ def test_a_run_is_awaited_then_followed_then_finished(server):
     folder.report.write_text("the report", encoding="utf-8")
     assert json.loads(get(server, "data.json"))["finished"] is True
     assert get(server, "report.html") == "the report"
+
+
+def test_trials_that_a_fleet_measures_out_of_order_are_all_followed(tmp_path):
+    folder, trials = RunFolder(tmp_path), evidence().trials
+    folder.write_config(RunConfig())
+    follower = Follower(folder)
+    with closing(folder.open_store()) as store:
+        for number in (0, 2, 3, 1, 5, 4):
+            store.add_trial(f"key {number}", trials[number])
+            follower.snapshot()
+    assert follower.snapshot().history.ratio == tuple(finite(trial.ratio) for trial in trials)
 
 
 def test_only_this_machine_is_answered_and_only_what_is_meant(server):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from contextlib import closing
 from dataclasses import replace
 
@@ -72,6 +73,14 @@ def test_a_stopped_continuation_is_told_after_the_earlier_result(ovplace, finish
     assert line in as_json.err
     with RunFolder(folder).locked():
         assert line not in ovplace("show", folder).out
+
+
+def test_a_number_that_a_fleet_had_no_time_for_is_no_continuation(ovplace, finished, tmp_path):
+    folder = tmp_path / "gap"
+    shutil.copytree(finished[0], folder)
+    with closing(sqlite3.connect(folder / "run.db")) as db, db:
+        db.execute("UPDATE trials SET number = number + 1 WHERE number = (SELECT MAX(number) FROM trials)")
+    assert ovplace("show", folder).out == ovplace("show", finished[0]).out.replace(str(finished[0]), str(folder))
 
 
 def test_a_result_is_shown_whatever_has_become_of_the_measurements(ovplace, finished, tmp_path):
