@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from math import isclose
 from pathlib import Path
 
 from ovplace.core.cost_table import CostTable
@@ -13,11 +14,16 @@ from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result.labels import label
 from ovplace.core.result.run_result import RunResult
+from ovplace.core.statistics import Interval, latency_interval
 from ovplace.graphs.op_graph import IntArray
 from ovplace.graphs.submodels import running_submodels, submodel_devices
 from ovplace.profiling.obtain import stored_costs
+from ovplace.search.comparison.rounds import MIN_ROUNDS
 from ovplace.search.completed_run import CompletedRun, open_completed_run
 from ovplace.store.run_db import NamedMeasurement
+
+_SAME = 1e-9
+"""Relative difference up to which a latency is the one that the result holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +66,7 @@ class Evidence:
         run: the run.
         trials: all trials, in order.
         baselines: the measurements of the baselines before the search, by name.
-        finals: the measurements of the final comparison, one a round, by name.
+        finals: the measurements of the final comparison, one a round, by name; empty where nothing was compared.
         costs: the cost table; None where the placer needed none.
     """
 
@@ -109,7 +115,8 @@ def read_evidence(folder: Path) -> Evidence:
     run = open_completed_run(folder)
     with closing(run.open_store()) as store:
         named = store.measurements()
-        return Evidence(run, tuple(store.trials()), _baselines(run.result, named), _finals(named), stored_costs(store))
+        baselines, finals = _baselines(run.result, named), _finals(run.result, named)
+        return Evidence(run, tuple(store.trials()), baselines, finals, stored_costs(store))
 
 
 def _baselines(result: RunResult, named: Iterable[NamedMeasurement]) -> dict[str, Measurement]:
@@ -118,11 +125,32 @@ def _baselines(result: RunResult, named: Iterable[NamedMeasurement]) -> dict[str
     return {found.name: found.measurement for found in named if found.name in names and " " not in found.key}
 
 
-def _finals(named: Iterable[NamedMeasurement]) -> dict[str, tuple[Measurement, ...]]:
-    """Return the last final comparison's measurements by name; a continued run has several comparisons."""
+def _finals(result: RunResult, named: Iterable[NamedMeasurement]) -> dict[str, tuple[Measurement, ...]]:
+    """Return the measurements of the final comparison that the result is of, by name; none where nothing was compared.
+
+    A continued run has several comparisons. The last one is not that of the result where the continuation was stopped
+    in it, or where the earlier answer stands.
+    """
+    latencies = {baseline.name: baseline.final_latency_ms for baseline in result.baselines}
+    if not any(latencies.values()):
+        return {}
+    of_found = result.found.latency_ms if result.found else None
     rounds: dict[str, dict[str, list[Measurement]]] = {}
     for found in named:
         key, _, moment = found.key.partition(" ")
         if moment.startswith("round ") and found.measurement.ok:
             rounds.setdefault(found.name, {}).setdefault(key, []).append(found.measurement)
-    return {name: tuple(list(by_key.values())[-1]) for name, by_key in rounds.items()}
+    return {name: _compared(by_key.values(), latencies.get(name, of_found)) for name, by_key in rounds.items()}
+
+
+def _compared(comparisons: Collection[Sequence[Measurement]], latency: Interval | None) -> tuple[Measurement, ...]:
+    """Return a candidate's measurements in the comparison in which it had a latency; in the last one if none tells."""
+    *_, last = comparisons
+    alike = [measured for measured in comparisons if latency and _has(measured, latency)]
+    return tuple(alike[-1] if alike else last)
+
+
+def _has(measured: Sequence[Measurement], latency: Interval) -> bool:
+    if len(measured) < MIN_ROUNDS:
+        return False
+    return isclose(latency_interval([m.block_medians_ms for m in measured]).value, latency.value, rel_tol=_SAME)
