@@ -107,12 +107,18 @@ def finishing_limits(config: RunConfig, folder: RunFolder, result: RunResult) ->
         result: of an earlier call.
     """
     last = folder.read_config()
-    was_skipped = any(NO_EARLY_EXIT in note for note in result.verdict.notes)  # a later call may have been stopped
-    if (was_skipped or last.search.early_exit) and not config.search.early_exit and not result.search.trials:
-        return None  # its search may have been skipped
+    may_be_skipped = was_skipped(result) or last.search.early_exit  # a later call may have been stopped
+    if may_be_skipped and not config.search.early_exit and not result.search.trials:
+        return None
     # Earlier versions kept the limits of the last call alone, finished or not.
     known = result.search.finished_under or (limits_of(last),)
-    return next((limits for limits in known if limits.covers(limits_of(config))), None)
+    searched = [limits for limits in known if config.search.early_exit or not limits.skipped]
+    return next((limits for limits in searched if limits.covers(limits_of(config))), None)
+
+
+def was_skipped(result: RunResult) -> bool:
+    """Return whether the search of a call was skipped, as it could not gain."""
+    return any(NO_EARLY_EXIT in note for note in result.verdict.notes)
 
 
 def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:

@@ -16,7 +16,14 @@ from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
 from ovplace.errors import InterruptedRunError, StoreError
 from ovplace.search.completed_run import GROUPS, stored_groups
-from ovplace.search.continuation import check_fingerprints, earlier_result, finishing_limits, limits_of, open_store
+from ovplace.search.continuation import (
+    check_fingerprints,
+    earlier_result,
+    finishing_limits,
+    limits_of,
+    open_store,
+    was_skipped,
+)
 from ovplace.search.explore import explore
 from ovplace.search.result import build_result
 from ovplace.session.deadline import TimeBudget
@@ -164,7 +171,8 @@ def _search(call: Call) -> RunResult:
 def _with_limits(result: RunResult, config: RunConfig, earlier: RunResult | None) -> RunResult:
     """Return a result that says under which limits it is finished, those of earlier calls included."""
     before = earlier.search.finished_under if earlier else ()
-    return replace(result, search=replace(result.search, finished_under=(*before, limits_of(config))))
+    limits = replace(limits_of(config), skipped=was_skipped(result))
+    return replace(result, search=replace(result.search, finished_under=(*before, limits)))
 
 
 def _kept(earlier: RunResult, result: RunResult) -> RunResult:

@@ -59,6 +59,17 @@ def test_a_run_that_cannot_gain_searches_nothing_until_it_is_asked_to(tmp_path):
     assert not any("no split" in note for note in searched.verdict.notes)
 
 
+def test_a_search_that_was_skipped_counts_for_no_placement_of_one_that_is_asked_for(tmp_path):
+    (tmp_path / "slow.toml").write_text(SLOW_GPU)
+
+    def trials(budget, **given):
+        given |= {"machine": str(tmp_path / "slow.toml"), "settings": QUICKLY}
+        return api.optimize(MODEL, tmp_path / "run", budget=budget, **given).search.trials
+
+    assert [trials(4), trials(2, early_exit=False), trials(3), trials(4)] == [0, 2, 2, 2]
+    assert trials(4, early_exit=False) == 4
+
+
 def test_a_search_that_was_asked_for_and_stopped_begins_again(tmp_path):
     (tmp_path / "slow.toml").write_text(SLOW_GPU)
     given = {"machine": str(tmp_path / "slow.toml"), "budget": 2, "settings": QUICKLY}

@@ -177,11 +177,13 @@ class Limits:
         budget: largest number of placements measured in the search; None for no limit.
         time_s: time limit of the call in seconds; 0 for no limit.
         rounds: fresh processes of the final comparison.
+        skipped: whether the search was skipped, as it could not gain; a call that wants one is not finished then.
     """
 
     budget: int | None
     time_s: float
     rounds: int
+    skipped: bool = False
 
     def covers(self, other: Limits) -> bool:
         """Return whether a run that is finished under these limits has nothing more to do under others.
