@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from math import isfinite
+from typing import Any
+
 import click
 
 from ovplace.errors import UsageError
 
+
+class _Gib(click.FloatRange):
+    """A finite number of GiB above 0."""
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value} is no number of GiB; write one such as 20", param, ctx)
+        return number
+
+
 room = click.option(
     "--room",
     "room_gib",
-    type=click.FloatRange(0, min_open=True),
+    type=_Gib(),
     default=20,
     metavar="GIB",
     show_default=True,
