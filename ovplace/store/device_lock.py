@@ -20,7 +20,8 @@ def for_worker() -> AbstractContextManager[None]:
         StoreError: the cache folder cannot be written.
     """
     advice = "one worker is enough, and a search on this machine has to end first"
-    return locked(cache_folder() / _NAME, "the devices of this machine are used by", advice)
+    elsewhere = "set OVPLACE_CACHE to a folder that can be written"
+    return locked(cache_folder() / _NAME, "the devices of this machine are used by", advice, elsewhere)
 
 
 @contextmanager

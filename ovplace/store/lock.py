@@ -63,13 +63,14 @@ class Holder:
 
 
 @contextmanager
-def locked(path: Path, what: str, advice: str) -> Iterator[None]:
+def locked(path: Path, what: str, advice: str, elsewhere: str = "choose another place with -o") -> Iterator[None]:
     """Hold a lock file while the block runs; it is gone afterwards.
 
     Args:
         path: the lock file.
         what: what the error text says of the holder, such as `'runs/demo' is being searched by`.
         advice: what to do instead.
+        elsewhere: what to do where the file cannot be written.
 
     Raises:
         InUseError: another process holds it; the text names that.
@@ -82,7 +83,7 @@ def locked(path: Path, what: str, advice: str) -> Iterator[None]:
             raise InUseError(f"{what} {holder(path) or Holder()}; {advice}")
         _sign(descriptor)
     except OSError as error:
-        raise StoreError(f"cannot write '{path}': {error.strerror}; choose another place with -o") from error
+        raise StoreError(f"cannot write '{path}': {error.strerror}; {elsewhere}") from error
     try:
         yield
     finally:
