@@ -29,6 +29,8 @@ Message = dict[str, Any]
 _ADDED_BYTES = 2**16
 """What a message may be longer than the limit when it is read: the scheduler adds who sent what it passes on."""
 
+_LAST_PORT = 65535
+
 CONNECT_S = 10.0
 
 _SCHEME = "ovplace-tls"
@@ -182,11 +184,17 @@ async def open_channel(address: str, certificates: Certificates, role: Role) -> 
     try:
         return Channel(await connect(f"{_SCHEME}://{located(address)}", CONNECT_S, deserialize=False, **arguments))
     except (OSError, ValueError) as error:
-        why = " ".join(f"{error} {error.__cause__ or ''}".split())
         raise BackendError(
-            f"no connection to the scheduler at '{address}': {why[:300]}; is 'ovplace cluster scheduler' running "
+            f"no connection to the scheduler at '{address}': {_why(error)}; is 'ovplace cluster scheduler' running "
             "there, with certificates of the same authority?"
         ) from error
+
+
+def _why(error: BaseException) -> str:
+    """Return why there is no connection: the first cause, without the objects that `distributed` names around it."""
+    if isinstance(error, TimeoutError):
+        return f"nobody answers as a scheduler within {CONNECT_S:g} s"
+    return _why(error.__cause__) if error.__cause__ else " ".join(str(error).split())[:300]
 
 
 async def open_listener(
@@ -226,7 +234,8 @@ def located(address: str) -> str:
         UsageError: it is none, or not one of TLS.
     """
     scheme, separator, place = address.partition("://")
-    _, colon, port = place.rpartition(":")
-    if scheme != "tls" or not separator or not colon or not port.isdigit():
+    host, _, port = place.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= _LAST_PORT
+    if scheme != "tls" or not separator or not host or not is_port:
         raise UsageError(f"'{address}' is no address of a scheduler; write tls://HOST:PORT")
     return place

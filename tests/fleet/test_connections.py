@@ -1,13 +1,15 @@
 """A worker that comes back takes its place again, and files are hashed while others are heard."""
 
 import asyncio
+import socket
 import threading
 
 import pytest
 
+from ovplace.errors import BackendError, UsageError
 from ovplace.fleet import wire
 from ovplace.fleet.certificates import Role
-from ovplace.fleet.channel import ChannelClosedError, open_channel
+from ovplace.fleet.channel import ChannelClosedError, located, open_channel
 from ovplace.fleet.cluster import Cluster
 from ovplace.fleet.files import FileStore, hash_of
 from ovplace.fleet.limits import Limits
@@ -94,3 +96,30 @@ def test_a_worker_hears_more_while_a_job_takes_long_to_end(tmp_path):
         await asyncio.gather(working, return_exceptions=True)
 
     asyncio.run(end())
+
+
+@pytest.mark.parametrize(
+    "address", ["tls://:8786", "tls://host:", "tls://host:65536", "tls://host:٣", "tcp://host:1", ""]
+)
+def test_what_is_no_address_is_refused_before_anything_is_tried(address):
+    with pytest.raises(UsageError, match="is no address of a scheduler; write tls://HOST:PORT"):
+        located(address)
+
+
+def test_who_does_not_answer_is_told_without_the_objects_of_the_transport(certificates, monkeypatch):
+    monkeypatch.setattr("ovplace.fleet.channel.CONNECT_S", 1.0)
+
+    async def connect(address):
+        with pytest.raises(BackendError) as raised:
+            await open_channel(address, certificates, Role.CLIENT)
+        return str(raised.value)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        silent = asyncio.run(connect(f"tls://127.0.0.1:{port}"))
+    gone = asyncio.run(connect(f"tls://127.0.0.1:{port}"))
+    begin = f"no connection to the scheduler at 'tls://127.0.0.1:{port}': "
+    assert silent.startswith(f"{begin}nobody answers as a scheduler within 1 s; is ")
+    assert gone.startswith(begin)
+    assert "refused; is " in gone
+    assert "ovplace-tls" not in gone
