@@ -14,8 +14,8 @@ from ovplace.errors import ConfigError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.plugins.protocols import Trainer
 from ovplace.session.events import Listener, Progress
-from ovplace.store.lock import locked
 from ovplace.train.evaluation import evaluate, summary_rows
+from ovplace.train.policy_lock import training_of
 from ovplace.train.random_machines import random_machines
 from ovplace.train.time_left import TimeLeft
 from ovplace.train.training_loop import TrainingSet, run_training_loop
@@ -44,9 +44,7 @@ def run_training(plan: TrainingPlan, output: Path, listener: Listener) -> dict[s
     """
     from ovplace.learning.one_thread import one_thread_of_torch  # reading a plan says what torch is missing for
 
-    lock = output.with_name(f"{output.name}.lock")
-    busy = locked(lock, f"the policy '{output}' is being trained by", "wait for it, or choose another file with -o")
-    with busy, one_thread_of_torch():
+    with training_of(output), one_thread_of_torch():
         return _trained(plan, output, TimeLeft(plan, listener))
 
 

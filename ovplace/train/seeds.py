@@ -12,7 +12,7 @@ from ovplace.core.text.json_text import parse_json
 from ovplace.errors import BackendError, ConfigError, InterruptedRunError, StoreError
 from ovplace.session.events import Listener, Progress
 from ovplace.store.atomic import replacing, write_json
-from ovplace.store.lock import locked
+from ovplace.train.policy_lock import training_of
 from ovplace.train.run_training import TRAINED
 from ovplace.train.training_plan import TrainingPlan
 from ovplace.train.training_state import other_training
@@ -66,8 +66,7 @@ def train_seeds(plans: Sequence[TrainingPlan], output: Path, site: TrainingSite,
         OvplaceError: as `run_training` does, or a folder holds other trainings.
         InterruptedRunError: Ctrl-C was pressed; the same call continues.
     """
-    lock = output.with_name(f"{output.name}.lock")
-    with locked(lock, f"the policy '{output}' is being trained by", "wait for it, or choose another file with -o"):
+    with training_of(output):
         reports = _reports(plans, output.with_name(f"{output.stem}-seeds"), site, listener)
         best = min(reports, key=lambda seed: _score(reports[seed]))
         _copy(Path(reports[best]["policy"]), output)

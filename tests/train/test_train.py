@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from ovplace.errors import ConfigError, InterruptedRunError, InUseError, StoreError
+from ovplace.errors import ConfigError, InterruptedRunError, InUseError, StoreError, UsageError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.seeds import generator
@@ -58,6 +58,13 @@ def test_a_second_training_of_a_policy_ends_at_once_and_names_the_first(small, t
     with locked(tmp_path / "policy.npz.lock", "", ""), pytest.raises(InUseError, match="is being trained by process"):
         run_training(small, output, silent)
     assert not list(tmp_path.glob("policy*"))
+
+
+def test_a_policy_that_would_be_a_folder_is_refused_before_anything_is_trained(small, tmp_path):
+    events = []
+    with pytest.raises(UsageError, match="is a folder; name a file"):
+        run_training(small, tmp_path, events.append)
+    assert events == []
 
 
 def test_a_training_leaves_a_policy_and_says_what_it_is_worth(small, tmp_path):
