@@ -1,6 +1,7 @@
 """A worker that comes back takes its place again, and files are hashed while others are heard."""
 
 import asyncio
+import re
 import socket
 import threading
 
@@ -120,6 +121,6 @@ def test_who_does_not_answer_is_told_without_the_objects_of_the_transport(certif
     gone = asyncio.run(connect(f"tls://127.0.0.1:{port}"))
     begin = f"no connection to the scheduler at 'tls://127.0.0.1:{port}': "
     assert silent.startswith(f"{begin}nobody answers as a scheduler within 1 s; is ")
-    assert gone.startswith(begin)
-    assert "refused; is " in gone
+    # A refused connection is tried again, so on a slow machine the time may be up in the midst of another attempt.
+    assert re.match(f"{re.escape(begin)}(.* refused|nobody answers as a scheduler within 1 s); is ", gone)
     assert "ovplace-tls" not in gone
