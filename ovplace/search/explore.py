@@ -69,10 +69,10 @@ def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findi
 
 @dataclass(frozen=True)
 class _Searched:
-    """What profile and search have found; nothing where there was nothing to search, or no time.
+    """What profile and search have found; nothing where there was nothing to search.
 
     Attributes:
-        trials: placements that were measured.
+        trials: placements that were measured; where there was no time, those of earlier calls.
         costs: of groups and cuts; None where the placer needs none.
         certificate: what the placer proves of its best placement; None for nothing.
         info: what the placer tells of itself.
@@ -131,7 +131,7 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
 def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> _Searched:
     measurer.enter(Phase.PROFILE)
     if not measurer.session.problem.is_divisible or measurer.deadline.left_s <= 0:
-        return _Searched(cut=measurer.deadline.left_s <= 0)
+        return _Searched(measurer.store.trials(), cut=measurer.deadline.left_s <= 0)
     costs = _costs(measurer, baselines, listener)
     table = costs.table if costs else None
     measurer.enter(Phase.SEARCH)

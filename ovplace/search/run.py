@@ -160,7 +160,7 @@ def _search(call: Call) -> RunResult:
         findings = explore(measurer, call.listener, defender)
     findings = replace(findings, preparing_s=now - start, total_s=time.monotonic() - start, command=call.command)
     result = _with_limits(build_result(findings), session.config, call.earlier)
-    if call.earlier and defender and result.found is None:
+    if call.earlier and (call.earlier.found or defender) and result.found is None:
         kept = _kept(call.earlier, result)
         session.folder.write_result(kept)
         return kept

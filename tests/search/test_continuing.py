@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ovplace.commands.run_state import trials_since
 from ovplace.config.schema import ComparisonConfig
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
@@ -179,17 +180,29 @@ def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, tmp_
     assert simulated(model, folder.path, budget=2) == again
 
 
-def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp_path, monkeypatch):
+@pytest.mark.parametrize("status", Status)
+def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp_path, monkeypatch, status):
     folder = tmp_path / "run"
-    found = simulated(model, folder, budget=2)
-    won = replace(found, verdict=replace(found.verdict, status=Status.FASTER))
+    found = simulated(model, folder, budget=4)
+    won = replace(found, verdict=replace(found.verdict, status=status))
     RunFolder(folder).write_result(won)
     monkeypatch.setattr(final_comparison, "choose", lambda *_: None)
-    later = simulated(model, folder, budget=4)
-    assert (later.best, later.verdict.status) == (won.best, Status.FASTER)
+    later = simulated(model, folder, budget=6)
+    assert (later.best, later.found, later.verdict.status) == (won.best, won.found, status)
     assert later.verdict.notes[-1] == "so the answer of an earlier call stands"
-    assert later.search.trials == 4
+    assert later.search.trials == 6
     assert RunFolder(folder).read_result() == later
+
+
+def test_a_continuation_without_time_loses_nothing_of_what_an_earlier_call_found(model, tmp_path):
+    folder = tmp_path / "run"
+    first = simulated(model, folder, budget=4)
+    later = simulated(model, folder, budget=9, time_s=1e-3)
+    assert first.found
+    assert (later.found, later.best, later.verdict.ratio) == (first.found, first.best, first.verdict.ratio)
+    assert (later.search.trials, later.search.measured) == (4, first.search.measured)
+    assert later.verdict.notes == ("the search was cut short after 4 of 9 placements",)
+    assert trials_since(folder, later) is None
 
 
 def test_a_result_that_two_placements_were_compared_for_is_read_again(model, tmp_path):

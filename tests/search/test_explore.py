@@ -141,7 +141,7 @@ def test_what_cannot_be_divided_is_not_searched(exploring, costs):
     measurer = exploring(placer="min_cut")
     measurer.session.problem = problem(measurer.session.graph, partition=Partition(np.zeros(OPS, dtype=int)))
     found = explore(measurer, silent)
-    assert (found.trials, found.costs, found.certificate) == ((), None, None)
+    assert (list(found.trials), found.costs, found.certificate) == ([], None, None)
     assert found.comparison.verdict.notes == ("there was nothing else to try",)
 
 

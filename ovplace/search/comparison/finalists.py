@@ -13,7 +13,7 @@ from ovplace.core.measurement import Candidate, Trial
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.search.comparison.disturbance import disturbances, usual_ms
 from ovplace.search.comparison.race import Field, Standing, race
-from ovplace.search.comparison.rounds import measured_afresh
+from ovplace.search.comparison.rounds import measured_afresh, stored_afresh
 from ovplace.search.staging import in_stages, note_agreement
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
@@ -26,6 +26,8 @@ LIMIT = 200
 
 _REFERENCE = 1.0
 """Ratio of the best single device, which every placement of the search was measured beside."""
+
+_HEAT = "heat"
 
 
 def choose(
@@ -49,9 +51,8 @@ def choose(
 
     def heat(which: IntArray, number: int) -> FloatArray:
         nonlocal spent
-        _check_time(measurer, [trials[i] for i in which])
+        latency_ms = _heat(measurer, [trials[i] for i in which], number)
         spent += len(which)
-        latency_ms = _heat(measurer, [candidates[i] for i in which], number)
         if number == 0:
             with suppress(TimeIsUpError):  # the heat counts all the same
                 _compare_stages(measurer, [trials[i] for i in which])
@@ -96,9 +97,16 @@ def _compare_stages(measurer: Measurer, trials: Sequence[Trial]) -> None:
             note_agreement(measurer.store, {whole.name: pair.ratio})
 
 
-def _heat(measurer: Measurer, candidates: Sequence[Candidate], number: int) -> FloatArray:
-    """Return the latencies of candidates in ms, infinite for failures."""
+def _heat(measurer: Measurer, trials: Sequence[Trial], number: int) -> FloatArray:
+    """Return the latencies of placements in ms, infinite for failures.
+
+    Raises:
+        TimeIsUpError: it is not stored, and there is no time for it.
+    """
     measure = measurer.session.config.measure
-    spec = replace(measure, deadline_s=measure.deadline_s * len(candidates))
-    measured = map(measurer.check_outputs, measured_afresh(measurer, candidates, spec, "heat", number))
-    return np.array([m.median_ms for m in measured])
+    candidates, spec = [t.candidate for t in trials], replace(measure, deadline_s=measure.deadline_s * len(trials))
+    measured = stored_afresh(measurer, candidates, spec, _HEAT, number)
+    if not measured:
+        _check_time(measurer, trials)
+        measured = measured_afresh(measurer, candidates, spec, _HEAT, number)
+    return np.array([m.median_ms for m in map(measurer.check_outputs, measured)])

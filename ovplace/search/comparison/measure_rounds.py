@@ -8,11 +8,13 @@ from dataclasses import replace
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
 from ovplace.search.comparison.judgement import leading, rounds_wanted
 from ovplace.search.comparison.planned_rounds import plan_rounds, planned_rounds
-from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds, measured_afresh
+from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds, measured_afresh, stored_afresh
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
+
+_ROUND = "round"
 
 
 def measure_rounds(
@@ -44,7 +46,7 @@ def measure_rounds(
         start = clock()
         listener(Progress(Phase.COMPARISON, number, most, f"{candidates[0].name} against {candidates[1].name}"))
         try:
-            measured = measured_afresh(measurer, candidates, spec, "round", number)
+            measured = measured_afresh(measurer, candidates, spec, _ROUND, number)
         except TimeIsUpError:
             return rounds, True
         number += 1
@@ -52,9 +54,10 @@ def measure_rounds(
         if number == 1:
             planned = plan_rounds(measurer, candidates[0], clock() - start)
         most = rounds_wanted(rounds, leading(rounds, finalists), close, number, planned, config.rounds // 2)
-        # The second round may end late: without it there is no verdict. A further one has to fit.
+        # The second round may end late: without it there is no verdict. A further one has to fit, or be stored.
         measurer.deadline = measurer.deadline.with_grace(clock() - start)
-        if len(rounds) >= MIN_ROUNDS and number < most and measurer.deadline.left_s < clock() - start:
+        may_end = len(rounds) >= MIN_ROUNDS and number < most and measurer.deadline.left_s < clock() - start
+        if may_end and not stored_afresh(measurer, candidates, spec, _ROUND, number):
             return rounds, True
     listener(Progress(Phase.COMPARISON, most, most, "done"))
     return rounds, False

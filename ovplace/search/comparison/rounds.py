@@ -29,15 +29,33 @@ def measured_afresh(
         number: of the process in this phase. Each begins with another candidate, so that what the first or the last
             one compiled has in its favour evens out.
     """
-    keys = [f"{measurer.key(candidate, candidates, spec)} {phase} {number}" for candidate in candidates]
-    stored = [measurer.store.find(key) for key in keys]
-    if all(stored):
-        return [s.measurement for s in stored if s]
+    if stored := stored_afresh(measurer, candidates, spec, phase, number):
+        return stored
     measurer.start_afresh()
     measured = rotated(measurer.measure(rotated(candidates, number), spec, ATTEMPTS), -number)
-    for key, candidate, m in zip(keys, candidates, measured, strict=True):
+    for key, candidate, m in zip(_keys(measurer, candidates, spec, phase, number), candidates, measured, strict=True):
         measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, latency_ratio(m, measured[1])))
     return measured
+
+
+def stored_afresh(
+    measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec, phase: str, number: int
+) -> list[Measurement]:
+    """Return what `measured_afresh` would without measuring, which takes no time; nothing unless all is stored.
+
+    Args:
+        measurer: knows the store.
+        candidates: as there.
+        spec: as there.
+        phase: as there.
+        number: as there.
+    """
+    stored = [measurer.store.find(key) for key in _keys(measurer, candidates, spec, phase, number)]
+    return [s.measurement for s in stored if s] if all(stored) else []
+
+
+def _keys(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec, phase: str, number: int) -> list[str]:
+    return [f"{measurer.key(candidate, candidates, spec)} {phase} {number}" for candidate in candidates]
 
 
 UNSTABLE = 1.3
