@@ -7,12 +7,12 @@ tensors would save copies, and stages would be faster than the placement is by H
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import openvino as ov
 
 from ovplace.errors import PlacementError
-from ovplace.ir.parts.part import Feed, Part
+from ovplace.ir.parts.part import Feed, Part, constant_outputs
 from ovplace.stages.compiled_stages import CompiledStage
 
 
@@ -39,7 +39,7 @@ class CompiledChain:
         Raises:
             PlacementError: a stage reads, or the whole returns, what no stage computes.
         """
-        return Chain(self._stages, self._whole.feeds, self._whole.yields)
+        return Chain(self._stages, self._whole.feeds, self._whole.yields, constant_outputs(self._whole))
 
     def get_property(self, name: str) -> list[str]:
         """Return the values of a property of all stages, each once."""
@@ -53,13 +53,20 @@ class Chain:
         last_ms: latency of each stage in the last inference, ms `[S]`.
     """
 
-    def __init__(self, stages: Sequence[CompiledStage], inputs: Sequence[Feed], outputs: Sequence[Feed]) -> None:
+    def __init__(
+        self,
+        stages: Sequence[CompiledStage],
+        inputs: Sequence[Feed],
+        outputs: Sequence[Feed],
+        constants: Mapping[Feed, ov.Tensor],
+    ) -> None:
         """Make the requests and wire them.
 
         Args:
             stages: in running order.
             inputs: the tensors that go into the whole.
             outputs: which tensor each output of the whole is.
+            constants: the values of those that are Constants: a Constant with its Results is no stage.
 
         Raises:
             PlacementError: a stage reads, or the whole returns, what no stage computes.
@@ -67,7 +74,7 @@ class Chain:
         self.last_ms: tuple[float, ...] = ()
         self._requests = [stage.compiled.create_infer_request() for stage in stages]
         self._entries: list[list[tuple[ov.InferRequest, int]]] = [[] for _ in inputs]
-        known: dict[Feed, ov.Tensor] = {}
+        known: dict[Feed, ov.Tensor] = dict(constants)
         handed_over = {feed for stage in stages for feed in stage.part.feeds}
         for stage, request in zip(stages, self._requests, strict=True):
             for i, feed in enumerate(stage.part.feeds):

@@ -317,3 +317,13 @@ def test_a_chain_that_lacks_a_stage_is_refused(prepared):
     compiled = [prepared.stages.get(stage) for stage in stages[1:]]
     with pytest.raises(PlacementError, match="no stage before it computes"):
         CompiledChain(compiled, whole(prepared.model)).create_infer_request()
+
+
+def test_a_chain_returns_constants_that_are_outputs(tmp_path):
+    prepared = Prepared(models.loose_ends(), tmp_path)
+    placement = prepared.legal.lift([0, 1], tuple(DEVICES))
+    chained, _ = prepared.outputs(prepared.chain(placement))
+    whole, _ = prepared.outputs(prepared.core.compile_model(prepared.model, "CPU_A"))
+    assert len(placement.used) == 2
+    for a, b in zip(chained, whole, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -73,6 +73,17 @@ def whole(model: ov.Model) -> Part:
     return Part(model, feeds, tuple(_source(result) for result in model.get_results()))
 
 
+def constant_outputs(part: Part) -> dict[Feed, ov.Tensor]:
+    """Return the value of each output that is a Constant of the model, which no inference has to compute.
+
+    Args:
+        part: the part.
+    """
+    sources = [result.input_value(0).get_node() for result in part.model.get_results()]
+    pairs = zip(part.yields, sources, strict=True)
+    return {feed: source.tensor_view for feed, source in pairs if isinstance(source, ov.op.Constant)}
+
+
 def devices_of(part: ov.Model, known: Mapping[str, str]) -> dict[str, str]:
     """Return a device for each operation of an extracted part, by name.
 
