@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import openvino as ov
 
 from ovplace.core.device import Device
+from ovplace.graphs.op_kinds import RANDOM
 from ovplace.ir.parts.part import Part
 from ovplace.ir.tensors import output_bytes
 from ovplace.stages.compiler import Compiler
@@ -59,11 +60,14 @@ class CompiledStages:
             PlacementError: it is not a part of the model that can be compiled alone.
             RuntimeError: the device does not compile it.
         """
-        if stage not in self._kept:
-            self._kept[stage] = self._compiled(stage)
+        if stage in self._kept:
+            self._kept.move_to_end(stage)
+            return self._kept[stage]
+        compiled = self._compiled(stage)
+        if not _draws(compiled.part.model):
+            self._kept[stage] = compiled
             self._release(stage)
-        self._kept.move_to_end(stage)
-        return self._kept[stage]
+        return compiled
 
     def _compiled(self, stage: Stage) -> CompiledStage:
         part = self._cut(stage.ops)
@@ -76,6 +80,11 @@ class CompiledStages:
             if total <= self._limit or stage == newest:
                 return
             total -= self._kept.pop(stage).n_bytes
+
+
+def _draws(part: ov.Model) -> bool:
+    """Return whether a part draws random numbers: compiled once, it would go on with those of the placement before."""
+    return any(op.get_type_name() in RANDOM for op in part.get_ops())
 
 
 def _bytes_of(part: ov.Model) -> int:

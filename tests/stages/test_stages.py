@@ -9,6 +9,7 @@ from time import sleep
 import numpy as np
 import openvino as ov
 import pytest
+from openvino import opset14
 
 from ovplace.core.device import Device
 from ovplace.core.placement import Placement
@@ -327,3 +328,13 @@ def test_a_chain_returns_constants_that_are_outputs(tmp_path):
     assert len(placement.used) == 2
     for a, b in zip(chained, whole, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_a_stage_that_draws_random_numbers_starts_its_generator_anew_for_each_placement(tmp_path):
+    x = opset14.parameter([2, 3], np.float32, name="x")
+    drawn = opset14.random_uniform([2, 3], np.float32(0), np.float32(1), "f32", global_seed=7, op_seed=9)
+    prepared = Prepared(ov.Model([opset14.relu(opset14.add(drawn, opset14.exp(x)))], [x]), tmp_path)
+    placement = prepared.random_placement(0)
+    (first,), _ = prepared.outputs(prepared.chain(placement))
+    (second,), _ = prepared.outputs(prepared.chain(placement))
+    np.testing.assert_array_equal(first, second)
