@@ -47,10 +47,13 @@ def command(console: Console, run: str, time_s: float | None, input_path: str, r
     else:
         _show(report)
     if not report.holds:
-        raise NotReachedError(
-            f"the answer in '{run}' does not hold here: {report.problem}; search again with 'ovplace optimize' and "
-            "another folder -o"
-        )
+        raise NotReachedError(f"the answer in '{run}' does not hold here: {report.problem}; {_advice(report)}")
+
+
+def _advice(report: CheckReport) -> str:
+    if report.is_undecided:
+        return "check again with more time, or with --rigorous, or search again with 'ovplace optimize'"
+    return "search again with 'ovplace optimize' and another folder -o"
 
 
 def _show(report: CheckReport) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
-from ovplace.core.verdict import Verdict
+from ovplace.core.verdict import Status, Verdict
 
 SCHEMA = 1
 
@@ -56,6 +56,12 @@ class CheckReport:
     def holds(self) -> bool:
         """Whether the answer holds."""
         return not self.problem
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether more rounds may still show that the answer holds: its gain is neither shown nor refuted."""
+        now = self.verdict.status if self.verdict else None
+        return not self.holds and self.result.is_faster and now == Status.SAME
 
     def to_json(self) -> dict[str, Any]:
         """Return what `ovplace check --json` prints."""

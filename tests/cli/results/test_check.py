@@ -101,6 +101,13 @@ def test_a_gain_that_is_gone(ovplace, tmp_path, faster):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("split", "advice"), [("1.0", "check again with more time"), ("1.3", "search again with")])
+def test_what_to_do_depends_on_whether_the_gain_is_refuted(ovplace, tmp_path, faster, split, advice):
+    run = elsewhere(faster, tmp_path / "run", "split = 0.8", f"split = {split}")
+    assert f"]; {advice}" in ovplace("check", run.folder).err.replace(" (98 %)", "")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
