@@ -29,7 +29,7 @@ MEASURED = [
 RESULTS = ROOT / "benchmarks/results"
 DEMO = json.loads((RESULTS / "demo.json").read_text(encoding="utf-8"))
 KNOWN = {
-    "README.md": {"3.11"},  # of Python
+    "README.md": {"3.11", "2026.4"},  # of Python and OpenVINO
     "docs/tutorial.md": {"3.11"},
     "docs/guides/install.md": {"3.11"},
     "docs/explanation/cost-model.md": {"0.5"},  # of a formula
