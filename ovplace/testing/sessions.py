@@ -127,7 +127,7 @@ def run_session(of: Session, store: RunStore, listener: Listener = silent) -> Pl
 
 
 def main(folder: str, log: str, placer: str, batch: str) -> None:
-    """Run or continue a run of 14 trials, and say each step on standard output; may be killed.
+    """Run or continue a run of 14 trials; say each step, and go on when there is a line for it; may be killed.
 
     Args:
         folder: the run folder.
@@ -138,6 +138,7 @@ def main(folder: str, log: str, placer: str, batch: str) -> None:
 
     def listener(progress: Progress) -> None:
         print(progress.phase, progress.done, flush=True)  # noqa: T201
+        sys.stdin.readline()
 
     store = RunFolder(Path(folder)).open_store()
     played = run_session(

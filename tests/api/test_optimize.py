@@ -160,7 +160,7 @@ import importlib.util
 spec = importlib.util.spec_from_file_location("program", sys.argv[1])
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
-say = lambda progress: print(progress.phase, flush=True)
+say = lambda progress: (print(progress.phase, flush=True), sys.stdin.readline())
 done = program.optimize(Path(sys.argv[2]), Path(sys.argv[3]), "backend.delay_s=0.02", budget=12, listener=say)
 print("verdict", done.verdict.status, flush=True)
 """
@@ -187,12 +187,15 @@ def test_a_run_killed_at_any_moment_continues_and_leaves_no_process(model, tmp_p
 def killed_after(command, rng):
     """Let the run go on for some steps behind the baselines, kill it, and return the last thing it said."""
     said, left = "", rng.randint(3, 12)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            said, left = line, left - (line.strip() in ("search", "finalists", "final comparison"))
-            if left == 0:
-                time.sleep(rng.uniform(0, 0.05))
-                process.kill()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        while left and not said.startswith("verdict"):
+            said = process.stdout.readline()
+            left -= said.strip() in ("search", "finalists", "final comparison")
+            if not said.startswith("verdict"):
+                print(file=process.stdin, flush=True)  # one step more, however late the kill is
+        if not left:
+            time.sleep(rng.uniform(0, 0.05))
+            process.kill()
     return said
 
 

@@ -126,12 +126,15 @@ def killed_after(folder, placer, rng):
     """Let the run go on for a few steps, kill it in the middle of one, and return the last thing it said."""
     command = [sys.executable, "-m", "ovplace.testing.sessions", str(folder), str(folder / "log"), placer, "2"]
     said, left = "", rng.randint(4, 16)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            said, left = line, left - (not line.startswith("baselines"))
-            if left == 0:
-                time.sleep(rng.uniform(0, 0.02))
-                process.kill()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        while left and not said.startswith("verdict"):
+            said = process.stdout.readline()
+            left -= not said.startswith("baselines")
+            if not said.startswith("verdict"):
+                print(file=process.stdin, flush=True)  # one step more, however late the kill is
+        if not left:
+            time.sleep(rng.uniform(0, 0.01))
+            process.kill()
     return said
 
 
