@@ -11,7 +11,7 @@ from ovplace.cli.output.console import Console
 
 @click.command(short_help="Measure and train for other machines.")
 @click.option("--scheduler", "address", required=True, metavar="tls://HOST:PORT", help="The scheduler of the fleet.")
-@click.option("--name", default="", help="Name of this machine in the fleet; the host name by default.")
+@click.option("--name", default="", show_default="the host name", help="Name of this machine in the fleet.")
 @room
 @options.common
 @click.pass_obj

@@ -10,5 +10,6 @@ input_option = click.option(
     "input_path",
     metavar="FILE.npz",
     default="",
-    help="One array for each input; the run's by default.",
+    show_default="the run's",
+    help="One array for each input.",
 )
