@@ -1,6 +1,7 @@
 """Searches on a fleet whose parts are killed, come back, hang, are slow or drift: each trial is recorded once."""
 
 import re
+import threading
 import time
 from collections import Counter
 
@@ -8,6 +9,7 @@ import pytest
 
 import ovplace
 from ovplace.core.measurement import MACHINE, ErrorKind
+from ovplace.search.machine_watch import ENOUGH
 from ovplace.store.run_folder import RunFolder
 from tests.fleet import box_backend
 from tests.fleet.processes import running_fleet
@@ -17,9 +19,12 @@ pytestmark = pytest.mark.slow
 DEVICES = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU{INFERENCE_PRECISION_HINT:f32}"
 SETTINGS = (
     "search.backend=box", "backend.delay_s=0.05", "measure.blocks=1", "comparison.rounds=2", "comparison.blocks=3",
-    "comparison.race=0", "measure.deadline_s=3",
+    "comparison.race=0",
 )  # fmt: skip
 BUDGET = 40
+MOST = 12
+"""Requests that a machine answers before it rests: two of them can neither end the search nor leave it without trials,
+however late it is disturbed."""
 
 
 @pytest.fixture
@@ -31,10 +36,11 @@ def start(certificates, tmp_path, monkeypatch):
     return lambda *workers: running_fleet(tmp_path, certificates, *workers)
 
 
-def search_here(fleet, **options):
+def search_here(fleet, *settings, **options):
     """Search in this process."""
     return ovplace.optimize(
-        "demo", fleet.folder / "run", device=DEVICES, placer="random", settings=SETTINGS, cluster=fleet.address,
+        "demo", fleet.folder / "run", device=DEVICES, placer="random", settings=(*SETTINGS, *settings),
+        cluster=fleet.address,
         **{"budget": BUDGET, **options},
     )  # fmt: skip
 
@@ -59,11 +65,31 @@ def trials_of(fleet):
     return trials
 
 
-def wait_for_trials(fleet, count):
+def machines_of(fleet):
+    """Return how many trials each machine has measured."""
+    return Counter(trial.measurement.facts[MACHINE] for trial in trials_of(fleet))
+
+
+def wait_until(happened):
     end = time.monotonic() + 120
-    while len(trials_of(fleet)) < count:
-        assert time.monotonic() < end, "no trials"
+    while not happened():
+        assert time.monotonic() < end
         time.sleep(0.1)
+
+
+def rest(fleet, *names, after=MOST):
+    """Let machines rest after some requests, in processes that they start from now on."""
+    for name in names:
+        box_backend.write(fleet.folder / name, box_backend.REST, str(after))
+
+
+def all_rest(fleet, *names):
+    return all((fleet.folder / name / box_backend.RESTS).exists() for name in names)
+
+
+def go_on(fleet, *names):
+    for name in names:
+        (fleet.folder / name / box_backend.REST).unlink()
 
 
 def check_recorded_once(fleet, budget=BUDGET):
@@ -75,10 +101,12 @@ def check_recorded_once(fleet, budget=BUDGET):
 
 def test_a_killed_search_goes_on_but_not_on_other_hardware(start):
     with start("a", "b") as fleet:
+        rest(fleet, "a", "b")
         start_search(fleet)
-        wait_for_trials(fleet, 8)
+        wait_until(lambda: len(trials_of(fleet)) >= 8)
         fleet.kill("search")
         assert len(trials_of(fleet)) < BUDGET
+        go_on(fleet, "a", "b")
         search = start_search(fleet)
         _, said = search.communicate(timeout=120)
         assert search.returncode == 0, said
@@ -94,9 +122,11 @@ def test_a_killed_search_goes_on_but_not_on_other_hardware(start):
 
 def test_workers_find_a_scheduler_that_comes_back_and_the_same_command_goes_on(start):
     with start("a", "b") as fleet:
+        rest(fleet, "a", "b")
         search = start_search(fleet)
-        wait_for_trials(fleet, 8)
+        wait_until(lambda: len(trials_of(fleet)) >= 8)
         fleet.restart_scheduler()
+        go_on(fleet, "a", "b")
         _, said = search.communicate(timeout=120)
         assert search.returncode == 1
         assert "the scheduler at" in said
@@ -129,17 +159,11 @@ def test_the_home_is_lost_in_the_final_comparison(start):
 
 def test_an_inference_that_never_ends_is_a_failed_trial_and_the_worker_lives_on(start):
     with start("a") as fleet:
-        mood = fleet.folder / "hangs" / box_backend.MOOD
-        mood.parent.mkdir()
-        mood.write_text("hang")
+        box_backend.write(fleet.folder / "hangs", box_backend.MOOD, "hang")
         fleet.start_worker("hangs")
         fleet.wait_for("hangs")
-
-        def listener(event):
-            if event.phase == "search" and event.text == ErrorKind.TIMEOUT:
-                mood.write_text("1")
-
-        search_here(fleet, listener=listener, budget=160)
+        # Beside the deadline and a new process, the other machine has to leave something to do.
+        search_here(fleet, "measure.deadline_s=3", "backend.delay_s=0.1", budget=160)
     check_recorded_once(fleet, 160)
     found = [(t.measurement.facts[MACHINE], t.measurement.error) for t in trials_of(fleet)]
     counts = Counter(found)
@@ -148,23 +172,30 @@ def test_an_inference_that_never_ends_is_a_failed_trial_and_the_worker_lives_on(
 
 
 def test_slow_and_drifting_machines_are_set_aside_and_the_result_says_so(start):
+    names = ("a", "b", "slow", "drifts")
+
+    def begin_together(fleet):
+        wait_until(lambda: all_rest(fleet, *names))
+        go_on(fleet, *names)
+
     with start("a", "b") as fleet:
-        moods = {name: fleet.folder / name / box_backend.MOOD for name in ("slow", "drifts")}
-        for path, mood in zip(moods.values(), ("2", "0.6"), strict=True):
-            path.parent.mkdir()
-            path.write_text(mood)
-        for name in moods:
+        for name, mood in (("slow", "2"), ("drifts", "0.6")):
+            box_backend.write(fleet.folder / name, box_backend.MOOD, mood)
             fleet.start_worker(name)
-        fleet.wait_for(*moods)
+        fleet.wait_for(*names)
+        rest(fleet, *names, after=0)
 
         def listener(event):
-            if event.phase == "search" and event.done == 30:
-                moods["drifts"].write_text("1.2")
+            if event.phase == "search" and machines_of(fleet)["drifts"] >= ENOUGH:
+                box_backend.write(fleet.folder / "drifts", box_backend.MOOD, "1.2")
 
+        beginning = threading.Thread(target=begin_together, args=(fleet,))
+        beginning.start()
         run = search_here(fleet, budget=80, listener=listener)
+        beginning.join()
     check_recorded_once(fleet, 80)
     notes = " ".join(run.verdict.notes)
     assert re.search(r"machine 'slow' was set aside: CPU_A took 20 ms there, \d+ ms on the others", notes)
     assert "machine 'drifts' was set aside: CPU_A took 6 ms there at first, 12 ms later" in notes
-    assert {machine.name for machine in run.search.machines if machine.aside} == set(moods)
+    assert {machine.name for machine in run.search.machines if machine.aside} == set(names[2:])
     assert "machine 'slow' was set aside" in (fleet.folder / "run" / "result.json").read_text()
