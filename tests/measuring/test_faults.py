@@ -156,12 +156,21 @@ def test_a_query_that_crashes_is_an_error(make):
         make().ask("no_such_method")
 
 
-def test_a_killed_child_is_a_crash_and_is_replaced(make):
-    pool = make(delay_s=5.0)
+def in_the_middle(log, act, *arguments):
+    """Act as soon as a backend has noted a request, which it then hangs in."""
+    while not log.exists():
+        time.sleep(0.01)
+    act(*arguments)
+
+
+def test_a_killed_child_is_a_crash_and_is_replaced(make, tmp_path):
+    pool = make(fault="sleep", on="all", log=str(tmp_path / "log"))
     pool.ask("facts")
     pid = pool.pid
-    threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
-    assert pool.measure([WHOLE], QUICK)[0].error == ErrorKind.CRASH
+    killing = threading.Thread(target=in_the_middle, args=(tmp_path / "log", os.kill, pid, signal.SIGKILL))
+    killing.start()
+    assert pool.measure([WHOLE], MeasureSpec(deadline_s=60.0))[0].error == ErrorKind.CRASH
+    killing.join()
     assert not alive(pid)
     assert pool.ask("facts")
 
@@ -184,14 +193,13 @@ def test_a_child_that_was_large_is_recycled(make, monkeypatch):
     assert not pool_module.running_pids()
 
 
-def test_closing_ends_a_running_request_and_leaves_no_process(make):
-    pool = make(delay_s=60.0)
+def test_closing_ends_a_running_request_and_leaves_no_process(make, tmp_path):
+    pool = make(fault="sleep", on="all", log=str(tmp_path / "log"))
     pool.ask("facts")
     pid, found = pool.pid, []
     waiting = threading.Thread(target=lambda: found.append(pool.measure([WHOLE], MeasureSpec(deadline_s=60.0))))
     waiting.start()
-    time.sleep(0.2)
-    pool.close()
+    in_the_middle(tmp_path / "log", pool.close)
     waiting.join(10.0)
     assert not waiting.is_alive()
     assert found[0][0].error == ErrorKind.CRASH
