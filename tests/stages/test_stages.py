@@ -114,7 +114,7 @@ def test_the_time_between_stages_does_not_count(tmp_path, monkeypatch):
     monkeypatch.setattr(ov.InferRequest, "infer", slow)
     request.infer()
     assert len(request.last_ms) > 1
-    assert 0 < request.latency == sum(request.last_ms) < 50
+    assert 0 < request.latency == sum(request.last_ms) == sum(stage.latency for stage in request._requests)
 
 
 def test_tensors_between_stages_are_of_the_host(tmp_path, monkeypatch):
