@@ -186,7 +186,8 @@ def test_an_unfinished_or_damaged_folder_is_not_finished(finished, case, tmp_pat
 
 def test_a_run_that_goes_on_is_not_finished_until_it_is_scored(finished, case, tmp_path):
     run = copied(finished, case, tmp_path).cells[0]
-    more = replace(run, config=replace(run.config, search=replace(run.config.search, budget=5)))
+    # So many that it cannot end before it is killed, however late that is.
+    more = replace(run, config=replace(run.config, search=replace(run.config.search, budget=100_000)))
     assert read_state(more, SEARCH).outcome is None
     ended(run.folder, more.config, killed=True)
     assert read_state(more, SEARCH).outcome is None
