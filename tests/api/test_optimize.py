@@ -62,7 +62,7 @@ def processes(folder):
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-def ended(folder, within_s=10.0):
+def ended(folder, within_s=30.0):
     end = time.monotonic() + within_s
     while processes(folder) and time.monotonic() < end:
         time.sleep(0.02)

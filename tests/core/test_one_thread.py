@@ -31,12 +31,12 @@ class Run:
         self.begun, self.told = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=self.work)
         self.thread.start()
-        assert self.begun.wait(10)
+        assert self.begun.wait(60)
 
     def work(self):
         with one_thread():
             self.begun.set()
-            assert self.told.wait(10)
+            assert self.told.wait(60)
 
     def end(self):
         self.told.set()
@@ -79,10 +79,10 @@ def test_a_process_that_is_forked_while_a_block_begins_is_not_locked_out(monkeyp
     monkeypatch.setattr(module, "ThreadpoolController", SlowController)
     other = threading.Thread(target=enter)
     other.start()
-    assert begins.wait(10)
+    assert begins.wait(60)
     fork = multiprocessing.get_context("fork").Process(target=enter)
     fork.start()
-    fork.join(10)
+    fork.join(60)
     fork.kill()
     assert fork.exitcode == 0
     other.join()

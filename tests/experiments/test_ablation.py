@@ -203,7 +203,7 @@ def ended(folder, config, killed):
         while (folder / score.FILE).exists():
             assert process.poll() is None
         process.stdin.close()
-        assert (process.wait(20) != 0) is killed
+        assert (process.wait(60) != 0) is killed
 
 
 def test_how_a_process_ended():

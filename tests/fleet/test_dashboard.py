@@ -133,5 +133,5 @@ def test_a_search_is_shown_with_the_title_that_it_gives_itself(certificates, tmp
         await asyncio.gather(task, return_exceptions=True)
         return shown
 
-    (shown,) = asyncio.run(asyncio.wait_for(search(), 20))
+    (shown,) = asyncio.run(asyncio.wait_for(search(), 60))
     assert shown.title == "m" * LONGEST_TITLE

@@ -200,7 +200,7 @@ def test_closing_ends_a_running_request_and_leaves_no_process(make, tmp_path):
     waiting = threading.Thread(target=lambda: found.append(pool.measure([WHOLE], MeasureSpec(deadline_s=60.0))))
     waiting.start()
     in_the_middle(tmp_path / "log", pool.close)
-    waiting.join(10.0)
+    waiting.join(30.0)
     assert not waiting.is_alive()
     assert found[0][0].error == ErrorKind.CRASH
     assert not alive(pid)

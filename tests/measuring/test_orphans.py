@@ -49,7 +49,7 @@ def test_a_child_ends_with_its_parent(tmp_path, fault, deadline_s):
         if fault == "fail":
             parent.stdout.readline()
         parent.kill()
-    assert gone(pid, 15.0)
+    assert gone(pid, 30.0)
 
 
 def test_a_child_whose_parent_was_killed_in_the_middle_of_a_message_ends():

@@ -28,7 +28,7 @@ def server(tmp_path):
 
 def get(server, path, **headers):
     request = urllib.request.Request(server.address + path, headers=headers)
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return answer.read().decode()
 
 

@@ -131,7 +131,7 @@ def test_a_closed_terminal_saves(start):
         os.close(ours)  # the terminal's window is gone: the kernel sends SIGHUP to the session, writing gives EIO
         with suppress(ProcessLookupError):
             run.send_signal(signal.SIGHUP)  # the shell sends one, too
-        assert run.wait(20) == 129
+        assert run.wait(60) == 129
     continues(start)
 
 
