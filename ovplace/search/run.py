@@ -94,9 +94,10 @@ def _undamaged(folder: RunFolder, store: RunStore, listener: Listener) -> RunRes
         earlier = earlier_result(folder)
         if earlier is None or _is_as_written(folder, store):
             return earlier
-    except StoreError:
-        pass
-    listener(Progress("prepare", 1, 3, f"files of the answer in '{folder}' are damaged; they are made anew"))
+        problem = f"files of the answer in '{folder}' are damaged; they are made anew"
+    except StoreError as error:
+        problem = f"the result in '{folder}' cannot be read ({error.__cause__}); it is made anew"
+    listener(Progress("prepare", 1, 3, problem))
     return None
 
 

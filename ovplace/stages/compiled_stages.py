@@ -10,6 +10,7 @@ import openvino as ov
 
 from ovplace.core.device import Device
 from ovplace.graphs.op_kinds import RANDOM
+from ovplace.ir.bodies import all_models
 from ovplace.ir.parts.part import Part
 from ovplace.ir.tensors import output_bytes
 from ovplace.stages.compiler import Compiler
@@ -84,7 +85,7 @@ class CompiledStages:
 
 def _draws(part: ov.Model) -> bool:
     """Return whether a part draws random numbers: compiled once, it would go on with those of the placement before."""
-    return any(op.get_type_name() in RANDOM for op in part.get_ops())
+    return any(op.get_type_name() in RANDOM for model in all_models(part) for op in model.get_ops())
 
 
 def _bytes_of(part: ov.Model) -> int:

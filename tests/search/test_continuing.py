@@ -164,7 +164,6 @@ def flip(path):
         ("placed.xml", cut),
         ("placement.json", cut),
         ("placement.json", lambda path: path.write_text("[]")),
-        ("result.json", cut),
         ("placement.json", lambda path: path.write_text(path.read_text().replace('"CPU"', '"NPU"', 1))),
     ],
 )
@@ -178,6 +177,24 @@ def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, tmp_
     assert (again.best, again.verdict, again.search.seconds.measuring) == (first.best, first.verdict, 0.0)
     assert f"files of the answer in '{folder}' are damaged; they are made anew" in [event.text for event in told]
     assert simulated(model, folder.path, budget=2) == again
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (cut, "Expecting|Unterminated|Invalid"),
+        (lambda path: path.write_text('{"schema": 99}'), "it has schema 99, this ovplace reads 1"),
+    ],
+)
+def test_why_a_result_cannot_be_read_is_said_before_it_is_made_anew(model, tmp_path, damage, why):
+    folder, told = RunFolder(tmp_path / "run"), []
+    first = simulated(model, folder.path, budget=2)
+    damage(folder.result)
+    again = simulated(model, folder.path, told.append, budget=2)
+    assert (again.best, again.verdict, again.search.seconds.measuring) == (first.best, first.verdict, 0.0)
+    begin = re.escape(f"the result in '{folder}' cannot be read (")
+    assert any(re.match(rf"{begin}.*({why}).*\); it is made anew", event.text) for event in told)
+    assert folder.read_result() == again
 
 
 @pytest.mark.parametrize("status", Status)

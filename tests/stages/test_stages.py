@@ -330,10 +330,29 @@ def test_a_chain_returns_constants_that_are_outputs(tmp_path):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_a_stage_that_draws_random_numbers_starts_its_generator_anew_for_each_placement(tmp_path):
-    x = opset14.parameter([2, 3], np.float32, name="x")
-    drawn = opset14.random_uniform([2, 3], np.float32(0), np.float32(1), "f32", global_seed=7, op_seed=9)
-    prepared = Prepared(ov.Model([opset14.relu(opset14.add(drawn, opset14.exp(x)))], [x]), tmp_path)
+def drawn():
+    """Return random numbers of a generator with seeds."""
+    return opset14.random_uniform([2, 3], np.float32(0), np.float32(1), "f32", global_seed=7, op_seed=9)
+
+
+def drawn_in_a_branch():
+    """Return the same from the branch of an If, which is taken."""
+    then, otherwise = (
+        ov.Model([opset14.result(values)], []) for values in (drawn(), opset14.constant(np.ones((2, 3), np.float32)))
+    )
+    chosen = opset14.if_op(opset14.parameter([], np.bool_, name="taken"))
+    chosen.set_then_body(then)
+    chosen.set_else_body(otherwise)
+    chosen.set_output(then.get_results()[0], otherwise.get_results()[0])
+    return chosen
+
+
+@pytest.mark.parametrize("numbers", [drawn, drawn_in_a_branch])
+def test_a_stage_that_draws_random_numbers_starts_its_generator_anew_for_each_placement(tmp_path, numbers):
+    x, values = opset14.parameter([2, 3], np.float32, name="x"), numbers()
+    taken = [value.get_node() for value in values.input_values() if value.get_node().get_type_name() == "Parameter"]
+    model = ov.Model([opset14.relu(opset14.add(values, opset14.exp(x)))], [x, *taken])
+    prepared = Prepared(model, tmp_path)
     placement = prepared.random_placement(0)
     (first,), _ = prepared.outputs(prepared.chain(placement))
     (second,), _ = prepared.outputs(prepared.chain(placement))

@@ -45,10 +45,10 @@ def stored_afresh(
 
     Args:
         measurer: knows the store.
-        candidates: as there.
-        spec: as there.
-        phase: as there.
-        number: as there.
+        candidates: at least two.
+        spec: how long and how often.
+        phase: what the process was for.
+        number: of the process in this phase.
     """
     stored = [measurer.store.find(key) for key in _keys(measurer, candidates, spec, phase, number)]
     return [s.measurement for s in stored if s] if all(stored) else []
