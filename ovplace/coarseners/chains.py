@@ -24,8 +24,8 @@ class Config:
     """Settings of the contraction.
 
     Attributes:
-        target: number of groups to stop at, at least 1; fewer legal groups are left as they are. Parts of a model that
-            are not connected, or that no device runs both of, are never merged, so that more groups may remain.
+        target: number of groups to stop at, at least 1; fewer inseparable groups are left as they are. Parts of a model
+            that are not connected, or that no device runs both of, are never merged, so that more groups may remain.
     """
 
     target: int = 128

@@ -22,7 +22,7 @@ class Config:
     """Settings of the heuristic.
 
     Attributes:
-        nodes: what forms chains: the legal `groups`, or single `operations`, as published; a legal group then joins all
+        nodes: what forms chains: the inseparable `groups`, or single `operations`, as published; a group then joins all
             chains that it has operations of.
     """
 

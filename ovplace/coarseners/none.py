@@ -8,7 +8,7 @@ from ovplace.core.partition import Partition
 from ovplace.graphs.op_graph import BoolArray, OpGraph
 from ovplace.plugins import protocols
 
-SUMMARY = "no coarsening: the legal groups as they are"
+SUMMARY = "no coarsening: the inseparable groups as they are"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def command(
     """Find the smallest cut that fails as trial TRIAL of the folder RUN did: by a crash, an error or wrong outputs.
 
     The cut is written as a model of its own, with its inputs, a report, and a program that shows the failure with
-    OpenVINO and NumPy alone.
+    OpenVINO and NumPy alone; only on the emulated GPU does it need ovplace as well.
     """
     from ovplace.cli.output.tables import show_json
     from ovplace.commands.minimizing.minimize import minimize

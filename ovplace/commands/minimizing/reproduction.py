@@ -1,4 +1,7 @@
-"""A failure as files that anyone can run: a model, its inputs, and a program that needs OpenVINO and NumPy alone."""
+"""A failure as files that anyone can run: a model, its inputs, and a program.
+
+The program needs OpenVINO and NumPy, and ovplace where the failure is one of the emulated GPU.
+"""
 
 from __future__ import annotations
 
