@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.searches.place import Place
 from ovplace.backends.simulate import Backend
 from ovplace.config.schema import RunConfig
@@ -28,12 +26,6 @@ from ovplace.session.problem import make_problem
 from ovplace.session.session import Session
 from ovplace.store.run_db import StoredMeasurement
 from ovplace.store.run_folder import RunFolder
-
-LOOK_EVERY = 100
-"""Placements between two looks whether the optimum is found; each look evaluates all new ones at once."""
-
-NEAR_BOUND = 1.001
-"""Latency over the proven bound at which nothing is left to find."""
 
 
 class InProcessPool:
@@ -70,29 +62,21 @@ class ReferenceFirst(Measurer):
 
 @dataclass
 class TimedPlacer(Placer):
-    """A placer that is timed, and ends where nothing is left to find.
+    """A placer that is timed.
 
     Attributes:
         inner: the placer.
-        place: where its placements run.
         costs: what it was given; None where it needs none.
-        enough_ms: latency at which the search may end; 0 for never.
         seconds: own computing so far.
         counts: number of placements measured after each trial.
         asked_at_s: own seconds when each trial was asked for.
-        ended: `exhausted` if the placer had nothing more to ask, `enough` if nothing was left to find, else empty.
     """
 
     inner: Placer
-    place: Place
     costs: CostTable | None = None
-    enough_ms: float = 0.0
     seconds: float = 0.0
     counts: list[int] = field(default_factory=list)
     asked_at_s: list[float] = field(default_factory=list)
-    ended: str = ""
-    _new: list[Placement] = field(default_factory=list)
-    _looked_at: int = 0
 
     @property
     def ends(self) -> bool:
@@ -100,12 +84,8 @@ class TimedPlacer(Placer):
         return self.inner.ends
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return what the placer asks for, or nothing."""
-        if self._found_all():
-            self.ended = "enough"
-            return []
+        """Return what the placer asks for."""
         asked: Sequence[Placement] = self._timed(lambda: self.inner.ask(n))
-        self.ended = "" if asked else "exhausted"
         return asked
 
     def tell(self, trials: Sequence[Trial]) -> None:
@@ -113,7 +93,6 @@ class TimedPlacer(Placer):
         for trial in trials:
             self.counts.append((self.counts[-1] if self.counts else 0) + (not trial.cached))
             self.asked_at_s.append(self.seconds)
-        self._new += [trial.placement for trial in trials if np.isfinite(trial.ratio) and not trial.cached]
         self._timed(lambda: self.inner.tell(trials))
 
     def state(self) -> State:
@@ -122,13 +101,6 @@ class TimedPlacer(Placer):
 
     def restore(self, state: State) -> None:
         """Do nothing."""
-
-    def _found_all(self) -> bool:
-        measured = self.counts[-1] if self.counts else 0
-        if not self.enough_ms or measured < self._looked_at + LOOK_EVERY:
-            return False
-        new, self._new, self._looked_at = self._new, [], measured
-        return bool(new) and bool((self.place.true_ms(new) <= self.enough_ms).any())
 
     def _timed(self, act: Callable[[], Any]) -> Any:
         start = time.perf_counter()
@@ -158,13 +130,12 @@ class Simulated:
         return int(pool.measured)
 
     def search(
-        self, believed: Callable[[CostTable], CostTable] = lambda costs: costs, enough_ms: float = 0.0
+        self, believed: Callable[[CostTable], CostTable] = lambda costs: costs
     ) -> tuple[list[Trial], TimedPlacer]:
         """Search until the budget is spent or nothing is left to ask.
 
         Args:
             believed: what a placer that takes costs gets, of the true ones.
-            enough_ms: latency at which the search may end; 0 for never.
 
         Returns:
             The trials, and the placer with its times.
@@ -175,7 +146,7 @@ class Simulated:
             costs = believed(session.pool.ask("costs", session.problem.partition))
         start = time.perf_counter()
         loop = make_loop(self.measurer, self.baselines[0], silent, costs)
-        timed = TimedPlacer(loop.placer, self.place, costs, enough_ms, time.perf_counter() - start)
+        timed = TimedPlacer(loop.placer, costs, time.perf_counter() - start)
         return replace(loop, placer=timed).run(), timed
 
 

@@ -26,7 +26,7 @@ from ovplace.experiments.variants import Variant
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.session.events import Progress
 
-SEARCH_OPTIONS = ("budgets", "stop_at_optimum", "comparisons", "spread", "failing")
+SEARCH_OPTIONS = ("budgets", "comparisons", "spread", "failing")
 OPTIMUM_OPTIONS = ("time_limit_s",)
 
 

@@ -30,7 +30,6 @@ class Suite:
         task: `search` in this process on a simulated machine; the same with `wrong_costs` or `failing_choices`; `run`
             for whole runs as `ovplace optimize` makes them.
         budgets: numbers of measurements after which searches are compared.
-        stop_at_optimum: end a search that measured a placement within 0.1 % of the proven bound.
         from_reference: count the fastest single device as measured before the search, as it is in a run.
         last: whether to tell the median latency of the last episode, which the policy has become.
         controls: by variant, the variant that it is compared with.
@@ -45,7 +44,6 @@ class Suite:
     note: str = ""
     task: str = "search"
     budgets: tuple[int, ...] = (20, 100, 500, 2000)
-    stop_at_optimum: bool = False
     from_reference: bool = False
     last: bool = False
     controls: Mapping[str, str] = field(default_factory=dict)

@@ -149,7 +149,7 @@ def simulated(optima: Outcomes) -> str:
 
 def optimum_rows(optima: Outcomes) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return the columns and rows of the table of the optima."""
-    columns = ("machine", "model", "legal groups", "optimum, ms", "at most below it", "fastest device alone")
+    columns = ("machine", "model", "inseparable groups", "optimum, ms", "at most below it", "fastest device alone")
     return columns, tuple(_optimum_row(cell, data) for cell, data in optima)
 
 

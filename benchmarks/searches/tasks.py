@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.searches.failing import FailingBackend, drawn_failures
 from benchmarks.searches.place import Place
-from benchmarks.searches.simulated import NEAR_BOUND, Simulated, TimedPlacer, simulated
+from benchmarks.searches.simulated import Simulated, TimedPlacer, simulated
 from benchmarks.searches.wrong_costs import wrong_costs
 from ovplace.config import toml
 from ovplace.config.schema import RunConfig
@@ -47,7 +47,6 @@ def optimum(config: RunConfig, folder: Path, options: Options) -> None:
     place = _place(config, folder)
     best = best_certified(place.table, float(options["time_limit_s"]))
     found = {
-        "operations": len(place.graph),
         "legal_groups": place.table.n_groups,
         "optimum_ms": best.value_ms,
         "bound_ms": best.lower_bound_ms,
@@ -58,10 +57,8 @@ def optimum(config: RunConfig, folder: Path, options: Options) -> None:
 
 def search(config: RunConfig, folder: Path, options: Options) -> None:
     """Search once, and leave how the best placement became better."""
-    place = _place(config, folder)
-    bound_ms = read_outcome(optimum_folder(folder))["bound_ms"] if options["stop_at_optimum"] else 0.0
-    with simulated(place, config) as run:
-        found = _found(run, *run.search(enough_ms=NEAR_BOUND * bound_ms), options)
+    with simulated(_place(config, folder), config) as run:
+        found = _found(run, *run.search(), options)
     _leave(config, folder, options, found)
 
 
@@ -131,33 +128,26 @@ def _leave(config: RunConfig, folder: Path, options: Options, found: Data) -> No
 
 
 def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options: Options) -> Data:
-    """Return how the best placement became better: pairs of placements measured and latency without noise.
+    """Return what is compared of a search.
 
-    `asked` is the fastest of those measured, `picked` the one whose measured ratio is the lowest.
+    `asked` tells how its best placement became better: pairs of placements measured and latency without noise.
     """
     new = [trial for trial in trials if not trial.cached]
-    ratios = np.array([trial.ratio for trial in new])
-    ran = np.isfinite(ratios)
+    ran = np.isfinite([trial.ratio for trial in new])
     latencies = np.where(ran, run.place.true_ms([trial.placement for trial in new]), np.inf)
-    picked = latencies[[int(ratios[: i + 1].argmin()) for i in range(len(ratios))]]
     budgets = [budget for budget in options["budgets"] if budget <= len(new)]
     at = {str(budget): placer.asked_at_s[int(np.searchsorted(placer.counts, budget))] for budget in budgets}
-    best = new[int(latencies.argmin())]
     reference = run.baselines[0].placement
     assert reference is not None
     return {
         "measured": len(new),
-        "ended": placer.ended or ("idle" if len(new) < (run.measurer.session.config.search.budget or 0) else "budget"),
         "own_s": {name: round(value, 3) for name, value in at.items()} | {"all": round(placer.seconds, 3)},
         "baseline_ms": min(run.place.automatic_ms(b.placement) for b in run.baselines if b.competes and b.placement),
         "answers": _answers(run, trials, placer, options),
         "reference_ms": float(run.place.true_ms([reference])[0]),
         "asked": _steps(np.minimum.accumulate(latencies)),
-        "picked": _steps(picked),
         "last_ms": _last_ms(run, trials),
         "failed": float(1 - ran.mean()),
-        "one_device": best.placement.is_uniform,
-        "info": {name: float(value) for name, value in placer.inner.info.items()},
     }
 
 
