@@ -18,8 +18,11 @@ import numpy as np
 from ovplace.cost.calibration.prior import Prior, PriorScale
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
-PINNING_ROUNDS = 30
+PINNING_ROUNDS = 100
 """Rounds of pinning parameters at zero; a handful is usual."""
+
+PATIENCE = 3
+"""Rounds without progress after which one parameter is pinned or released at a time: all at once may go in circles."""
 
 _TIGHT = 1e-9
 """Variance of a pin, as a part of the parameter's variance under the prior."""
@@ -100,19 +103,25 @@ class Gaussian(ABC):
         Those that turn negative are pinned at zero, as if measured there, and released when the pin no longer holds
         them up. The others change with them as they are correlated, so that what was measured still holds.
 
+        Source: Kim and Park, "Fast nonnegative matrix factorization: an active-set-like method and comparisons", SIAM
+        Journal on Scientific Computing 33, 2011, section 4 (block principal pivoting).
+
         Args:
             free: the parameters to start from, which may be negative, `[P]`; the most likely ones by default.
         """
         free = self.mean if free is None else free
-        vector, pinned = free, np.zeros(len(free), dtype=bool)
+        pinned = np.zeros(len(free), dtype=bool)
+        fewest, patience = len(free) + 1, PATIENCE
         for _ in range(PINNING_ROUNDS):
-            force = np.zeros(len(vector))
+            vector, force = free, np.zeros(len(free))
             if pinned.any():
                 vector, force[pinned] = self._held(free, np.flatnonzero(pinned))
-            negative, released = ~pinned & (vector < 0), pinned & (force < 0)
-            if not negative.any() and not released.any():
+            wrong = np.flatnonzero(np.where(pinned, force, vector) < 0)
+            if not len(wrong):
                 break
-            pinned = (pinned | negative) & ~released
+            patience = PATIENCE if len(wrong) < fewest else patience - 1
+            fewest = min(fewest, len(wrong))
+            pinned[wrong if patience > 0 else wrong[-1:]] ^= True
         return np.maximum(vector, 0.0)
 
     def _held(self, free: FloatArray, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
