@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
 from ovplace.core.measurement import NEVER_HOPELESS, MeasureSpec
@@ -82,7 +83,7 @@ class SearchConfig:
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
         for name in ("time_s", "seed"):
-            if getattr(self, name) < 0:
+            if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
         if self.max_error is not None and not self.max_error >= 0:
             raise ValueError(f"max_error must not be negative, got {self.max_error:g}; leave it out")
@@ -117,11 +118,12 @@ class ComparisonConfig:
     null_control: bool = True
 
     def __post_init__(self) -> None:
-        """Check that an interval can be formed."""
+        """Check that rounds can be measured, and an interval formed."""
         if self.finalists < 1 or self.rounds < 2 or self.blocks < 3:
             raise ValueError("the final comparison needs at least 1 finalist, 2 rounds and 3 blocks")
         if self.race < 0:
             raise ValueError(f"race must not be negative, got {self.race}")
+        MeasureSpec(blocks=self.blocks, repeats=self.repeats, min_time_ms=self.min_time_ms)  # has the rules of these
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,8 @@ class ProfilingConfig:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if self.budget_s <= 0 or self.repeats < 1 or self.blocks < 1:
-            raise ValueError("budget_s, repeats and blocks must be positive")
+        if not 0 < self.budget_s < inf or self.repeats < 1 or self.blocks < 1:
+            raise ValueError("budget_s, repeats and blocks must be positive, and budget_s finite")
 
 
 @dataclass(frozen=True)
