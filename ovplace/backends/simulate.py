@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import ClassVar
 
@@ -53,8 +54,8 @@ class Config:
     def __post_init__(self) -> None:
         """Check the numbers; a run is read from other folders than it began in."""
         object.__setattr__(self, "machine", absolute(self.machine) if self.machine.endswith(".toml") else self.machine)
-        if self.noise < 0 or self.seed < 0:
-            raise ValueError("noise and seed must not be negative")
+        if not 0 <= self.noise < inf or self.seed < 0:
+            raise ValueError("noise and seed must not be negative, and noise must be finite")
 
 
 @dataclass

@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def _links(section: Table, known: tuple[str, ...], path: Path) -> dict[tuple[str
     links = {("default", ""): Link()}
     for key, table in _tables(section, f"{path}: links").items():
         source, arrow, target = key.partition(">")
-        if key != "default" and not (arrow and source in known and target in known):
+        if key != "default" and not (arrow and source in known and target in known and source != target):
             raise ConfigError(f"'{path}: links.{key}' must be 'default' or 'A>B' of {', '.join(known)}")
         links[source, target] = build_dataclass(Link, table, f"{path}: links.{key}")
     if "default" not in section and len(known) ** 2 - len(known) > len(links) - 1:
@@ -140,6 +141,6 @@ def _calibration(section: Table, known: tuple[str, ...], path: Path) -> dict[str
         for device, factor in factors.items():
             if device not in known:
                 raise ConfigError(f"unknown device '{path}: calibration.{model}.{device}'; known: {', '.join(known)}")
-            if isinstance(factor, bool) or not isinstance(factor, int | float) or not factor > 0:
+            if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < inf:
                 raise ConfigError(f"'{path}: calibration.{model}.{device}' must be a positive number, got '{factor}'")
     return tables

@@ -282,8 +282,9 @@ def test_errors(simulated, here, tmp_path):
         Backend(Job(str(here), (), options=asdict(Config(machine="none"))))
     with pytest.raises(ModelError, match="must be OpenVINO IR"):
         own_name(tmp_path / "machine.toml")
-    with pytest.raises(ValueError, match="must not be negative"):
-        Config(noise=-1)
+    for noise in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="must not be negative"):
+            Config(noise=noise)
 
 
 def test_preparing_keeps_the_models_name(model):

@@ -35,7 +35,9 @@ def test_a_first_failure_where_no_device_runs_all():
     assert first.hash not in {placement.hash for placement in placer.ask(1)}
 
 
-@pytest.mark.parametrize("settings", [{"weights": (np.inf,)}, {"weights": (np.nan,)}, {"cost_noise": np.inf}])
+@pytest.mark.parametrize(
+    "settings", [{"weights": (np.inf,)}, {"weights": (np.nan,)}, {"cost_noise": np.inf}, {"time_limit_s": np.nan}]
+)
 def test_settings_are_finite(settings):
     with pytest.raises(ValueError, match=r"finite|cost_noise"):
         Config(**settings)

@@ -50,7 +50,7 @@ class Config:
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_weights(self.weights)
-        if self.sweeps < 1 or self.draws < 0 or not 0 <= self.cost_noise < inf or self.time_limit_s <= 0:
+        if self.sweeps < 1 or self.draws < 0 or not 0 <= self.cost_noise < inf or not self.time_limit_s > 0:
             raise ValueError(
                 "sweeps and time_limit_s must be positive, draws and cost_noise not negative, got "
                 f"{self.sweeps}, {self.time_limit_s}, {self.draws} and {self.cost_noise}"
