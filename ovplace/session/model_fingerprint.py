@@ -46,7 +46,15 @@ def _files(model: Path) -> list[Path]:
     weights = [model.with_suffix(_WEIGHTS[model.suffix])] if model.suffix in _WEIGHTS else []
     if model.suffix == ".onnx" and model.is_file() and model.stat().st_size:
         weights = sorted({model.parent / name for name in _external(model)})
-    return [path for path in (model, *weights) if path.is_file()]
+    return [path for path in (model, *weights) if _is_file(path)]
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is such a file: what a model calls a location may be another text, too long for a name."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _external(model: Path) -> Iterator[str]:

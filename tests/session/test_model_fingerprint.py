@@ -31,6 +31,14 @@ def test_external_weights_of_onnx_count(tmp_path, together, name):
     assert fingerprint(model) != before
 
 
+def test_a_long_text_called_location_is_no_file(tmp_path):
+    """As in the metadata of a model, which are entries with a key like those that name files of weights."""
+    model = two_layers()
+    helper.set_model_props(model, {"location": "not a file " * 40})
+    onnx.save_model(model, tmp_path / "model.onnx")
+    assert fingerprint(tmp_path / "model.onnx")
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"\x0a\x08location\x12", b"\x0a\x08location\x12\xff\xff\xff\xff\xff", b"\x0a\x08location\x12\x03\x00\xff/"],
