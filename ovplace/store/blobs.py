@@ -104,7 +104,8 @@ class Blobs:
         with suppress(OSError, RuntimeError):
             if new := list(self._unfinished()):
                 for path in new:
-                    path.chmod(_WHOLE)
+                    with suppress(FileNotFoundError):  # another process has deleted it
+                        path.chmod(_WHOLE)
                 self.shrink()
 
     def drop_unfinished_kernels(self) -> None:
@@ -140,7 +141,10 @@ class Blobs:
                     path.unlink(missing_ok=True)
 
     def _unfinished(self) -> Iterator[Path]:
-        return (path for path in self._home().glob(f"*{_KERNEL_SUFFIX}") if path.stat().st_mode & stat.S_IWUSR)
+        for path in self._home().glob(f"*{_KERNEL_SUFFIX}"):
+            with suppress(FileNotFoundError):  # another process has deleted it
+                if path.stat().st_mode & stat.S_IWUSR:
+                    yield path
 
     def _home(self) -> Path:
         return self.folder or cache_folder() / "blobs"

@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 
@@ -134,6 +135,25 @@ def test_kernels_that_nobody_keeps_are_unfinished(blobs):
     assert files(blobs) == ["1.cl_cache", "a.blob"]
     blobs.drop_kernels()
     assert files(blobs) == ["a.blob"]
+
+
+def test_a_kernel_that_another_process_deletes_keeps_no_other_from_being_kept(blobs, monkeypatch):
+    blobs.lent()
+    for name in "123":
+        kernel(blobs, name, 10, 1)
+    (blobs.folder / "gone.cl_cache").symlink_to("nowhere")  # is listed, and then not there
+    chmod = Path.chmod
+
+    def after_another_process(path, mode):
+        if path.name == "2.cl_cache":
+            path.unlink()
+        chmod(path, mode)
+
+    monkeypatch.setattr(Path, "chmod", after_another_process)
+    blobs.keep_kernels()
+    blobs.drop_unfinished_kernels()
+    assert files(blobs) == ["1.cl_cache", "3.cl_cache", "gone.cl_cache"]
+    assert [(blobs.folder / f"{name}.cl_cache").stat().st_mode & 0o222 for name in "13"] == [0, 0]
 
 
 def test_kernels_beyond_the_limit_are_not_kept(blobs):
