@@ -159,8 +159,12 @@ def _acquired(path: Path, *, is_shared: bool = False) -> int | None:
     """Return the descriptor of the lock file, held; None where another process keeps this one from holding it."""
     for attempt in range(1, _ATTEMPTS + 1):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        if _taken(descriptor, is_shared=is_shared) and _is_file(descriptor, path):
-            return descriptor
+        try:
+            if _taken(descriptor, is_shared=is_shared) and _is_file(descriptor, path):
+                return descriptor
+        except OSError:  # such as of a file system that has no locks
+            os.close(descriptor)
+            raise
         os.close(descriptor)
         if attempt >= _SURE and (found := holder(path)) and found.pid:
             return None

@@ -1,5 +1,6 @@
 """A lock has one holder, who is named, and is free again however that one ends."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -100,6 +101,18 @@ def test_a_full_disk_leaves_nobody_holding_it(path, monkeypatch):
         patch.setattr(os, "write", full)
         hold(path)
     assert hold(path).pid == os.getpid()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="counts open files as Linux lists them")
+def test_a_file_system_without_locks_leaves_no_file_open(path, monkeypatch):
+    def none(descriptor, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", none)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(StoreError, match="No locks available"):
+        hold(path)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(path, monkeypatch):
