@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Samples = NDArray[np.float64]
 
+_DRAWN_AT_ONCE = 2**18
+"""Samples that a bootstrap draws at a time; a whole resample where that has more."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -40,9 +43,10 @@ def median_interval(samples: Samples, rng: np.random.Generator, resamples: int =
         >>> median_interval(np.array([1.0, 2.0, 3.0]), np.random.default_rng(0))
         Interval(value=2.0, low=1.0, high=3.0, level=0.95)
     """
-    drawn = rng.integers(len(samples), size=(resamples, len(samples)))
-    medians = np.median(np.asarray(samples)[drawn], axis=1)
-    low, high = np.percentile(medians, (2.5, 97.5))
+    n, rows = len(samples), max(1, _DRAWN_AT_ONCE // len(samples))
+    counts = [min(rows, resamples - done) for done in range(0, resamples, rows)]
+    medians = [np.median(np.asarray(samples)[rng.integers(n, size=(count, n))], axis=1) for count in counts]
+    low, high = np.percentile(np.concatenate(medians), (2.5, 97.5))
     return Interval(float(np.median(samples)), float(low), float(high))
 
 

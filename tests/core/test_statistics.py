@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -73,6 +75,19 @@ def test_the_medians_interval_holds_the_median():
         found = median_interval(rng.lognormal(0, 0.1, 30), rng, resamples=300)
         held += found.low <= 1.0 <= found.high
     assert 0.9 < held / 300 <= 1.0
+
+
+def test_the_medians_interval_of_many_samples_takes_little_memory():
+    samples = np.random.default_rng(0).lognormal(0, 0.1, 20_000)
+    tracemalloc.start()
+    try:
+        found = median_interval(samples, np.random.default_rng(1), resamples=200)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * 2**20
+    drawn = samples[np.random.default_rng(1).integers(len(samples), size=(200, len(samples)))]
+    assert (found.low, found.high) == tuple(np.percentile(np.median(drawn, axis=1), (2.5, 97.5)))
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
