@@ -45,9 +45,11 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
     if len(known) * n_groups > _CHUNK_WORDS // 2:
         known.clear()
     keys = [row.tobytes() for row in np.ascontiguousarray(device_of, dtype=np.int16)]
-    if new := {key: i for i, key in enumerate(keys) if key not in known}:
-        known.update(zip(new, _submodels(n_groups, edges, device_of[list(new.values())]), strict=True))
-    return np.array([known[key] for key in keys], dtype=np.int64).reshape(len(keys), n_groups)
+    found = {key: labels for key in keys if (labels := known.get(key)) is not None}  # another thread may clear them
+    if new := {key: i for i, key in enumerate(keys) if key not in found}:
+        found.update(zip(new, _submodels(n_groups, edges, device_of[list(new.values())]), strict=True))
+        known.update(found)
+    return np.array([found[key] for key in keys], dtype=np.int64).reshape(len(keys), n_groups)
 
 
 def _submodels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:

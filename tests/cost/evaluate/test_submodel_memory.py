@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from ovplace.cost.evaluate import submodel_counts as counting
 from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
+from ovplace.graphs.op_graph import IntArray
 from ovplace.seeds import generator
 from ovplace.testing.graphs import layered, problem
 
@@ -33,3 +36,19 @@ def test_what_is_returned_may_be_changed() -> None:
     found[:] = -1
     np.testing.assert_array_equal(submodels_of_groups(9, costs.edges, device_of), kept)
     assert submodels_of_groups(9, costs.edges, device_of[:0]).shape == (0, 9)
+
+
+def test_another_thread_may_clear_what_is_remembered_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = problem(layered(9, 0), 2, 0).costs
+    assert costs is not None
+    device_of = generator(2, "test").integers(2, size=(8, 9))
+    submodels_of_groups(9, costs.edges, device_of[:5])
+    wanted = submodels_of_groups(9, costs.edges, np.tile(device_of, (200, 1)))[:8]
+    count = counting._submodels
+
+    def counted_while_cleared(n_groups: int, edges: IntArray, some: IntArray) -> IntArray:
+        counting._memory(n_groups, np.asarray(edges, dtype=np.int64).tobytes()).clear()
+        return count(n_groups, edges, some)
+
+    monkeypatch.setattr(counting, "_submodels", counted_while_cleared)
+    np.testing.assert_array_equal(submodels_of_groups(9, costs.edges, device_of), wanted)
