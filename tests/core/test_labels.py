@@ -2,7 +2,7 @@
 
 import pytest
 
-from ovplace.core.result.labels import ends, number, ratio_text
+from ovplace.core.result.labels import ends, number, operations, ratio_text
 from ovplace.core.statistics import Interval
 
 
@@ -19,3 +19,7 @@ def test_an_end_ten_times_away_is_not_shown(low, high):
 def test_other_ends_are_shown():
     assert ends(Interval(1.0, 0.11, 9.9)) == "[0.110, 9.900]"
     assert ratio_text(Interval(0.467, 0.406, 0.539, level=0.98)) == "ratio 0.467 [0.406, 0.539] (98 %)"
+
+
+def test_a_single_operation_is_no_plural():
+    assert operations({"GPU": 1, "NPU": 0, "CPU": 7}, str.lower) == "1 operation on gpu, 7 operations on cpu"

@@ -45,7 +45,9 @@ def operations(ops_per_device: Mapping[str, int], shown: Callable[[str], str]) -
         ops_per_device: number of operations on each device; those without any are left out.
         shown: returns the name of a device as it is shown.
     """
-    return ", ".join(f"{count} operations on {shown(name)}" for name, count in ops_per_device.items() if count)
+    return ", ".join(
+        f"{count} operation{'s' * (count != 1)} on {shown(name)}" for name, count in ops_per_device.items() if count
+    )
 
 
 def size(n_bytes: float) -> str:
