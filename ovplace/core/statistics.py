@@ -154,8 +154,9 @@ def samples_needed(level: float) -> int:
 def percentile_interval(samples: Samples, level: float) -> Interval:
     """Return a percentile with its interval between two of the sorted samples.
 
-    How many of n independent samples lie below the percentile is binomial, whatever their distribution. The ends are
-    the largest sample of which fewer lie below with 2.5 % probability at most, and the smallest likewise above.
+    How many of n independent samples lie below the percentile is binomial, whatever their distribution. The lower end
+    is the largest of the sorted samples that lies above the percentile with 2.5 % probability at most, the upper end
+    the smallest of them that lies below it with 2.5 % probability at most.
 
     Args:
         samples: at least `samples_needed(level)`, `[S]`.
