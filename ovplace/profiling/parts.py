@@ -206,9 +206,10 @@ class Profiler:
         for task, m in zip(tasks, measured, strict=True):
             if m.error != ErrorKind.TIMEOUT or self._left_s() > 0:
                 self._times.ms[task] = _range(m)
-        overhead_ms = max(0.0, spent_ms - sum(self._running_ms(m) for m in measured)) / max(1.0, _compiling(measured))
+        overhead_ms = max(0.0, spent_ms - sum(self._running_ms(m) for m in measured))
+        compiling_ms = max(1.0, sum(m.compile_ms for m in measured))
         for task, m in zip(tasks, measured, strict=True):
-            self._overhead_s[task.device].append(overhead_ms * m.compile_ms / 1e3)
+            self._overhead_s[task.device].append(overhead_ms / 1e3 * m.compile_ms / compiling_ms)
 
     def _candidate(self, task: PartTask) -> Candidate:
         names = self._problem.device_names
@@ -281,7 +282,3 @@ def _range(m: Measurement) -> tuple[float, float, float]:
     if not m.ok:
         return (np.inf, np.inf, np.inf)
     return float(m.block_medians_ms.min()), m.median_ms, float(m.block_medians_ms.max())
-
-
-def _compiling(measured: Sequence[Measurement]) -> float:
-    return sum(m.compile_ms for m in measured)
