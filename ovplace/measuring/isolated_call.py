@@ -47,8 +47,8 @@ def isolated_call(
         ModelError: the process ended before it answered, or did not answer in time.
         Exception: what the function raised.
     """
-    least_s = min(limit_s or DEADLINE_S, DEADLINE_S)
-    own_s = least_s + working_s
+    own_s = min(limit_s or DEADLINE_S, DEADLINE_S)
+    total_s = own_s + working_s
     # A session of its own: Ctrl-C goes to the caller alone, which ends the process.
     try:
         done = subprocess.run(
@@ -57,11 +57,11 @@ def isolated_call(
             capture_output=True,
             start_new_session=True,
             check=False,
-            timeout=own_s if own_s < inf else None,
+            timeout=total_s if total_s < inf else None,
         )
     except subprocess.TimeoutExpired:
-        if least_s == DEADLINE_S:
-            raise ModelError(f"OpenVINO did not end {doing} within {own_s:g} s; {_EXPORT}") from None
+        if own_s == DEADLINE_S:
+            raise ModelError(f"OpenVINO did not end {doing} within {total_s:g} s; {_EXPORT}") from None
         raise ModelError(f"{doing} was not done within the {limit_s:g} s of the call; give more with --time") from None
     try:
         value, error = message_of(done.stdout)
