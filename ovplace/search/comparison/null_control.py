@@ -41,7 +41,7 @@ def with_null_note(verdict: Verdict) -> Verdict:
     if verdict.status != Status.FASTER or null is None or null.high >= 1:
         return verdict
     note = (
-        "cutting the model at the same places without changing the device also changes the latency, "
-        f"to {null.value:.3f}; that part of the gain does not come from the second device"
+        "cutting the model at the same places without changing the device makes it faster, too "
+        f"(ratio {null.value:.3f}); that part of the gain does not come from the second device"
     )
     return replace(verdict, notes=(*verdict.notes, note))
