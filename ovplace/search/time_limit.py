@@ -105,8 +105,8 @@ def notes(
     if not measurer.time.is_limited or not measurer.session.problem.is_divisible:
         return ()
     budget = measurer.session.config.search.measurements
-    if not trials:
-        return ("the time did not suffice to measure a placement; expect more of a longer --time",)
+    if not trials:  # for lack of time, or because the placer knows none
+        return ("the time did not suffice to measure a placement; expect more of a longer --time",) if cut else ()
     found = []
     estimated, timed, failed = ((costs or {}).get(name, 0) for name in ("estimated", "measured", "failed"))
     if estimated > timed + failed:

@@ -174,6 +174,7 @@ def test_a_call_without_a_limit_or_anything_to_place_is_not_cut_short(store):
     assert notes(of, [], None, cut=True) == (
         "the time did not suffice to measure a placement; expect more of a longer --time",
     )
+    assert notes(of, [], None, cut=False) == ()  # the placer knew none
     of.session.problem = problem(of.session.graph, partition=Partition(np.zeros(OPS, dtype=int)))
     assert notes(of, [], None, cut=True) == ()
 
