@@ -66,8 +66,9 @@ class MeasureSpec:
         min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples. A search
             runs its placements for half of it.
         hopeless_ratio: a candidate whose warm-up takes this many times as long as that of the fastest candidate of its
-            request gets a single sample, because precise figures of it are not needed. The final comparison times
-            everything fully, as the placement may be that much faster than what it is compared with.
+            request, of those that run the same part of the model, gets a single sample, because precise figures of it
+            are not needed. The final comparison times everything fully, as the placement may be that much faster than
+            what it is compared with.
         deadline_s: a request (compilation, check and all blocks of all its candidates) is stopped after this time.
     """
 
