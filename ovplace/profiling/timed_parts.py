@@ -12,7 +12,7 @@ from ovplace.core.problem import Problem
 from ovplace.cost.calibration.links import SinglePiece, SplitPiece
 from ovplace.cost.calibration.part_layout import PartTask, PartTimes
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.profiling.links import CUTS, LinkSamples
+from ovplace.profiling.links import CUTS, PIECES, LinkSamples
 from ovplace.store.cache import find_profile, keep_profile
 
 FORMAT = 2
@@ -96,12 +96,14 @@ class TimedParts:
     def _fits(self, problem: Problem) -> bool:
         """Return whether it can be of this problem: a damaged file may have any numbers."""
         d, units = len(problem.devices), np.unique(self.unit_of)
+        known_sizes = {tensor_bytes for tensor_bytes, _ in PIECES}
         return (
             self.unit_of.shape == (problem.n_groups,)
             and np.array_equal(units, np.arange(len(units)))
             and all(0 <= unit < len(units) for task in self.times.ms for unit in task.units)
             and all(0 <= device < d for device in self._devices())
             and all(piece.submodels.shape == (d,) and piece.tensors.shape == (d, d) for piece in self.links.splits)
+            and all(piece.tensor_bytes in known_sizes for piece in self.links.splits)
             and 0 <= self.links.cuts <= len(CUTS)
         )
 

@@ -359,6 +359,10 @@ def with_tensors_between_three_devices(kept):
     kept["splits"][0][3] = [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
 
 
+def with_a_size_that_no_tensor_has(kept):
+    kept["splits"][0][4] = 10**30
+
+
 def with_a_piece_on_a_device_that_is_not_there(kept):
     kept["alone"][0][0] = -1
 
@@ -376,6 +380,7 @@ def with_more_cuts_than_there_are(kept):
         of_a_device_that_is_not_there,
         with_a_time_of_zero,
         with_tensors_between_three_devices,
+        with_a_size_that_no_tensor_has,
         with_a_piece_on_a_device_that_is_not_there,
         with_more_cuts_than_there_are,
     ],
