@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import entry_points
+from math import isnan
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
@@ -264,7 +265,10 @@ def _convert(hint: Any, value: Any, place: str) -> object:
         if origin in (int, float, str) and not isinstance(value, bool | list | dict):
             if origin is int and isinstance(value, float) and value != int(value):
                 raise ValueError
-            return origin(value)
+            converted = origin(value)
+            if origin is float and isnan(converted):  # it is in no range, so that no check of one notices it
+                raise ValueError
+            return converted
         if isinstance(value, origin) and not isinstance(value, bool):
             return value
     except (TypeError, ValueError, OverflowError):
