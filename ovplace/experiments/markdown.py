@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from ovplace.core.result.labels import number
 from ovplace.core.text.markdown_table import pipe_table
+from ovplace.report.ablation import by_place
 
 Data = Mapping[str, Any]
 
@@ -16,10 +16,8 @@ HEADER = ("variant", "runs", "latency ms", "to full", "to best device", "best fo
 
 def tables(cells: Sequence[Data]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
     """Yield a title and rows for each model and machine; the columns are those of `HEADER`."""
-    for _, group in groupby(cells, key=lambda cell: (cell["model"], cell["machine"])):
-        of = list(group)
-        where = max((cell["where"] for cell in of), key=len)  # a variant without a finished run has no devices
-        yield f"{of[0]['model']} on {where}", [_row(cell) for cell in of]
+    for title, of in by_place(cells):
+        yield title, [_row(cell) for cell in of]
 
 
 def notes(data: Data) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -101,7 +101,6 @@ def ablation_of(data: Mapping[str, Any]) -> Ablation:
     Raises:
         KeyError: a field is missing.
     """
-    by_place = groupby(data["cells"], key=lambda cell: f"{cell['model']} on {cell['where']}")
     pages: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for run in data["runs"]:
         if run["status"] == "finished":
@@ -112,10 +111,19 @@ def ablation_of(data: Mapping[str, Any]) -> Ablation:
         name=data["name"],
         settings=tuple((name, _text(changed)) for name, changed in data["variants"].items()),
         places=tuple(
-            Place(title, tuple(_row(cell, pages.get(_cell(cell), ())) for cell in cells)) for title, cells in by_place
+            Place(title, tuple(_row(cell, pages.get(_cell(cell), ())) for cell in cells))
+            for title, cells in by_place(data["cells"])
         ),
         failures=tuple((run["folder"], run["error"]) for run in failed),
     )
+
+
+def by_place(cells: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
+    """Yield a title and the rows of each model and machine; what is simulated or emulated says so in the title."""
+    for (model, _), group in groupby(cells, key=lambda cell: (cell["model"], cell["machine"])):
+        of = list(group)
+        where = max((cell["where"] for cell in of), key=len)  # a variant without a finished run has no devices
+        yield f"{model} on {where}", of
 
 
 def _cell(of: Mapping[str, Any]) -> tuple[str, ...]:

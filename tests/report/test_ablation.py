@@ -48,6 +48,14 @@ def test_each_model_and_machine_has_its_variants():
     assert found.failures == (("full/lstm", "no <b>device</b>"),)
 
 
+def test_a_variant_without_a_finished_run_stays_with_the_others():
+    real = {**CELL, "machine": "here", "where": "here: GPU, CPU"}
+    cells = [{**real, "variant": "full", "where": "here"}, {**real, "variant": "a"}, {**real, "variant": "b"}]
+    (place,) = ablation_of({**DATA, "cells": cells}).places
+    assert place.title == "decoder on here: GPU, CPU"
+    assert [row.name for row in place.variants] == ["full", "a", "b"]
+
+
 def test_its_names_are_text():
     page = ablation_html(ablation_of(DATA))
     assert "&lt;i&gt;random&lt;/i&gt;" in page
