@@ -18,7 +18,7 @@ from ovplace.errors import OvplaceError
 from ovplace.experiments.ablation import ablate
 from ovplace.experiments.cell_state import CellState
 from ovplace.experiments.grid import Cell, Grid, make_grid
-from ovplace.experiments.markdown import HEADER, notes, tables
+from ovplace.experiments.markdown import header, notes, tables
 from ovplace.experiments.models import build_model
 from ovplace.experiments.run_grid import run_grid, selected, states
 from ovplace.experiments.task import Task
@@ -99,7 +99,7 @@ def _whole_runs(suite: Suite, name: str, grid: Grid, jobs: int, only: str) -> li
         raise OvplaceError(f"{failed['variant']} on {failed['model']}: {failed['error']}; the same command tries again")
     note = " ".join([suite.note, *notes(data)]).strip()
     return [
-        ResultTable(f"{name}-{number}", f"{suite.title}: {title}", HEADER, tuple(rows), note)
+        ResultTable(f"{name}-{number}", f"{suite.title}: {title}", header(data), tuple(rows), note)
         for number, (title, rows) in enumerate(tables(data["cells"]), start=1)
     ]
 

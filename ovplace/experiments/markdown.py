@@ -11,11 +11,15 @@ from ovplace.report.ablation import by_place
 
 Data = Mapping[str, Any]
 
-HEADER = ("variant", "runs", "latency ms", "to full", "to best device", "best found", "faster", "measured", "groups")
+
+def header(data: Data) -> tuple[str, ...]:
+    """Return the columns of the tables."""
+    to_base = f"to {_base(data)}"
+    return "variant", "runs", "latency ms", to_base, "to best device", "best found", "faster", "measured", "groups"
 
 
 def tables(cells: Sequence[Data]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Yield a title and rows for each model and machine; the columns are those of `HEADER`."""
+    """Yield a title and rows for each model and machine; the columns are those of `header`."""
     for title, of in by_place(cells):
         yield title, [_row(cell) for cell in of]
 
@@ -23,7 +27,8 @@ def tables(cells: Sequence[Data]) -> Iterator[tuple[str, list[tuple[str, ...]]]]
 def notes(data: Data) -> Iterator[str]:
     """Yield the notes below the tables."""
     yield (
-        "Means over seeds with 95 % intervals; ratios are geometric means, those to the variant 'full' paired by seed. "
+        "Means over seeds with 95 % intervals; ratios are geometric means, "
+        f"those to the variant '{_base(data)}' paired by seed. "
         "'best found': the best placement on several devices over the best device, answer or not. "
         "'faster': runs whose answer is proven faster than every baseline."
     )
@@ -48,12 +53,18 @@ def markdown(data: Data) -> str:
     """Return the whole page."""
     lines = [f"# Ablation {data['name']}", ""]
     for title, rows in tables(data["cells"]):
-        lines += [f"## {title}", "", pipe_table(HEADER, rows), ""]
+        lines += [f"## {title}", "", pipe_table(header(data), rows), ""]
     lines += [*notes(data), ""]
     failed = list(failures(data))
     if failed:
         lines += ["## Failed", "", *(f"- {text}" for text in failed), ""]
     return "\n".join(lines)
+
+
+def _base(data: Data) -> str:
+    """Return the name of the variant that changes nothing."""
+    name: str = data["cells"][0]["variant"]
+    return name
 
 
 def _row(cell: Data) -> tuple[str, ...]:

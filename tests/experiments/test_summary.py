@@ -12,7 +12,7 @@ from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
 from ovplace.experiments.cell_state import CellState
 from ovplace.experiments.grid import Cell
-from ovplace.experiments.markdown import HEADER, failures, markdown, tables
+from ovplace.experiments.markdown import failures, header, markdown, tables
 from ovplace.experiments.score import RunScore, measured_score
 from ovplace.experiments.summary import ScoredRun, comparison_rows, mean_summary, ratio_summary
 from ovplace.testing.results import baseline_summary, device_summary, run_result
@@ -89,7 +89,15 @@ def test_what_the_placer_says_is_averaged():
 
 def row(cell):
     ((_, lines),) = tables([cell])
-    return dict(zip(HEADER, lines[0], strict=True))
+    return dict(zip(header({"cells": [cell]}), lines[0], strict=True))
+
+
+def test_the_table_names_the_variant_that_changes_nothing():
+    data = {"name": "x", "cells": comparison_rows([state("plain", 0, 4.0), state("other", 0, 5.0)]), "runs": []}
+    page = markdown(data)
+    assert "| to plain |" in page
+    assert "to the variant 'plain' paired by seed" in page
+    assert "full" not in page
 
 
 def test_simulated_and_emulated_are_called_that():

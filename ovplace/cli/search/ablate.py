@@ -73,14 +73,15 @@ def command(
 def _show(data: Data, as_json: bool) -> None:
     from ovplace.cli.output.tables import show_json, show_table
     from ovplace.cli.output.terminal import say
-    from ovplace.experiments.markdown import HEADER, failures, notes, tables
+    from ovplace.experiments.markdown import failures, header, notes, tables
 
     if as_json:
         show_json(data)
         return
+    columns = header(data)
     for title, rows in tables(data["cells"]):
         click.echo(f"{title}\n")
-        show_table(HEADER, rows, right=range(6, len(HEADER)))
+        show_table(columns, rows, right=range(6, len(columns)))
         click.echo()
     for line in notes(data):
         say(line)
