@@ -141,6 +141,14 @@ def test_without_costs_there_are_neither_reasons_nor_predictions(of):
     assert set(report.graph.boundaries.ms) == {None}
 
 
+def test_what_the_cost_model_cannot_run_has_no_prediction(of):
+    """A group may fail as it is profiled alone, and run in a whole placement."""
+    group_ms = np.where(np.arange(2) == of.answer.choice[:, None], np.inf, of.costs.group_ms)
+    report = report_of(replace(of, costs=replace(of.costs, group_ms=group_ms)))
+    assert (report.why, report.prediction, report.timeline.lanes) == (None, None, ())
+    html(report)
+
+
 @pytest.mark.parametrize(
     ("status", "ratio", "words"),
     [

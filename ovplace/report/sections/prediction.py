@@ -32,7 +32,10 @@ class PredictionSection:
 
 
 def prediction_section(evidence: Evidence) -> PredictionSection | None:
-    """Return predictions and measurements; None where the run has no cost table or fewer than two trials ran."""
+    """Return predictions and measurements; None where the run has no cost table, or fewer than two trials have both.
+
+    A trial that ran has no prediction where one of its groups failed as it was profiled alone.
+    """
     if evidence.costs is None:
         return None
     usable = {
@@ -40,13 +43,15 @@ def prediction_section(evidence: Evidence) -> PredictionSection | None:
         for trial in evidence.trials
         if isfinite(trial.ratio) and (choice := evidence.run.device_of_groups(trial.placement)) is not None
     }
-    if len(usable) < 2:
+    if not usable:
         return None
     trials = [trial for trial, _ in usable.values()]
     predicted = latency_ms(evidence.costs, np.stack([choice for _, choice in usable.values()]))
+    finite = np.isfinite(predicted)
+    if finite.sum() < 2:
+        return None
     ratios = np.array([trial.ratio for trial in trials])
     measured = ratios * np.median(np.array([trial.measurement.median_ms for trial in trials]) / ratios)
-    finite = np.isfinite(predicted)
     found = agreement(predicted[finite], measured[finite])
     return PredictionSection(
         trial=tuple(trial.number for trial, ran in zip(trials, finite.tolist(), strict=True) if ran),

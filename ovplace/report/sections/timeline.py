@@ -57,7 +57,9 @@ def _measured(evidence: Evidence) -> Lane | None:
 
 
 def _predicted(evidence: Evidence) -> Lane | None:
-    if evidence.costs is None or evidence.answer.choice is None:
+    """Return the times by the cost model; None where it has none, as for a group that failed when profiled alone."""
+    choice = evidence.answer.choice
+    if evidence.costs is None or choice is None or not evidence.costs.runs(choice):
         return None
     stages, ms = stage_times(evidence, evidence.costs, evidence.answer)
     copies = ms["transfers"]
