@@ -36,7 +36,8 @@ class AnswerGap:
         origin: the placer that found it, or the name of the baseline that it is.
         ops_per_device: number of operations on each device.
         latency_ms: measured median latency in ms with its interval.
-        model_ms: its latency under the cost model; None where it divides groups that the model has only whole.
+        model_ms: its latency under the cost model; None where it divides groups that the model has only whole, or where
+            one of its groups failed as it was profiled alone.
         above_optimum: how far that is above the best placement known to the solvers, as a fraction.
         above_bound: how far it may be above the optimum, as a fraction; None where nothing is proven.
     """
@@ -197,7 +198,7 @@ def _costs(run: CompletedRun, store: RunStore, listener: Listener) -> tuple[Cost
 
 def _best(run: CompletedRun, table: CostTable, answer: IntArray | None, optimum: CertifiedBest) -> AnswerGap:
     best = run.result.best
-    value = None if answer is None else float(latency_ms(table, answer[None])[0])
+    value = None if answer is None or not table.runs(answer) else float(latency_ms(table, answer[None])[0])
     return AnswerGap(
         origin=best.origin,
         ops_per_device=best.ops_per_device,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -143,6 +144,18 @@ def test_an_answer_that_divides_groups_has_no_value(tmp_path):
     torn = replace(run, answer=Placement(np.arange(OPS) % 2, run.devices))
     best = bound_of(torn, 5.0, silent).best
     assert best.model_ms is best.above_optimum is best.above_bound is None
+
+
+def test_an_answer_with_a_group_that_failed_alone_has_no_value(tmp_path):
+    truth = table()
+    run = finished(tmp_path, truth, budget=4)
+    group_ms = truth.group_ms.copy()
+    group_ms[0, run.device_of_groups(run.answer)[0]] = np.inf
+    with closing(run.open_store()) as store:
+        store.put("costs", replace(truth, group_ms=group_ms).to_dict())
+    found = bound_of(run, 5.0, silent)
+    assert found.best.model_ms is found.best.above_optimum is found.best.above_bound is None
+    assert json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_latencies_are_on_one_scale(tmp_path):

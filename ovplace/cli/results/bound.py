@@ -81,7 +81,10 @@ def sentences(found: OptimalityGap) -> Iterator[str]:
     machine = _machine(found)
     simulated = f" of the simulated machine {machine}" if machine else ""
     if found.best.model_ms is None:
-        yield "The answer divides groups that the model knows only whole, so the model has no value for it."
+        yield (
+            "The model has no value for the answer, which divides groups that the model knows only whole, or has a "
+            "group that failed when it was profiled alone."
+        )
     elif _none(found.best.above_optimum) and _none(found.optimum.gap):
         yield f"Under the cost model{simulated} the answer is optimal: no placement of these groups is faster."
     else:
