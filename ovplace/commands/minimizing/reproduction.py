@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 from ovplace.commands.output_folder import writing_into
@@ -73,7 +74,7 @@ found = outputs(core.compile_model(model, {target!r}))
 errors = [np.abs(a - b).max(initial=0) / (np.abs(b).max(initial=0) or 1) for a, b in zip(found, expected)]
 worst = float(np.max(errors, initial=0))
 print("largest relative output error:", worst, flush=True)
-sys.exit(0 if worst <= {limit!r} else "the outputs are wrong")
+sys.exit(0 if worst <= {limit} else "the outputs are wrong")
 """
 
 
@@ -85,7 +86,7 @@ class Reproduction:
         kind: how it fails.
         text: how it fails, in words.
         devices: the devices that are used.
-        limit: largest relative output error of right outputs.
+        limit: largest relative output error of right outputs; infinite where a device alone is that far off.
     """
 
     kind: ErrorKind
@@ -110,11 +111,12 @@ class Reproduction:
             ErrorKind.OUTPUT_MISMATCH: f"the outputs on {self.where} are not those of the CPU",
             ErrorKind.TIMEOUT: f"it does not end on {self.where}",
         }.get(self.kind, f"{self.kind.value} on {self.where}")
+        limit = self.limit if isfinite(self.limit) else f'float("{self.limit}")'
         calls = "".join(f"{call}\n" for step in steps(self.devices) for call in step.calls())
         parts = [
             _HEAD.format(what=what, emulated="; ovplace for the emulated GPU" if emulated else ""),
             *([_EMULATED] if emulated else []),
-            _BODY.format(registered=calls, target=self.target, limit=self.limit, stored=STORED_AFFINITY),
+            _BODY.format(registered=calls, target=self.target, limit=limit, stored=STORED_AFFINITY),
         ]
         return "\n".join(parts)
 
