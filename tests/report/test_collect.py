@@ -15,7 +15,9 @@ from ovplace.core.verdict import Status, Verdict
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.report.collect import report_of
 from ovplace.report.page import html
+from ovplace.report.sections.boundaries import boundaries
 from ovplace.report.sections.verdict import verdict_section
+from ovplace.testing.graphs import graph
 from ovplace.testing.reports import evidence
 from ovplace.testing.results import baseline_summary, device_summary, run_result
 
@@ -59,6 +61,11 @@ def test_copies_are_those_of_the_placement(of, report):
     assert all(ms > 0 for ms in boundaries.ms)
     devices = report.graph.ops.device
     assert all(devices[a] != devices[b] for a, b in zip(boundaries.source, boundaries.target, strict=True))
+
+
+def test_an_operation_that_reads_a_copy_twice_is_one_reader():
+    found = boundaries(graph(("Relu", "Multiply", "Add"), [(0, 1), (0, 1), (0, 2), (1, 2)]), np.array([0, 1, 1]))
+    assert (found.source.tolist(), found.target.tolist(), found.readers.tolist()) == ([0], [1], [2])
 
 
 def test_the_steps_lead_from_one_device_to_the_answer(of, report):
