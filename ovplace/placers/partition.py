@@ -62,12 +62,13 @@ class Placer(RankedPlacer):
 def _proposals(problem: Problem, table: CostTable, config: Config) -> Iterator[IntArray]:
     seed = int(generator(problem.seed, "placer", "partition").integers(2**31))
     graph = WeightedGraph(_finite_mean(table.group_ms, axis=1), *_edges(table), seed)
-    fastest = np.where(problem.allowed, table.group_ms, np.inf).argmin(axis=1)
+    work = np.where(problem.allowed, table.group_ms, np.inf)
+    fastest, groups = work.argmin(axis=1), np.arange(table.n_groups)
     for shares in _shares(table, config.steps):
         parts = graph.parts(shares)
         for device_of_part in _assignments(table.n_devices):
             choice = np.array(device_of_part)[parts]
-            yield np.where(problem.allowed[np.arange(table.n_groups), choice], choice, fastest)
+            yield np.where(np.isfinite(work[groups, choice]), choice, fastest)
 
 
 def _shares(table: CostTable, steps: int) -> Iterator[FloatArray]:

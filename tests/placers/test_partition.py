@@ -60,6 +60,14 @@ def test_the_best_under_the_model_comes_first_and_none_twice():
     assert len(np.unique(found, axis=0)) == len(found) > 20
 
 
+def test_a_group_that_failed_in_the_profile_goes_where_it_runs():
+    of = two_clusters()
+    group_ms = of.costs.group_ms.copy()
+    group_ms[2, 0] = np.inf
+    found = asked(replace(of, costs=replace(of.costs, group_ms=group_ms)), steps=1).tolist()
+    assert sorted(found) == [[0, 0, 1, 0, 0] + [1] * 5, [1] * 5 + [0] * 5]
+
+
 def test_what_does_not_fit_into_memory_is_not_proposed():
     of = problem(layered(30, seed=4))
     half = replace(of.costs, group_bytes=np.ones(30), memory_bytes=np.array([10.0, np.inf]))
