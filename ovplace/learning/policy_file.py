@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ovplace.core.text.json_text import parse_json
-from ovplace.errors import StoreError, UsageError
+from ovplace.errors import ConfigError, StoreError, UsageError
 from ovplace.plugins import registry
 from ovplace.shipped import shipped, shipped_in
 from ovplace.store.arrays import DAMAGE, write_arrays
@@ -161,11 +161,12 @@ class PolicyFile:
         """Return a placer's `config` with the settings that the network was built with.
 
         Raises:
-            UsageError: they are not settings of this placer.
+            UsageError: they are not settings of this placer, or have other values than those may have.
         """
         try:
-            return replace(config, **self.settings)
-        except (TypeError, ValueError) as error:
+            built: C = registry.build_dataclass(type(config), {**asdict(config), **self.settings}, "placer")
+            return built
+        except ConfigError as error:
             raise UsageError(
                 f"the policy file has settings that '{self.placer}' does not know: {error}; train it again with "
                 "'ovplace train'"

@@ -1,6 +1,7 @@
 """Policy files: what goes in comes out, and everything else is one clear line."""
 
 import errno
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from torch import nn
 from ovplace.errors import StoreError, UsageError
 from ovplace.learning import policy_file
 from ovplace.learning.policy_file import SHIPPED, PolicyFile
+from ovplace.plugins import registry
 
 
 def made(features=("op_type", "depth"), n_features=208):
@@ -126,6 +128,18 @@ def test_weights_of_another_network_are_refused(file):
         with pytest.raises(UsageError, match=r"do not fit the network") as said:
             PolicyFile.read(file).into(network)
         assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize("settings", [{"hidden": 0}, {"hidden": "wide"}, {"hidden": [3]}, {"widths": 3}])
+def test_settings_that_are_none_of_the_placer_are_refused(settings):
+    policy = PolicyFile.from_network(nn.Linear(3, 4), "hsdag", settings, (), 0, {})
+    with pytest.raises(UsageError, match=r"has settings that 'hsdag' does not know: .*hidden"):
+        policy.over(registry.load("placers", "hsdag").Config())
+
+
+def test_settings_replace_those_of_the_placer():
+    config = registry.load("placers", "hsdag").config({"steps": 7, "hidden": 5})
+    assert made()[1].over(config) == replace(config, hidden=3)
 
 
 def test_a_full_disk_leaves_the_old_file(file, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -26,7 +26,6 @@ from ovplace.placers.placeto.network import Placeto
 from ovplace.placers.placeto.rollout import Episodes, run_episodes
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
-from ovplace.plugins.registry import build_dataclass
 from ovplace.seeds import generator
 
 NAME = "placeto"
@@ -236,10 +235,9 @@ class Placer(protocols.Placer):
     def _started(self) -> PlacetoLearner:
         """Return the learner; at the first call, build it or read its policy file."""
         if self._learner is None:
-            self._progress.settings, policy = dict(self._config.policy_settings), None
-            if self._config.policy:
-                policy = PolicyFile.read(self._config.policy, NAME)
-                self._progress.settings = dict(policy.settings)
+            policy = PolicyFile.read(self._config.policy, NAME) if self._config.policy else None
+            config = policy.over(self._config) if policy else self._config
+            self._progress.settings = dict(config.policy_settings)
             self._learner = self._built()
             if policy is not None:
                 policy.into(self._learner.network)
@@ -248,8 +246,7 @@ class Placer(protocols.Placer):
 
     def _built(self) -> PlacetoLearner:
         seed = int(self._rng("weights").integers(2**31))
-        config = build_dataclass(Config, asdict(self._config) | self._progress.settings, "policy")
-        return new_learner(config, len(self._problem.devices), seed)
+        return new_learner(replace(self._config, **self._progress.settings), len(self._problem.devices), seed)
 
     def _rng(self, *path: str | int) -> np.random.Generator:
         return generator(self._problem.seed, "placer", NAME, *path)

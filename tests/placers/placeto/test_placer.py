@@ -312,8 +312,8 @@ def test_a_policy_file_that_is_not_there_is_one_clear_line(tmp_path):
 
 def test_a_policy_file_with_strange_settings_is_one_clear_line(policy, tmp_path):
     trainer = policy[1]
-    for strange in ({"hidden": -1}, {"head": "x"}, {"width": 3}):
+    for strange in ({"hidden": -1}, {"hidden": "wide"}, {"head": "x"}, {"width": 3}):
         settings = dict(trainer.settings) | strange
         PolicyFile.from_network(trainer.network, "placeto", settings, (), 0, {}).write(tmp_path / "strange.npz")
-        with pytest.raises(ConfigError, match="policy"):
+        with pytest.raises(UsageError, match="the policy file has settings that 'placeto' does not know"):
             built(problem(diamond()), policy=str(tmp_path / "strange.npz")).ask(1)
