@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +15,7 @@ from typing import Any
 
 from ovplace.core.measurement import Trial
 from ovplace.core.result.labels import marked
-from ovplace.errors import StoreError
+from ovplace.errors import OvplaceError, StoreError
 from ovplace.report.numbers import short
 from ovplace.report.page import live_html
 from ovplace.report.sections.history import HistorySection, history_of
@@ -58,7 +58,7 @@ class Follower:
         """Return what is known of the run now.
 
         Raises:
-            StoreError: its files are damaged.
+            OvplaceError: its files are damaged.
         """
         folder = self._folder
         if not (folder.has_begun and folder.database.exists()):
@@ -139,19 +139,20 @@ class _Handler(BaseHTTPRequestHandler):
         }
         kind, text = answers.get(self.path, ("", str))
         try:
-            self._answer(kind, text())
-        except (OSError, StoreError):
+            content = text().encode()
+        except (OSError, OvplaceError):
+            kind = ""
+        if not kind:
             self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        with suppress(ConnectionError):  # the browser has gone
+            self._answer(kind, content)
 
     def _data(self) -> str:
         data: dict[str, Any] = short(asdict(self.server.follower.snapshot()))
         return json.dumps(data, allow_nan=False)
 
-    def _answer(self, kind: str, text: str) -> None:
-        if not kind:
-            self.send_error(HTTPStatus.NOT_FOUND)
-            return
-        content = text.encode()
+    def _answer(self, kind: str, content: bytes) -> None:
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))

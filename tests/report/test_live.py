@@ -2,6 +2,7 @@
 
 import html
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -93,3 +94,27 @@ def test_a_damaged_run_has_no_data(server):
     folder.write_config(RunConfig())
     folder.database.write_text("no database", encoding="utf-8")
     assert status(server, "data.json") == 404
+    folder.database.unlink()
+    folder.open_store().close()
+    assert json.loads(get(server, "data.json"))["begun"] is True
+    server.follower = Follower(folder)
+    folder.config.write_text("no configuration", encoding="utf-8")
+    assert status(server, "data.json") == 404
+
+
+def test_a_browser_that_goes_away_is_no_error(server, monkeypatch):
+    errors, ended = [], threading.Event()
+
+    def close(request: socket.socket) -> None:
+        request.close()
+        ended.set()
+
+    monkeypatch.setattr(server, "handle_error", lambda *arguments: errors.append(arguments))
+    monkeypatch.setattr(server, "shutdown_request", close)
+    server.folder.create()
+    server.folder.report.write_text("x" * 50_000_000, encoding="utf-8")
+    with socket.create_connection((HOST, server.server_port)) as browser:
+        browser.sendall(b"GET /report.html HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        browser.recv(1)
+    assert ended.wait(60)
+    assert not errors
