@@ -66,6 +66,12 @@ class _Processes:
 
     def work(self, cell: Cell) -> str:
         """Do the task in a process of its own; return its error, "" where there is none."""
+        try:
+            return self._worked(cell)
+        except OSError as error:  # too many processes, or no room for their errors
+            return f"its process cannot be run: {error.strerror or error}; is there enough for so many --jobs?"
+
+    def _worked(self, cell: Cell) -> str:
         with tempfile.TemporaryFile() as errors:
             process = self._started(errors.fileno())
             if process is None:

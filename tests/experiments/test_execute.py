@@ -1,5 +1,7 @@
 """The processes of cells import what their caller can import, and nothing from the current folder."""
 
+import errno
+import subprocess
 import sys
 
 from ovplace.config.schema import RunConfig
@@ -25,3 +27,15 @@ def test_the_function_of_a_task_is_found_and_modules_in_the_current_folder_are_n
     assert told == [(0, ""), (1, "")]
     assert all(cell.folder.is_dir() for cell in cells)
     assert list(current.iterdir()) == [current / "json.py"]
+
+
+def test_a_process_that_cannot_be_started_ends_no_other(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", full)
+    cells = [Cell("full", "small", "here", seed, tmp_path, RunConfig(), simulated=True) for seed in range(2)]
+    told = {}
+    execute(cells, Task("nothing:work", lambda _: None), 2, lambda cell, error: told.update({cell.seed: error}))
+    assert told.keys() == {0, 1}
+    assert all("cannot be run: Resource temporarily unavailable" in error for error in told.values())
