@@ -140,7 +140,7 @@ def _finished(plan: TrainingPlan, folder: Path) -> Data:
 
 
 def _score(report: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return what to choose by, the less the better: 90th percentile and median on the training graphs."""
+    """Return what to choose by, the less the better: 90th percentile, median and maximum on the training graphs."""
     scores = {row["set"]: row["zero_shot"] for row in report["sets"]}[TRAINED]
     return tuple(float("inf") if scores[key] is None else float(scores[key]) for key in ("p90", "median", "worst"))
 

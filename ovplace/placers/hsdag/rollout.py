@@ -23,7 +23,7 @@ from ovplace.placers.hsdag.network.policy_graph import PolicyGraph
 from ovplace.placers.hsdag.step import Encoding, RolloutStep, step_log_p
 
 MAX_LEVELS = 20
-"""Limit on the levels of a parse; each level at least halves the number of nodes with edges."""
+"""Limit on the levels of a parse: a parsed level at least halves the nodes that have edges, a drawn one need not."""
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 class TestMine(BackendContract):
     @pytest.fixture
     def plugin(self) -> Plugin:
-        return plugins.load("backends", "mine")
+        return registry.load("backends", "mine")
 
     @pytest.fixture
-    def job(self) -> Job:
+    def job(self, plugin: Plugin) -> Job:
         return Job(model_path, two_devices, options=asdict(plugin.Config()))
 """
 

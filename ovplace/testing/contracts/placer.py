@@ -3,7 +3,7 @@
 class TestMine(PlacerContract):
     @pytest.fixture
     def plugin(self) -> Plugin:
-        return plugins.load("placers", "mine")
+        return registry.load("placers", "mine")
 """
 
 from __future__ import annotations
