@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import torch
@@ -72,8 +73,8 @@ class ReinforceSettings:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         for name in _NOT_NEGATIVE:
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+            if not 0 <= getattr(self, name) < inf:
+                raise ValueError(f"{name} must be at least 0 and finite, got {getattr(self, name)}")
         if not 0 <= self.decay < 1 or not 0 < self.rate_decay <= 1:
             raise ValueError(
                 "decay must be at least 0 and below 1, rate_decay above 0 and at most 1, "

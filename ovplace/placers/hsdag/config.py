@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import inf
 
 from ovplace.placers.hsdag.network.encoder import CONVOLUTIONS
 from ovplace.placers.hsdag.network.policy_graph import NODES
@@ -102,9 +103,9 @@ class Config(NetworkSettings):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got '{getattr(self, name)}'")
         for f in fields(self):
-            value = getattr(self, f.name)
-            if isinstance(value, int | float) and value < _LEAST.get(f.name, 0):
-                raise ValueError(f"{f.name} must be at least {_LEAST.get(f.name, 0)}, got {value}")
+            value, least = getattr(self, f.name), _LEAST.get(f.name, 0)
+            if isinstance(value, int | float) and not least <= value < inf:
+                raise ValueError(f"{f.name} must be at least {least} and finite, got {value}")
         if max(self.dropout, self.parsing_dropout) >= 1 or max(self.discount, self.top_fraction) > 1:
             raise ValueError("dropout and parsing_dropout must be below 1, discount and top_fraction at most 1")
         if not (self.described or self.cost_features or self.head == "devices"):

@@ -64,7 +64,7 @@ class Config(PlacetoSettings, EpisodeSettings, LearningSettings):
         for f in fields(self):
             value, least = getattr(self, f.name), 1 if f.name in _AT_LEAST_ONE else 0
             if isinstance(value, int | float) and not least <= value < inf:
-                raise ValueError(f"{f.name} must be at least {least}, got {value}")
+                raise ValueError(f"{f.name} must be at least {least} and finite, got {value}")
         if self.discount > 1:
             raise ValueError(f"discount must be at most 1, got {self.discount}")
 

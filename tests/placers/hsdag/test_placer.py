@@ -42,6 +42,7 @@ def test_what_the_user_sets_goes_before_the_preset():
         {"nodes": "layers"},
         {"dropout": 1.0},
         {"learning_rate": -1e-4},
+        {"learning_rate": float("inf")},
         {"returns": "sum"},
         {"pooled_edges": "all"},
         {"pooled_input": "raw"},
