@@ -7,7 +7,7 @@ import re
 from ovplace.errors import UsageError
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smh]?)+")
+_DURATION = re.compile(r"(?:\d++(?:\.\d++)?[smh]?)+")  # "++": no number is divided to make a text fit
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
 
 

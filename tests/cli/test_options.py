@@ -32,7 +32,7 @@ def test_durations_add_up(h, m, s):
     assert Duration().convert(f"{h}h{m}m{s}s", None, None) == 3600 * h + 60 * m + s
 
 
-@pytest.mark.parametrize("text", ["", "m", "-3s", "1d", "10 m", "1e3", "nan", "0", "0h0s"])
+@pytest.mark.parametrize("text", ["", "m", "-3s", "1d", "10 m", "1e3", "nan", "0", "0h0s", "1.30.00", "1" * 50 + "x"])
 def test_no_durations(text):
     with pytest.raises(click.BadParameter):
         Duration().convert(text, None, None)
