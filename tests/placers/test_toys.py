@@ -169,6 +169,7 @@ def test_random_draws_many_granularities():
         ("random", {"independent": 2.0}),
         ("cut", {"grid": 0}),
         ("local_search", {"initial_temperature": 0.001, "final_temperature": 0.1}),
+        ("local_search", {"initial_temperature": np.inf}),
         ("local_search", {"cooling_steps": 0}),
     ],
 )

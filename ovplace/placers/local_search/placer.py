@@ -60,7 +60,7 @@ class Config:
                 "kinds and segments must be at least 0, cooling_steps and patience at least 1, got "
                 f"{self.kinds}, {self.segments}, {self.cooling_steps} and {self.patience}"
             )
-        if not 0 < self.final_temperature <= self.initial_temperature:
+        if not 0 < self.final_temperature <= self.initial_temperature < inf:
             raise ValueError(
                 "temperatures must be 0 < final_temperature <= initial_temperature, got final_temperature "
                 f"{self.final_temperature} and initial_temperature {self.initial_temperature}"
