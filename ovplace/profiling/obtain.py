@@ -167,7 +167,7 @@ def _profiled(measurer: Measurer, baselines: Sequence[Baseline], listener: Liste
     profile = profile_costs(measurer, baselines, listener, _budget_s(measurer), open_links, known)
     if reuse and profile.parts is not known:
         profile.parts.keep(key)
-    about = {"source": profile.table.source, "reused": profile.parts is known}
+    about = {"source": profile.table.source, "reused": profile.reused}
     return Costs(profile.table, about | dataclasses.asdict(profile.report))
 
 

@@ -82,12 +82,14 @@ class Profile:
         report: effort and precision.
         parts: what was measured.
         layout: of what.
+        reused: whether there are timed parts, and earlier runs have timed all of them.
     """
 
     table: CostTable
     report: ProfileReport
     parts: TimedParts
     layout: PartLayout
+    reused: bool
 
 
 class Profiler:
@@ -150,10 +152,11 @@ class Profiler:
         table = assemble(self._problem, self._layout, net, links, self._whole_ms)
         parts = self._parts()
         report = self._report(net, parts.seconds)
-        reused = ", in an earlier run" if parts is self._known else ""
-        text = f"{report.measured} parts timed, {report.estimated} estimated{reused}"
+        reused = parts is self._known and bool(parts.times.ms)
+        when = ", in an earlier run" if reused else ""
+        text = f"{report.measured} parts timed, {report.estimated} estimated{when}"
         self._listener(Progress("profile", self._wanted, self._wanted, text))
-        return Profile(table, report, parts, self._layout)
+        return Profile(table, report, parts, self._layout, reused)
 
     def _left_s(self) -> float:
         return self._budget_s - (self._clock() - self._start)

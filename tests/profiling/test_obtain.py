@@ -145,6 +145,18 @@ def test_without_time_everything_is_estimated(tmp_path, store, open_links):
     np.testing.assert_allclose(latency_ms(found.table, np.zeros((1, OPS), int)), 10, rtol=1e-6)
 
 
+def test_a_profile_without_timed_parts_is_not_of_an_earlier_run(tmp_path, store, open_links):
+    of, seen = measurer(tmp_path, store), []
+    baselines = measure_baselines(of, of.session.config.measure, silent)
+    of.deadline = Deadline(of.time.clock() - 1.0)
+    abouts = [obtain_costs(of, baselines, lambda p: seen.append(p.text), open_links).about]
+    with closing(RunStore(Path(":memory:"))) as other:
+        of.store = other
+        abouts.append(obtain_costs(of, baselines, silent, open_links).about)
+    assert [(about["measured"], about["reused"]) for about in abouts] == [(0, False)] * 2
+    assert not any("earlier run" in text for text in seen)
+
+
 def counting():
     real, asked = direct(), []
 
