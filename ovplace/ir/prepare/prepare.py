@@ -29,7 +29,7 @@ def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | Non
         core: The OpenVINO core that reads the model; a new one by default.
 
     Raises:
-        ModelError: The model cannot be read, or its inputs are dynamic and `shape` does not fix them.
+        ModelError: The model cannot be read, has no outputs, or has dynamic inputs that `shape` does not fix.
         UsageError: `shape` is not understood or does not fit the inputs, or the target is the source.
 
     Source: HETERO keys placements by friendly name, and infers shapes anew in each submodel, so that cuts inside a
@@ -40,6 +40,8 @@ def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | Non
         raise UsageError(f"preparing '{source}' would overwrite it while it is read; choose another folder")
     core = core or ov.Core()
     model, again = open_model(core, source, shapes), open_model(core, source, shapes)
+    if not (model.outputs or model.get_sinks()):
+        raise ModelError(f"'{source}' has no outputs, so that nothing is computed; export it with them")
     read = counted(model, again)
     for one in (model, again):
         stabilise(one, read)

@@ -212,6 +212,10 @@ def break_file(kind: str, folder: Path) -> Path:
         path = folder / f"m{kind.removeprefix('garbage ')}"
         path.write_text("no model at all")
         return path
+    if kind == "no outputs":
+        value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
+        onnx.save(helper.make_model(helper.make_graph([], "g", [value], [])), folder / "m.onnx")
+        return folder / "m.onnx"
     save(dense(), model)
     weights = model.with_suffix(".bin")
     if kind == "no weights":
@@ -238,6 +242,7 @@ def break_file(kind: str, folder: Path) -> Path:
         ("no weights", r"m\.bin' does not exist"),
         ("short weights", r"m\.bin' has only 33180 bytes"),
         ("half", "cannot read the model"),
+        ("no outputs", "has no outputs"),
     ],
 )
 def test_what_is_no_model_is_told_in_one_line(core: ov.Core, tmp_path: Path, kind: str, told: str) -> None:
