@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import QUANTISING, RANDOM
 
+COARSE = frozenset({"bf16", "f8e4m3", "f8e5m2"})
+"""Types of outputs in which one step of rounding is a relative error of more than 0.001."""
+
 
 def mismatch_notes(graph: OpGraph, names: Sequence[str]) -> tuple[str, ...]:
     """Return what to say of baselines whose outputs differ, where the model is of a kind that makes devices differ.
@@ -26,4 +29,12 @@ def why_outputs_differ(graph: OpGraph) -> str:
     drawn, quantised = (sorted(kinds & set(graph.types)) for kinds in (RANDOM, QUANTISING))
     reasons = [f"draws random numbers ({', '.join(drawn)})"] if drawn else []
     reasons += [f"is quantised ({', '.join(quantised)}), and devices round differently"] if quantised else []
+    coarse = sorted(COARSE & _output_types(graph))
+    reasons += [f"has outputs in {', '.join(coarse)}, which devices round differently"] if coarse else []
     return f"the model {' and '.join(reasons)}" if reasons else ""
+
+
+def _output_types(graph: OpGraph) -> set[str]:
+    """Return the element types of the model's outputs."""
+    pairs = zip(graph.types, graph.element_types, strict=True)
+    return {element for kind, elements in pairs if kind == "Result" for element in elements}

@@ -23,6 +23,15 @@ def test_it_is_said_why_devices_differ(kinds: list[str], why: str) -> None:
     assert why in note
 
 
+@pytest.mark.parametrize("kinds", [("bf16", "f32"), ("f8e5m2", "f16")])
+def test_an_output_in_a_coarse_type_is_named(kinds: tuple[str, str]) -> None:
+    graph = diamond()
+    types, elements = (*graph.types[:-2], "Result", "Result"), (*graph.element_types[:-2], *((kind,) for kind in kinds))
+    (note,) = mismatch_notes(replace(graph, types=types, element_types=elements), ["GPU"])
+    assert f"the model has outputs in {kinds[0]}, which devices round differently; allow" in note
+    assert mismatch_notes(replace(graph, element_types=elements), ["GPU"]) == ()  # inside, it is rounded again
+
+
 def test_nothing_is_said_where_they_should_not_or_do_not() -> None:
     assert mismatch_notes(diamond(), ["GPU"]) == ()
     graph = diamond()
