@@ -68,6 +68,8 @@ def _check(path: Path) -> None:
         if not (path / "saved_model.pb").exists():
             raise ModelError(f"'{path}' is a folder without saved_model.pb; give a model file: {_KNOWN}")
         return
+    if not path.is_file():
+        raise ModelError(f"'{path}' is no regular file, and OpenVINO reads models from nothing else; copy it into one")
     framework = _FORMATS.get(path.suffix.lower())
     if framework is None:
         raise ModelError(f"'{path}' has the unknown suffix '{path.suffix}'; known are {_KNOWN}")

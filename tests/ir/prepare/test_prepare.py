@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -212,10 +213,6 @@ def break_file(kind: str, folder: Path) -> Path:
         path = folder / f"m{kind.removeprefix('garbage ')}"
         path.write_text("no model at all")
         return path
-    if kind == "no outputs":
-        value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
-        onnx.save(helper.make_model(helper.make_graph([], "g", [value], [])), folder / "m.onnx")
-        return folder / "m.onnx"
     save(dense(), model)
     weights = model.with_suffix(".bin")
     if kind == "no weights":
@@ -242,10 +239,22 @@ def break_file(kind: str, folder: Path) -> Path:
         ("no weights", r"m\.bin' does not exist"),
         ("short weights", r"m\.bin' has only 33180 bytes"),
         ("half", "cannot read the model"),
-        ("no outputs", "has no outputs"),
     ],
 )
 def test_what_is_no_model_is_told_in_one_line(core: ov.Core, tmp_path: Path, kind: str, told: str) -> None:
     with pytest.raises(ModelError, match=told) as error:
         prepare(break_file(kind, tmp_path), tmp_path / "out.xml", core=core)
     assert "\n" not in str(error.value)
+
+
+def test_a_pipe_is_no_model(core: ov.Core, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.xml")
+    with pytest.raises(ModelError, match="is no regular file"):
+        prepare(tmp_path / "m.xml", tmp_path / "out.xml", core=core)
+
+
+def test_a_model_without_outputs_is_refused(core: ov.Core, tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
+    onnx.save(helper.make_model(helper.make_graph([], "g", [value], [])), tmp_path / "m.onnx")
+    with pytest.raises(ModelError, match="has no outputs"):
+        prepare(tmp_path / "m.onnx", tmp_path / "out.xml", core=core)
