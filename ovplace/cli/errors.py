@@ -25,6 +25,9 @@ LONGEST = 2000
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Numbers of errors that say that an output or a disk takes no more."""
 
+_REFUSED = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
+"""Numbers of errors by which the system refuses a path whatever the program does with it."""
+
 _NO_LOCK = "can't allocate lock"
 """What Python says where memory runs out as it makes a lock (`Modules/_threadmodule.c`)."""
 
@@ -64,9 +67,18 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return error.format_message().rstrip(".") + _see_help(error), error.exit_code
     if _is_out_of_memory(error):
         return "out of memory; what was measured is stored: give the same command again where there is more", 1
-    if isinstance(error, OSError) and error.errno in _FULL:
-        return f"cannot write the output: {error.strerror}; make room, or write it elsewhere", 1
+    if isinstance(error, OSError) and (text := _of_the_system(error)):
+        return text, 1
     return f"internal error: {type(error).__name__}: {error}; run again with --debug and report it", 1
+
+
+def _of_the_system(error: OSError) -> str:
+    """Return what to say where the system refuses an output or a path; empty for an error of another kind."""
+    if error.errno in _FULL:
+        return f"cannot write the output: {error.strerror}; make room, or write it elsewhere"
+    if error.errno in _REFUSED and error.filename:
+        return f"cannot use '{error.filename}': {error.strerror}; check the path and its permissions"
+    return ""
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:

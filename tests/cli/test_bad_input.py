@@ -285,6 +285,14 @@ def test_what_nobody_expected(ovplace, monkeypatch):
         assert "Traceback" in done.err
 
 
+@pytest.mark.parametrize(
+    "arguments", [["inspect"], ["optimize"], ["show"], ["export", "--to", "json"], ["config", "show", "--config"]]
+)
+def test_a_path_that_the_system_refuses(ovplace, tmp_path, arguments):
+    done = ovplace(*arguments, tmp_path / ("x" * 300 + ".xml"))
+    fails(done, 1, "cannot use '", "xxx.xml': File name too long; check the path")
+
+
 def test_an_error_is_one_line_whatever_stands_in_a_name(ovplace, tmp_path):
     done = ovplace("inspect", tmp_path / ("a\x1b[31m\n" + "x" * 100 + ".xml"))
     fails(done, 1, "a\\x1b[31m x")
