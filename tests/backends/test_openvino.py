@@ -372,6 +372,22 @@ def test_inputs_that_do_not_fit_are_one_clear_error(saved, tmp_path, case):
     assert "\n" not in str(caught.value)
 
 
+def test_a_model_that_rejects_the_values_of_its_inputs_says_how_to_give_others(saved, tmp_path):
+    x, k = ops.parameter([2, 8], np.float32, name="x"), ops.parameter([], np.int64, name="k")
+    top = ops.topk(ops.tanh(x), k, 1, "max", "value")
+    path = saved(ov.Model([ops.result(top.output(0))], [x, k]))
+    np.savez(tmp_path / "inputs.npz", x=np.zeros((2, 8), np.float32), k=np.array(-1))
+    with pytest.raises(ModelError, match=r"does not run on the CPU in f32.*give them with -i"):
+        Backend(Job(path, PAIR, input_path=str(tmp_path / "inputs.npz")))
+
+
+def test_a_model_that_the_cpu_does_not_compile_says_what_to_change(saved):
+    x = ops.parameter([2, 8], ov.Type.u1, name="x")
+    path = saved(ov.Model([ops.result(ops.convert(x, "f32"))], [x]))
+    with pytest.raises(ModelError, match=r"does not compile for the CPU in f32.*export it with operations and types"):
+        Backend(Job(path, PAIR))
+
+
 def test_a_single_array_file_is_no_archive(saved, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 8)))
     with pytest.raises(ModelError, match=r"give an \.npz"):

@@ -347,16 +347,22 @@ class Backend(protocols.Backend):
         return [input_name(port) for port in self._model.outputs]
 
     def _whole_model_outputs(self) -> list[Any]:
-        try:
-            with self._spending("compiling_ms"):
-                compiled = self._candidates.reference()
+        known = "export it with operations and types that OpenVINO's CPU plugin runs"
+        with _explained("does not compile for", known), self._spending("compiling_ms"):
+            compiled = self._candidates.reference()
+        with _explained("does not run on", "if it needs other values, give them with -i, in Python with input="):
             ready = self._settled(self._request(compiled), 0.0, ())
-        except RuntimeError as error:
-            text = without_positions(error)[:300]
-            raise ModelError(
-                f"the model does not run on the CPU in f32, the reference of every check: {text}"
-            ) from error
         return self._outputs(ready.request)
+
+
+@contextmanager
+def _explained(fails: str, advice: str) -> Iterator[None]:
+    """Turn an error of the reference into one that says what to do."""
+    try:
+        yield
+    except RuntimeError as error:
+        text = without_positions(error)[:300].rstrip(". ")
+        raise ModelError(f"the model {fails} the CPU in f32, the reference of every check: {text}; {advice}") from error
 
 
 def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit: float) -> set[int]:
