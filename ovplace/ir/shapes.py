@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import openvino as ov
 
 from ovplace.core.text.input_shapes import Shape, named, shape_item
@@ -33,9 +35,11 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
     dynamic = [i for i, port in enumerate(model.inputs) if port.get_partial_shape().is_dynamic]
     if dynamic:
         asked = ",".join(_item(model, i) for i in sorted({*dynamic, *wanted}))  # what was given is typed again
+        all_of_them = any(model.inputs[i].get_partial_shape().rank.is_dynamic for i in dynamic)
         raise ModelError(
             f"{len(dynamic)} of {len(model.inputs)} inputs have no fixed shape; "
-            f"pass --shape '{asked}', in Python shape='{asked}', with a number in place of each ? or range"
+            f"pass --shape {shlex.quote(asked)}, in Python shape={asked!r}, with a number in place of each ? or range"
+            + (" and all dimensions in place of ..." if all_of_them else "")
         )
     _check_types(model)
 

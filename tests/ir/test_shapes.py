@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import shlex
+
 import openvino as ov
 import pytest
 from hypothesis import given
@@ -34,15 +37,23 @@ def test_names_with_brackets_and_commas() -> None:
     assert parse_shapes('"a[0],b"[1,3],"say ""c"""[2]') == {"a[0],b": (1, 3), 'say "c"': (2,)}
 
 
-@pytest.mark.parametrize("name", ["x[0]", "x,y", "x[0],y"])
+@pytest.mark.parametrize("name", ["x[0]", "x,y", "x[0],y", "it's", "two\nlines"])
 def test_the_shape_that_is_proposed_is_understood(name: str) -> None:
     x = opset13.parameter(ov.PartialShape([-1, 3]), ov.Type.f32, name=name)
     model = ov.Model([opset13.result(opset13.relu(x))], [x])
     with pytest.raises(ModelError, match="no fixed shape") as error:
         make_static(model, {})
-    proposed = str(error.value).split("--shape '")[1].split("'")[0]
+    for_shell, _, for_python = str(error.value).split("--shape ")[1].partition(", in Python shape=")
+    (proposed,) = shlex.split(for_shell)
+    assert ast.literal_eval(for_python.split(", with a number")[0]) == proposed
     make_static(model, parse_shapes(proposed.replace("?", "0")))
     assert list(model.inputs[0].get_shape()) == [0, 3]
+
+
+def test_an_input_of_any_rank_is_asked_for_all_dimensions() -> None:
+    x = opset13.parameter(ov.PartialShape.dynamic(), ov.Type.f32, name="x")
+    with pytest.raises(ModelError, match=r"--shape 'x\[\.\.\.\]'.* and all dimensions in place of \.\.\.$"):
+        make_static(ov.Model([opset13.result(opset13.relu(x))], [x]), {})
 
 
 def test_the_shape_that_is_proposed_keeps_what_was_given() -> None:
