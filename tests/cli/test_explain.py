@@ -99,8 +99,9 @@ def test_what_hetero_cannot_run_is_said(ovplace, tmp_path, model, kind, why):
 @emulating
 def test_an_operation_that_the_emulated_gpu_computes_wrongly_is_called_that(ovplace, tmp_path):
     ov.save_model(models.nonzero(), tmp_path / "model.xml")
-    said = ovplace("explain", tmp_path / "model.xml", "-d", "HETERO:GPU,CPU", "--emulate-gpu").out.splitlines()[-1]
-    assert said.startswith("ovplace never makes this placement: the emulated GPU has no correct kernel for '")
+    said = ovplace("explain", tmp_path / "model.xml", "-d", "HETERO:GPU,CPU", "--emulate-gpu").out.splitlines()
+    assert said[-1].startswith("ovplace never makes this placement: the emulated GPU has no correct kernel for '")
+    assert said[-2].endswith("; GPU does not support, or computes wrongly, 1 NonZero, CPU supports all.")
 
 
 @emulating

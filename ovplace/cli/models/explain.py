@@ -128,5 +128,6 @@ def _support(found: Explanation) -> str:
             continue
         kinds = [f"{count} {kind}" for kind, count in device.unsupported.items()]
         more = f" and {len(kinds) - SHOWN} other types" if len(kinds) > SHOWN else ""
-        parts.append(f"{device.name} does not support {', '.join(kinds[:SHOWN])}{more}")
+        or_wrongly = ", or computes wrongly," if device.emulated else ""  # HETERO believes what its plugin says
+        parts.append(f"{device.name} does not support{or_wrongly} {', '.join(kinds[:SHOWN])}{more}")
     return ", ".join(parts)
