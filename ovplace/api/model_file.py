@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ovplace import zoo
+from ovplace.config.files import reachable
 from ovplace.errors import ModelError
 from ovplace.shipped import shipped
 
@@ -16,8 +17,9 @@ def find_model(text: str | Path) -> str:
 
     Raises:
         ModelError: there is no such file; the text says how to build it if it is a benchmark model.
+        UsageError: nobody can look it up.
     """
-    path = Path(text)
+    path = reachable(Path(text), "the model")
     if path.exists():
         return str(text)
     if str(text) == DEMO and (demo := shipped("models/demo.xml")):

@@ -23,13 +23,35 @@ def given_path(value: object, what: str, example: str) -> Path:
         example: one that could be given, likewise.
 
     Raises:
-        UsageError: it is no path.
+        UsageError: it is no path, or nobody can look it up.
     """
     if not isinstance(value, str | PathLike):
         raise UsageError(
             f"{what} is a path, got {type(value).__name__}; give a text or a pathlib.Path, such as {example}"
         )
-    return Path(value)
+    return reachable(Path(value), what)
+
+
+def reachable(path: Path, what: str) -> Path:
+    """Return a path that can be looked up, whether or not something is there.
+
+    Args:
+        path: what a user named; `exists`, `is_file` and `is_dir` raise errors of their own where this does.
+        what: what it is the path of, for the error text.
+
+    Raises:
+        UsageError: a folder of it may not be entered, or no file has such a name here.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise UsageError(f"cannot look up {what} '{path}': {error.strerror}; check the path") from error
+    except ValueError as error:  # characters that file names cannot have, or not in this locale
+        name = ascii(str(path))
+        raise UsageError(f"no file can be called {name}, given as {what}: {error}; choose another name") from error
+    return path
 
 
 def find_config(text: str | Path) -> Path:

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ovplace.config.files import reachable
 from ovplace.errors import StoreError
 from ovplace.report.numbers import Triple, short
 
@@ -79,8 +80,12 @@ class Ablation:
 
 
 def is_ablation(folder: Path) -> bool:
-    """Return whether a folder is that of an ablation, not of a run."""
-    return (folder / FILE).is_file()
+    """Return whether a folder is that of an ablation, not of a run.
+
+    Raises:
+        UsageError: it may not be entered, or no folder has such a name.
+    """
+    return reachable(folder / FILE, "the file").is_file()
 
 
 def read_ablation(folder: Path) -> Ablation:

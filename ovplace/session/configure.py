@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ovplace.config import toml
-from ovplace.config.files import find_config
+from ovplace.config.files import find_config, reachable
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.errors import UsageError
@@ -83,7 +83,7 @@ def _begun(policy: str, folder: Path) -> dict[str, object]:
     """Return placer and features of the run in `folder`, if it began with a policy file that is gone; else nothing."""
     from ovplace.store.run_folder import RunFolder
 
-    if Path(policy).exists() or not RunFolder(folder).has_begun:
+    if reachable(Path(policy), "the policy").exists() or not RunFolder(folder).has_begun:
         return {}
     tables = toml.read(RunFolder(folder).config)
     if tables.get("placer", {}).get("policy") != policy:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from ovplace.config.files import reachable
 from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import Job
@@ -133,7 +134,7 @@ def check_settings(config: RunConfig) -> None:
     """
     _ = config.plugins
     inputs = config.search.input
-    if inputs and Path(inputs).is_dir():
+    if inputs and reachable(Path(inputs), "the inputs").is_dir():
         raise UsageError(f"the inputs '{inputs}' are a folder; name an .npz file with one array an input with -i")
     if inputs and not Path(inputs).is_file():
         raise UsageError(f"the inputs '{inputs}' do not exist; check the path, or name another file with -i")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ovplace.config import toml
+from ovplace.config.files import reachable
 from ovplace.core.device import Device
 from ovplace.errors import ConfigError, DeviceError, UsageError
 from ovplace.plugins.registry import build_dataclass
@@ -83,7 +84,7 @@ def load_machine(machine: str) -> Machine:
 
 def _path(machine: str) -> Path:
     own = Path(machine)
-    if own.suffix == ".toml" and own.is_file():
+    if own.suffix == ".toml" and reachable(own, "the machine").is_file():
         return own
     found = shipped(f"{_FOLDER}/{machine}.toml")
     if found is None:

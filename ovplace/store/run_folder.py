@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ovplace.config import toml
+from ovplace.config.files import reachable
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.core.result.run_result import RunResult
@@ -104,8 +105,10 @@ class RunFolder:
 
         Raises:
             PlacementError: it is not, or is a file.
+            UsageError: it may not be entered, or no folder has such a name.
         """
-        if self.path.is_dir():
+        if reachable(self.path, "the run folder").is_dir():
+            reachable(self.result, "the result")
             return
         if self.path.exists():
             raise PlacementError(

@@ -47,6 +47,25 @@ def test_exports_and_reports(run):
         run.export(None)
 
 
+@pytest.mark.parametrize(("name", "said"), [
+    ("x" * 5000, "cannot look up the {what} 'x+': File name too long; check the path"),
+    ("a\0b", r"no file can be called 'a\\x00b', given as the {what}: embedded null byte; choose another name"),
+    ("\udc00\ud800", r"no file can be called '\\udc00\\ud800', given as the {what}: .* surrogates not allowed"),
+])  # fmt: skip
+def test_names_that_no_file_has(run, name, said):
+    for call in (ovplace.bound, ovplace.load, ovplace.open_run, lambda name: ovplace.optimize(MODEL, name)):
+        with pytest.raises(UsageError, match=said.format(what="run folder")):
+            call(name)
+    with pytest.raises(UsageError, match=said.format(what="model")):
+        ovplace.explain(name, **SIMULATED)
+    for what, given in (("inputs", "input"), ("configuration", "config_file")):
+        with pytest.raises(UsageError, match=said.format(what=what)):
+            ovplace.explain(MODEL, **SIMULATED, **{given: name})
+    for what, call in (("report", run.report), ("export", lambda name: run.export("json", name))):
+        with pytest.raises(UsageError, match=said.format(what=what)):
+            call(name)
+
+
 @pytest.mark.parametrize("folder", [".", "..", "/"])
 def test_a_folder_is_no_report(run, folder):
     with pytest.raises(UsageError, match=f"the report is a file, '{folder}' is a folder; give a file in it"):

@@ -214,6 +214,11 @@ def test_a_placement_file_may_begin_with_a_byte_order_mark(tmp_path):
     assert read_placement(tmp_path / "marked.json") == {"a": "CPU"}
 
 
+@pytest.mark.parametrize("command", ["show", "report", "explain"])
+def test_a_name_that_no_file_has(ovplace, command):
+    fails(ovplace(command, "x" * 300), 2, "cannot look up the", "File name too long; check the path")
+
+
 @pytest.mark.parametrize("command", ["show", "export", "check", "report"])
 def test_a_file_in_place_of_the_run_folder(ovplace, finished, command):
     options = ["--to", "json"] if command == "export" else []
