@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from pathlib import Path
 
 from ovplace.commands.benchmark import Benchmarked
@@ -30,8 +31,13 @@ def benchmark_run(
     """
     if api not in ("sync", "async"):
         raise UsageError(f"api is 'sync' or 'async', got '{api}'")
-    if not isinstance(requests, int) or requests < 0:
-        raise UsageError(f"requests is a whole number from 0 on, got {requests!r}; 0 leaves it to the compiled model")
-    load = Load(api=api, n_requests=requests, time_s=seconds(time))
+    load = Load(api=api, n_requests=_whole(requests), time_s=seconds(time))
     with showing(progress) as listener:
         return benchmark_all(folder, load, listener, str(input))
+
+
+def _whole(requests: object) -> int:
+    """Return a number of requests, which may be one of numpy."""
+    if isinstance(requests, Integral) and int(requests) >= 0:
+        return int(requests)
+    raise UsageError(f"requests is a whole number from 0 on, got {requests!r}; 0 leaves it to the compiled model")

@@ -24,9 +24,11 @@ def plot_history(run: Run, axes: Axes | None = None) -> Axes:
         axes: to draw into; new ones by default.
 
     Raises:
-        UsageError: matplotlib is not installed.
+        UsageError: matplotlib is not installed, or `axes` are something else.
     """
-    axes = axes or _new_axes()
+    axes = _new_axes() if axes is None else axes
+    if not hasattr(axes, "step"):
+        raise UsageError(f"axes are those of one picture, got {type(axes).__name__}; leave them out for new ones")
     reference = label(run, run.baselines[0].name)
     for origin in dict.fromkeys(trial.origin for trial in run.trials):
         ran = [trial for trial in run.trials if trial.origin == origin and isfinite(trial.ratio)]

@@ -86,7 +86,7 @@ def search_fields(options: Mapping[str, Any], known: Collection[str]) -> dict[st
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(sorted(known))}"
             raise UsageError(f"unknown option '{name}'; {hint}")
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: _without_numpy(name, value) for name, value in options.items() if value is not None}
     if "time" in given:
         given["time_s"] = seconds(given.pop("time"))
     return {name: _plain(name, value) for name, value in given.items()}
@@ -122,6 +122,11 @@ def placement_table(placement: object) -> Mapping[str, str] | None:
 
 def _is_of_texts(table: Mapping[object, object]) -> bool:
     return all(isinstance(text, str) for pair in table.items() for text in pair)
+
+
+def _without_numpy(name: str, value: Any) -> Any:
+    """Return a number or an array of numpy as Python's own number or list; the inputs stay what they are."""
+    return value.tolist() if name != "input" and hasattr(value, "tolist") else value
 
 
 def _plain(name: str, value: Any) -> object:

@@ -263,7 +263,7 @@ def _convert(hint: Any, value: Any, place: str) -> object:
             items = value.split(",") if isinstance(value, str) else value
             return tuple(_convert(get_args(target)[0], item, place) for item in items)
         if origin in (int, float, str) and not isinstance(value, bool | list | dict):
-            if origin is int and isinstance(value, float) and value != int(value):
+            if origin is int and not isinstance(value, str) and value != int(value):
                 raise ValueError
             converted = origin(value)
             if origin is float and isnan(converted):  # it is in no range, so that no check of one notices it

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
 import ovplace
-from ovplace.errors import UsageError
+from ovplace.errors import ConfigError, UsageError
+from ovplace.store.run_folder import RunFolder
 
 MODEL = "models/demo.xml"
 SIMULATED = {"machine": "i9-12900k+flex170"}
@@ -66,6 +71,19 @@ def test_names_that_no_file_has(run, name, said):
             call(name)
 
 
+def test_numbers_and_lists_of_numpy_are_like_those_of_python(tmp_path):
+    names = np.array(["depth", "work"])
+    done = ovplace.optimize(MODEL, tmp_path, budget=np.int64(1), seed=np.float64(2), features=names, **SIMULATED)
+    search = RunFolder(done.folder).read_config().search
+    assert (search.budget, search.seed, search.features) == (1, 2, ("depth", "work"))
+
+
+@pytest.mark.parametrize("wrong", [np.float32(2.5), np.float64(2.5), Fraction(5, 2), Decimal("2.5"), 2.5, np.ones(2)])
+def test_no_part_of_a_number_is_dropped(wrong):
+    with pytest.raises(ConfigError, match=r"'search\.budget' must be int, got '(2\.5|5/2|\[1\.0, 1\.0\])'"):
+        ovplace.optimize(MODEL, budget=wrong)
+
+
 @pytest.mark.parametrize("folder", [".", "..", "/"])
 def test_a_folder_is_no_report(run, folder):
     with pytest.raises(UsageError, match=f"the report is a file, '{folder}' is a folder; give a file in it"):
@@ -82,6 +100,11 @@ def test_what_is_no_model_needs_no_folder(wrong):
 def test_the_time_limit_of_a_bound(run, wrong):
     with pytest.raises(UsageError, match="duration"):
         ovplace.bound(run.folder, time_limit_s=wrong)
+
+
+def test_pictures(run):
+    with pytest.raises(UsageError, match="axes are those of one picture, got ndarray; leave them out for new ones"):
+        run.plot_history(np.array([None, None]))
 
 
 def test_loading(run):
