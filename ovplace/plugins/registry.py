@@ -12,6 +12,7 @@ import difflib
 import functools
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from importlib.metadata import entry_points
 from math import isnan
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from ovplace.errors import ConfigError, UsageError
 
@@ -120,39 +121,69 @@ def load(role: str, name: str) -> Plugin:
         name: its file name or entry-point name; or the dotted path of a module that holds one.
 
     Raises:
-        UsageError: there is none of that name, the module does not hold what `protocols` declares, or a package that
-            it imports is missing.
+        UsageError: there is none of that name, the module cannot be imported, or it does not hold what `protocols`
+            declares.
     """
-    from ovplace.plugins import protocols
-
     location, kind = _location(role, name), ROLES[role]
     if location == name and not _binds(location, kind):
         raise UsageError(f"'{name}' is no {role[:-1]}: {name} has no class '{kind}', and is not imported")
-    try:
-        module = importlib.import_module(location)
-    except ModuleNotFoundError as error:
-        package = EXTRAS.get(error.name or "", error.name)
-        raise UsageError(f"the {role[:-1]} '{name}' needs {error.name}; pip install '{package}'") from error
-    if not hasattr(module, kind):
-        raise UsageError(f"'{name}' is no {role[:-1]}: {module.__name__} has no class '{kind}'")
-    if not issubclass(getattr(module, kind), getattr(protocols, kind)):
-        raise UsageError(
-            f"'{name}' is no {role[:-1]}: {module.__name__}.{kind} does not inherit {protocols.__name__}.{kind}"
-        )
+    module = _imported(location, f"the {role[:-1]} '{name}'")
+    if lack := _lack(module, kind):
+        raise UsageError(f"'{name}' is no {role[:-1]}: {module.__name__}{lack}")
     return Plugin(role, name, module)
 
 
+def _imported(location: str, what: str) -> ModuleType:
+    """Import the module of a plug-in, which another package may have written."""
+    try:
+        return importlib.import_module(location)
+    except ModuleNotFoundError as error:
+        if error.name and f"{location}.".startswith(f"{error.name}."):
+            raise UsageError(f"{what} is missing: there is no module '{location}'; install its package anew") from error
+        package = EXTRAS.get(error.name or "", error.name)
+        raise UsageError(f"{what} needs {error.name}; pip install '{package}'") from error
+    except (Exception, SystemExit) as error:  # whatever its author left in it
+        raise UsageError(
+            f"{what} cannot be imported: {type(error).__name__}: {error}; correct {location}, or uninstall its package"
+        ) from error
+
+
+def _lack(module: ModuleType, kind: str) -> str:
+    """Return what a module lacks of a plug-in, to be written behind its name; empty where it lacks nothing."""
+    from ovplace.plugins import protocols
+
+    found, config = getattr(module, kind, None), getattr(module, "Config", None)
+    if not isinstance(found, type):
+        return f" has no class '{kind}'"
+    if not issubclass(found, getattr(protocols, kind)):
+        return f".{kind} does not inherit {protocols.__name__}.{kind}"
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        return f".{kind} does not define {', '.join(missing)}"
+    if not (isinstance(config, type) and dataclasses.is_dataclass(config)):
+        return " has no dataclass 'Config'"
+    try:
+        config(), get_type_hints(config)
+    except Exception as error:
+        return f".Config needs a default and a type for every field: {error}"
+    return "" if isinstance(getattr(module, "PRESETS", {}), Mapping) else ".PRESETS is no mapping"
+
+
 def summary(role: str, name: str) -> str:
-    """Return a plug-in's `SUMMARY` without importing it; empty where it is no plain text.
+    """Return a plug-in's `SUMMARY` without importing it; empty where it is no plain text, or cannot be read.
 
     Args:
         role: a key of `ROLES`.
         name: its file name or entry-point name.
 
     Raises:
-        UsageError: there is none of that name, or its source cannot be read.
+        UsageError: there is none of that name.
     """
-    for node in _statements(_location(role, name)):
+    location = _location(role, name)
+    try:
+        statements = _statements(location)
+    except (UsageError, ImportError, ValueError):  # a list of plug-ins says what the others are
+        return ""
+    for node in statements:
         match node:
             case ast.Assign(targets=[ast.Name(id="SUMMARY")], value=ast.Constant(value=str(text))):
                 return text
@@ -217,13 +248,13 @@ def _locations(role: str) -> dict[str, str]:
     folder = Path(__file__).parents[1] / role
     files = (*folder.glob("[!_]*.py"), *(path.parent for path in folder.glob("[!_]*/__init__.py")))
     found = {path.stem: f"ovplace.{role}.{path.stem}" for path in files}
-    return found | _installed(f"ovplace.{role}", tuple(sys.path))
+    return _installed(f"ovplace.{role}", tuple(sys.path)) | found  # ovplace's own keep their names
 
 
 @functools.cache  # reads the metadata of all installed packages: 4 ms, and a grid of 250 runs asks a thousand times
 def _installed(group: str, path: tuple[str, ...]) -> dict[str, str]:
-    """Return the modules of an entry-point group by name, of the packages on `path`."""
-    return {point.name: point.module for point in entry_points(group=group)}
+    """Return the modules of an entry-point group by name, of the packages on `path`; some may be misspelt."""
+    return {point.name: re.split(r"[:\[]", point.value)[0].strip() for point in entry_points(group=group)}
 
 
 def build_dataclass(kind: Any, values: dict[str, object], place: str) -> Any:
@@ -251,7 +282,7 @@ def build_dataclass(kind: Any, values: dict[str, object], place: str) -> Any:
 
 def _convert(hint: Any, value: Any, place: str) -> object:
     """Convert a TOML value, or the text of `--set`, to the type of a field."""
-    options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if value is None or (value == "none" and NoneType in options):
         return None
     target = next(option for option in options if option is not NoneType)

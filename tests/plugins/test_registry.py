@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
@@ -64,6 +65,66 @@ def test_a_class_that_inherits_nothing_is_refused(tmp_path, monkeypatch):
         registry.load("placers", "lone")
 
 
+WHOLE = """
+from dataclasses import dataclass
+from ovplace.plugins import protocols
+@dataclass(frozen=True)
+class Config: pass
+class Feature(protocols.Feature):
+    def compute(self, graph): return None
+"""
+
+
+@pytest.mark.parametrize(("source", "said"), [
+    ("raise RuntimeError('boom')", "cannot be imported: RuntimeError: boom; correct broken_feature, or uninstall"),
+    ("import sys; sys.exit(3)", "cannot be imported: SystemExit: 3; correct broken_feature"),
+    ("from ovplace.plugins import absent", "cannot be imported: ImportError: cannot import name 'absent'"),
+    ("class (", "cannot be imported: SyntaxError: invalid syntax"),
+    ("import absent_package", "needs absent_package; pip install 'absent_package'"),
+    ("Feature = 5", "has no class 'Feature'"),
+    (WHOLE.replace("def compute", "def computes"), "Feature does not define compute"),
+    (WHOLE.replace("class Config", "class Settings"), "has no dataclass 'Config'"),
+    (WHOLE.replace("@dataclass(frozen=True)", ""), "has no dataclass 'Config'"),
+    (WHOLE.replace("Config: pass", "Config: x: int"), r"Config needs a default and a type for every field: .* 'x'"),
+    (WHOLE.replace("Config: pass", "Config: x: 'Y' = 1"), "Config needs a default and a type .* name 'Y' is not"),
+    (WHOLE + "PRESETS = 5", "PRESETS is no mapping"),
+])  # fmt: skip
+def test_a_broken_plug_in_is_one_clear_error(tmp_path, monkeypatch, source, said):
+    (tmp_path / "broken_feature.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(registry, "_installed", lambda group, path: {"broken": "broken_feature"})
+    monkeypatch.delitem(sys.modules, "broken_feature", raising=False)
+    with pytest.raises(UsageError, match=f"'broken' .*{said}"):
+        registry.load("features", "broken")
+    assert isinstance(registry.summary("features", "broken"), str)
+    monkeypatch.delitem(sys.modules, "broken_feature", raising=False)
+
+
+def installed(folder, monkeypatch, entries):
+    """Install a package whose entry points these are."""
+    package = folder / "other-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(entries)
+    monkeypatch.syspath_prepend(str(folder))
+
+
+def test_a_module_that_an_entry_point_names_in_vain(tmp_path, monkeypatch):
+    installed(tmp_path, monkeypatch, "[ovplace.features]\nlost = lost_package.feature\nodd = no module?\nnone = :x\n")
+    assert {"lost", "odd", "none", "work"} <= set(registry.names("features"))
+    with pytest.raises(UsageError, match=r"there is no module 'lost_package\.feature'; install its package anew"):
+        registry.load("features", "lost")
+    assert [registry.summary("features", name) for name in ("lost", "odd", "none")] == ["", "", ""]
+    for name in ("odd", "none"):
+        with pytest.raises(UsageError, match=f"the feature '{name}' (is missing|cannot be imported)"):
+            registry.load("features", name)
+
+
+def test_ovplace_keeps_the_names_of_its_own_plugins(tmp_path, monkeypatch):
+    installed(tmp_path, monkeypatch, "[ovplace.features]\nwork = ovplace.features.depth\n")
+    assert registry.load("features", "work").module.__name__ == "ovplace.features.work"
+
+
 def test_summaries_are_read_without_importing():
     for role in registry.ROLES:
         for name in registry.names(role):
@@ -73,11 +134,7 @@ def test_summaries_are_read_without_importing():
 
 def test_other_packages_add_plugins(tmp_path, monkeypatch):
     assert "fake" not in registry.names("backends")
-    package = tmp_path / "other-1.0.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    (package / "entry_points.txt").write_text(f"[ovplace.backends]\nfake = {fake_backend.NAME}\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    installed(tmp_path, monkeypatch, f"[ovplace.backends]\nfake = {fake_backend.NAME}\n")
     assert "fake" in registry.names("backends")
     assert registry.load("backends", "fake").module is fake_backend
 
@@ -90,12 +147,13 @@ class Sample:
     sizes: tuple[int, ...] = ()
     flag: bool = False
     limit: float | None = None
+    most: Optional[int] = None  # noqa: UP045 - plug-ins may write it so
 
 
 def test_values_take_the_fields_types():
-    values = {"count": "3", "share": 1, "names": "a,b", "sizes": [1, "2"], "flag": "no", "limit": "2"}
+    values = {"count": "3", "share": 1, "names": "a,b", "sizes": [1, "2"], "flag": "no", "limit": "2", "most": "3"}
     found = registry.build_dataclass(Sample, values, "x")
-    assert found == Sample(3, 1.0, ("a", "b"), (1, 2), False, 2.0)
+    assert found == Sample(3, 1.0, ("a", "b"), (1, 2), False, 2.0, 3)
     assert type(found.share) is float
 
 

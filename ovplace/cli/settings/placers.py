@@ -35,7 +35,7 @@ def _plugin(role: str, name: str) -> dict[str, Any]:
     try:
         plugin = registry.load(role, name)
     except UsageError as error:
-        return {"name": name, "summary": f"{registry.summary(role, name)} ({error})", "settings": []}
+        return {"name": name, "summary": f"{registry.summary(role, name)} ({error})".strip(), "settings": []}
     return {
         "name": name,
         "summary": plugin.summary,
