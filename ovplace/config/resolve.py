@@ -87,9 +87,11 @@ def choose(config: RunConfig) -> ChosenPlugins:
             "get the configuration from ovplace.session.configure.effective"
         )
     placer = choose_plugin("placers", search.placer, config.placer)
+    for section, tables in (("features", config.features), ("devices", config.devices)):
+        for name, table in tables.items():
+            if not isinstance(table, Mapping):
+                raise ConfigError(f"'{section}.{name}' must be a table of settings, got '{table}'")
     for name, table in config.features.items():
-        if not isinstance(table, Mapping):
-            raise ConfigError(f"'features.{name}' must be a table of settings, got '{table}'")
         choose_plugin("features", name, table)
     return ChosenPlugins(
         placer=placer,

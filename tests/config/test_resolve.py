@@ -89,6 +89,12 @@ def test_short_forms_must_be_resolved():
         resolved(RunConfig(search=SearchConfig(machine="null")))
 
 
+@pytest.mark.parametrize("section", ["features.work", "devices.mine"])
+def test_what_is_no_table_is_named(section):
+    with pytest.raises(ConfigError, match=f"'{section}' must be a table of settings, got '3'"):
+        effective(None, [f"{section}=3"])
+
+
 def test_files_are_the_same_by_any_spelling_and_from_any_working_directory(tmp_path, monkeypatch):
     (tmp_path / "mine.toml").write_text(shipped("configs/machines/null.toml").read_text())
     (tmp_path / "inputs.npz").touch()
