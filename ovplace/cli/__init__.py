@@ -22,6 +22,7 @@ from ovplace.cli.output.console import Console
 from ovplace.cli.output.streams import let_go_of_output, open_closed_streams
 from ovplace.cli.temporary_files import choose_temporary_folder
 from ovplace.errors import ReportWarning
+from ovplace.measuring.interpreter import without_telemetry
 from ovplace.version import __version__
 
 SECTIONS = {
@@ -94,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
     open_closed_streams()
     choose_temporary_folder()
+    without_telemetry()
     console = Console()
     with warnings.catch_warnings():
         warnings.simplefilter("always", ReportWarning)  # an error, where warnings are, would hide the result

@@ -8,6 +8,7 @@ import sys
 _PROGRAM = """
 import runpy, sys
 module, sys.path[:], sys.argv[1:] = sys.argv[1], sys.argv[2:], []
+sys.modules["openvino_telemetry"] = None  # as `without_telemetry`
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
@@ -23,3 +24,12 @@ def running(module: str) -> list[str]:
     """
     path = [entry for entry in sys.path if isinstance(entry, str)]  # imports ignore others
     return [sys.executable, "-P", "-c", _PROGRAM, module, *path]
+
+
+def without_telemetry() -> None:
+    """Let this process import openvino without its telemetry, as where that is not installed.
+
+    With it, `import openvino` starts a process that tells Google Analytics of the import, for up to three seconds where
+    the network does not answer: beside the first measurements, and once for each process that measures.
+    """
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # imports understand None

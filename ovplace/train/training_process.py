@@ -14,6 +14,7 @@ from typing import Any
 
 from ovplace.core import one_thread
 from ovplace.errors import BackendError, InterruptedRunError, OvplaceError
+from ovplace.measuring.interpreter import without_telemetry
 
 Data = dict[str, Any]
 
@@ -89,6 +90,7 @@ def _without_the_current_folder() -> Iterator[None]:
 def _work(answers: Connection, text: str, output: str) -> None:
     """Train and send the report, or the error."""
     os.environ.update(one_thread.ENVIRONMENT)  # before NumPy and torch are imported
+    without_telemetry()
     os.setsid()  # Ctrl-C goes to the parent alone, which stops this process
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with_parent, daemon=True).start()

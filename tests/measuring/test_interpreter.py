@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import subprocess
 import sys
 from contextlib import closing
 
@@ -44,3 +45,30 @@ def test_the_path_and_the_arguments_are_those_of_a_program(tmp_path, monkeypatch
     (tmp_path / "looked_at.py").write_text("import sys\ndef seen(): return [sys.path, sys.argv[1:]]\n")
     seen = importlib.import_module("looked_at").seen
     assert isolated_call("looking", seen) == [sys.path[:-1], []]
+
+
+def reporting() -> bool:
+    """Return whether a process that imports openvino would report it."""
+    importlib.import_module("openvino")
+    return sys.modules.get("openvino_telemetry") is not None
+
+
+def test_processes_that_measure_report_no_import_of_openvino():
+    assert not isolated_call("looking", reporting)
+
+
+COMMAND = """
+import sys
+from ovplace.cli import main
+try:
+    main(["inspect", "demo", "-q"])
+finally:
+    assert "openvino" in sys.modules
+    assert sys.modules["openvino_telemetry"] is None
+    assert not [name for name in sys.modules if name.startswith("openvino_telemetry.")]
+"""
+
+
+def test_commands_report_no_import_of_openvino():
+    done = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
