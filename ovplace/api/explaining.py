@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from ovplace.api.measurement import without_search
 from ovplace.api.options import MeasureOptions, placement_table
+from ovplace.api.python_texts import with_python_texts
 from ovplace.commands.explain import Explanation
 from ovplace.commands.explain import explain as explain_all
 from ovplace.progress import showing
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import openvino as ov
 
 
+@with_python_texts
 def explain(
     model: str | Path | ov.Model,
     placement: Mapping[str, str] | None = None,

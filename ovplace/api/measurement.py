@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ovplace.api.given_inputs import with_saved_inputs
 from ovplace.api.model_file import find_model
 from ovplace.api.options import MeasureOptions, placement_table, search_fields, setting_texts
+from ovplace.api.python_texts import with_python_texts
 from ovplace.commands.measure import MeasureReport
 from ovplace.commands.measure import measure as measure_all
 from ovplace.commands.own_devices import with_own_devices
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ovplace.api.run import Run
 
 
+@with_python_texts
 def measure(
     model: str | Path | ov.Model,
     placement: Mapping[str, str] | None = None,

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ovplace.api.python_texts import with_python_texts
 from ovplace.config.files import given_path
 from ovplace.core.measurement import Trial
 from ovplace.core.result.labels import label
@@ -100,6 +101,7 @@ class Run(RunResult):
 
         return plot_history(self, axes)
 
+    @with_python_texts
     def load(self, core: ov.Core | None = None, *, cache_dir: str | Path | None = None) -> ov.CompiledModel:
         """Compile the answer, as `ovplace.load` does.
 
@@ -114,6 +116,7 @@ class Run(RunResult):
 
         return load(self._path, core, cache_dir=cache_dir)
 
+    @with_python_texts
     def export(self, form: str, path: str | Path | None = None, **settings: object) -> list[Path]:
         """Write the answer in another form, as `ovplace export` does.
 
@@ -134,6 +137,7 @@ class Run(RunResult):
         using = exporter(str(form), [f"{name}={value}" for name, value in settings.items()])
         return export(self._path, using, given_path(path, "the export", "'exported'") if path else None)
 
+    @with_python_texts
     def measure(
         self, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
     ) -> MeasureReport:
@@ -151,6 +155,7 @@ class Run(RunResult):
 
         return measure_run(replace(self, folder=self._path), rigorous=rigorous, progress=progress, listener=listener)
 
+    @with_python_texts
     def check(
         self,
         *,
@@ -176,6 +181,7 @@ class Run(RunResult):
 
         return check_run(self._path, time=time, input=input, rigorous=rigorous, progress=progress, listener=listener)
 
+    @with_python_texts
     def benchmark(
         self,
         *,
@@ -203,6 +209,7 @@ class Run(RunResult):
 
         return benchmark_run(self._path, time, api, requests, progress, input)
 
+    @with_python_texts
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report of the run: one HTML file that needs no network.
 
@@ -241,6 +248,7 @@ class Run(RunResult):
         return self.folder.absolute()
 
 
+@with_python_texts
 def open_run(folder: str | Path) -> Run:
     """Open the folder of a finished run.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from ovplace.api.given_inputs import with_saved_inputs
 from ovplace.api.model_file import find_model
 from ovplace.api.options import SearchOptions, search_fields, setting_texts
+from ovplace.api.python_texts import with_python_texts
 from ovplace.api.run import Run
 from ovplace.config.duration import seconds
 from ovplace.config.files import given_path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ovplace.commands.optimality_gap import OptimalityGap
 
 
+@with_python_texts
 def optimize(
     model: str | Path | ov.Model,
     folder: str | Path | None = None,
@@ -136,6 +138,7 @@ def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) 
     return str(save_in_memory_model(model, target, begun=RunFolder(target).has_begun)), target
 
 
+@with_python_texts
 def bound(
     folder: str | Path, *, time_limit_s: str | float = 60.0, progress: bool = True, listener: Listener | None = None
 ) -> OptimalityGap:

@@ -133,7 +133,7 @@ def _read_about(model: ov.Model, path: Path) -> dict[str, str]:
     if about["schema"] != str(SCHEMA):
         raise PlacementError(
             f"the placement in '{path.parent}' is of version {about['schema']}, this ovplace reads {SCHEMA}; "
-            "search again with 'ovplace optimize' and another folder -o"
+            "search again with 'ovplace optimize' in another folder"
         )
     if missing := [key for key in keys if key not in about]:
         raise PlacementError(f"'{path}' lacks '{missing[0]}', which ovplace notes in it; export the run again")

@@ -38,7 +38,7 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
         all_of_them = any(model.inputs[i].get_partial_shape().rank.is_dynamic for i in dynamic)
         raise ModelError(
             f"{len(dynamic)} of {len(model.inputs)} inputs have no fixed shape; "
-            f"pass --shape {shlex.quote(asked)}, in Python shape={asked!r}, with a number in place of each ? or range"
+            f"pass --shape {shlex.quote(asked)} with a number in place of each ? or range"
             + (" and all dimensions in place of ..." if all_of_them else "")
         )
     _check_types(model)

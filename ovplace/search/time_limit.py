@@ -106,7 +106,7 @@ def notes(
         return ()
     budget = measurer.session.config.search.measurements
     if not trials:  # for lack of time, or because the placer knows none
-        return ("the time did not suffice to measure a placement; expect more of a longer --time",) if cut else ()
+        return ("the time did not suffice to measure a placement; expect more of a longer time limit",) if cut else ()
     found = []
     estimated, timed, failed = ((costs or {}).get(name, 0) for name in ("estimated", "measured", "failed"))
     if estimated > timed + failed:
@@ -116,5 +116,5 @@ def notes(
         found.append(f"the search was cut short after {len(trials)} of {budget} placements")
     elif budget and len(trials) >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
         left = f"{measurer.time.left_s:.0f} s before the time was up"
-        found.append(f"the search ended with its budget of {budget} placements, {left}; a larger --budget uses them")
+        found.append(f"the search ended with its budget of {budget} placements, {left}; a larger budget uses them")
     return tuple(found)

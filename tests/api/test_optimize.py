@@ -339,7 +339,7 @@ def test_a_misspelt_option_is_seen_by_type_checkers_and_refused(model):
 def test_a_converted_network_is_told_how_to_give_its_shape(tmp_path):
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU())
     converted = ov.convert_model(network, example_input=torch.zeros(1, 3, 8, 8))
-    with pytest.raises(ModelError, match=r"in Python shape='input\[\?,3,\?,\?\]'"):
+    with pytest.raises(ModelError, match=r"pass shape='input\[\?,3,\?,\?\]'"):
         optimize(converted, tmp_path / "run")
     done = optimize(converted, tmp_path / "run", shape=[1, 3, 8, 8])
     assert done_config(done).shape == "[1,3,8,8]"

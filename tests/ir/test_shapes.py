@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import shlex
 
 import openvino as ov
@@ -43,9 +42,7 @@ def test_the_shape_that_is_proposed_is_understood(name: str) -> None:
     model = ov.Model([opset13.result(opset13.relu(x))], [x])
     with pytest.raises(ModelError, match="no fixed shape") as error:
         make_static(model, {})
-    for_shell, _, for_python = str(error.value).split("--shape ")[1].partition(", in Python shape=")
-    (proposed,) = shlex.split(for_shell)
-    assert ast.literal_eval(for_python.split(", with a number")[0]) == proposed
+    proposed, *_ = shlex.split(str(error.value).split("--shape ")[1].split(" with a number")[0])
     make_static(model, parse_shapes(proposed.replace("?", "0")))
     assert list(model.inputs[0].get_shape()) == [0, 3]
 

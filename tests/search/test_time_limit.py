@@ -156,7 +156,7 @@ def test_a_budget_that_ends_before_the_time_does_says_so(store, budget, left_s, 
     trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t") for i in range(50)]
     world.now += LIMIT_S - left_s
     ended = f"the search ended with its budget of 50 placements, {left_s:.0f} s before the time was up"
-    assert notes(of, trials, None, cut=False) == (f"{ended}; a larger --budget uses them",) * said
+    assert notes(of, trials, None, cut=False) == (f"{ended}; a larger budget uses them",) * said
     assert notes(of, trials, {}, cut=True) == (f"the search was cut short after 50 of {budget} placements",)
 
 
@@ -172,7 +172,7 @@ def test_a_call_without_a_limit_or_anything_to_place_is_not_cut_short(store):
     assert notes(measurer(world, store, limit_s=float("inf")), [], None, cut=True) == ()
     of = measurer(world, store)
     assert notes(of, [], None, cut=True) == (
-        "the time did not suffice to measure a placement; expect more of a longer --time",
+        "the time did not suffice to measure a placement; expect more of a longer time limit",
     )
     assert notes(of, [], None, cut=False) == ()  # the placer knew none
     of.session.problem = problem(of.session.graph, partition=Partition(np.zeros(OPS, dtype=int)))

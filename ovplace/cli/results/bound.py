@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -38,12 +39,12 @@ def command(console: Console, run: str, time_limit_s: float, as_json: bool) -> N
     The costs of the model's groups are those that the run has measured; if it has none, they are measured now. They are
     fitted to the trials of the run. The optimum is that of the cost model, which may differ from that of the machine.
     """
-    from ovplace.api.searching import bound
     from ovplace.cli.output.tables import show_json
+    from ovplace.commands.optimality_gap import optimality_gap
     from ovplace.progress import listening
 
     with listening(console) as listener:
-        found = bound(run, time_limit_s=time_limit_s, listener=listener)
+        found = optimality_gap(Path(run), time_limit_s, listener)
     if as_json:
         show_json(found.to_json())
     else:

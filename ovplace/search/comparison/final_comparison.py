@@ -22,7 +22,7 @@ from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 
-_TOO_SHORT = "had no time for two rounds; give more with --time"
+_TOO_SHORT = "had no time for two rounds; give it more time"
 _TOO_FAULTY = "failed too often to be judged"
 
 _LONGEST_REASON = 160

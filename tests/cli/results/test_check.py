@@ -144,7 +144,7 @@ def test_a_run_that_began_with_relative_paths_is_checked_and_measured_from_anywh
     moved = tmp_path / "moved" / "inputs.npz"
     moved.parent.mkdir()
     (tmp_path / "inputs.npz").rename(moved)
-    with pytest.raises(UsageError, match=r"inputs\.npz' do not exist; check the path, or name another file with -i"):
+    with pytest.raises(UsageError, match=r"inputs\.npz' do not exist; check the path, or name another file with input"):
         run.check(progress=False)
     assert run.check(input=moved, progress=False).changes == ()
 

@@ -241,7 +241,7 @@ def test_a_round_that_does_not_fit_is_not_begun_but_for_the_second(limit_s, roun
 @pytest.mark.parametrize("limit_s", [10.0, 9.0])
 def test_less_than_two_rounds_are_too_few(limit_s):
     found = decided(Bench({"trial 0": 9.0}, round_s=10.0), limit_s=limit_s)
-    assert found.verdict.notes == ("the final comparison had no time for two rounds; give more with --time",)
+    assert found.verdict.notes == ("the final comparison had no time for two rounds; give it more time",)
     assert found.verdict.status == "baseline"
 
 
