@@ -102,9 +102,10 @@ def measure_run(
         listener: is called with each step, and shows it in place of the bar.
 
     Raises:
-        OvplaceError: a device is not on this machine.
+        OvplaceError: a device is not on this machine, or the folder is there no longer.
     """
     files = RunFolder(run.folder)
+    files.check_finished()
     config = with_own_devices(files.read_config(), run)
     search = replace(config.search, model=str(files.placed_model), shape="")  # the placed model has its shapes
     rounds = RIGOROUS_ROUNDS if rigorous else 1

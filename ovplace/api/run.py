@@ -68,11 +68,13 @@ class Run(RunResult):
         return html(self)
 
     @cached_property
+    @with_python_texts
     def placement(self) -> dict[str, str]:
         """The answer: the device of each operation of the prepared model, by the operation's name."""
         return self._files.read_placement()
 
     @cached_property
+    @with_python_texts
     def trials(self) -> tuple[Trial, ...]:
         """The placements that the search asked for, in order, each with its measurement."""
         with closing(self._files.open_store()) as store:
@@ -236,7 +238,9 @@ class Run(RunResult):
 
     @property
     def _files(self) -> RunFolder:
-        return RunFolder(self._path)
+        files = RunFolder(self._path)
+        files.check_exists()  # it may have been moved since
+        return files
 
     @property
     def _path(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import json
 import subprocess
 import sys
@@ -133,6 +134,16 @@ def test_a_folder_without_a_finished_run_is_refused(tmp_path):
         ovplace.open_run(tmp_path / "absent")
     with pytest.raises(PlacementError, match="holds no finished run"):
         ovplace.open_run(tmp_path)
+
+
+@pytest.mark.parametrize("use", [
+    lambda run: run.trials, lambda run: run.placement, lambda run: run.measure(), lambda run: run.load(),
+    lambda run: run.check(), lambda run: run.benchmark(), lambda run: run.report(), lambda run: run.export("json"),
+])  # fmt: skip
+def test_a_folder_that_was_moved_is_missed_by_name(run, tmp_path, use):
+    moved = dataclasses.replace(run, folder=tmp_path / "absent")
+    with pytest.raises(PlacementError, match=r"there is no run folder '.*absent'; check the path"):
+        use(moved)
 
 
 def test_it_is_found_from_another_working_directory(run, tmp_path, monkeypatch):
