@@ -1,5 +1,6 @@
 """Bad input: one line on standard error, the right exit code, nothing on standard output, no traceback."""
 
+import errno
 import json
 import subprocess
 from pathlib import Path
@@ -290,12 +291,12 @@ def test_what_nobody_expected(ovplace, monkeypatch):
         assert "Traceback" in done.err
 
 
-@pytest.mark.parametrize(
-    "arguments", [["inspect"], ["optimize"], ["show"], ["export", "--to", "json"], ["config", "show", "--config"]]
-)
-def test_a_path_that_the_system_refuses(ovplace, tmp_path, arguments):
-    done = ovplace(*arguments, tmp_path / ("x" * 300 + ".xml"))
-    fails(done, 1, "cannot use '", "xxx.xml': File name too long; check the path")
+def test_a_path_that_the_system_refuses_where_nobody_expected_it(ovplace, monkeypatch):
+    def broken(*_):
+        raise PermissionError(errno.EACCES, "Permission denied", "/closed/file")
+
+    monkeypatch.setattr(discover, "discover", broken)
+    fails(ovplace("devices"), 1, "cannot use '/closed/file': Permission denied; check the path and its permissions")
 
 
 def test_an_error_is_one_line_whatever_stands_in_a_name(ovplace, tmp_path):
