@@ -49,7 +49,7 @@ class Options:
     search_s: float = 120.0
 
 
-SHORT = Options(model="siren", within=0.05, rounds=2, search_s=10.0)
+SHORT = Options(model="siren", within=0.05, rounds=2, search_s=25.0)
 
 
 def rows(options: Options) -> Iterator[Row]:
