@@ -35,11 +35,10 @@ LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 TWO_CPUS = (Device("CPU", "CPU", F32), Device("CPU_B", "CPU", F32))
 ONCE = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0, deadline_s=60)
-NO_CACHE = {"blobs_mib": 0}  # every placement is compiled once; VGG-19 would write 4 GB
+NO_CACHE = {"blobs_mib": 0}  # every placement is compiled once
 CPU_LIMIT, EMULATED_LIMIT = 1e-4, 1e-3
-MODELS = [*zoo.names(), *map(str, LIGHT)]
 # VGG-19 has no operation that AlexNet lacks, but half a gigabyte of weights: minutes on the emulated GPU.
-EMULATED_MODELS = [name for name in MODELS if "vgg19" not in name]
+MODELS = [*zoo.names(), *(str(path) for path in LIGHT if "vgg19" not in path.name)]
 
 
 def prepared(name, folder):
@@ -106,7 +105,7 @@ def test_there_are_nine_light_models():
 
 
 @pytest.mark.skipif(bool(emulated_gpu.why_unavailable()), reason=emulated_gpu.why_unavailable())
-@pytest.mark.parametrize("name", slow_except(["attention"], EMULATED_MODELS), ids=lambda name: Path(name).stem)
+@pytest.mark.parametrize("name", slow_except(["attention"], MODELS), ids=lambda name: Path(name).stem)
 def test_random_assignments_between_the_cpu_and_the_emulated_gpu(name, tmp_path):
     call = [sys.executable, "-c", CHILD.format(file=__file__), name, str(tmp_path)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=240, check=False)
