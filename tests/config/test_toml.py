@@ -90,7 +90,6 @@ def test_text_becomes_the_fields_type(text, value):
         ("comparison.repeats=0", "bad value in 'comparison': repeats must be positive"),
         ("comparison.min_time_ms=inf", "bad value in 'comparison': min_time_ms must be positive"),
         ("profiling.budget_s=inf", "budget_s finite"),
-        ("profiling.budget_s=nan", "budget_s, repeats and blocks must be positive"),
         ("budget=7", "section.key=value"),
         ("search.budget", "section.key=value"),
         (".budget=1", "unknown section"),
