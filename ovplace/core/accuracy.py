@@ -11,6 +11,9 @@ from ovplace.core.measurement import OutputError
 
 Array = NDArray[np.generic]
 
+NOT_FINITE = "outputs_not_finite"
+"""A backend's fact: the outputs of which the reference has values, and none that is finite."""
+
 
 def compare(name: str, reference: Array, output: Array) -> OutputError:
     """Return the difference of one output to the reference; infinite where shapes or finite values differ.
@@ -38,6 +41,15 @@ def compare(name: str, reference: Array, output: Array) -> OutputError:
         max_abs = float(np.abs(a - b).max(initial=0.0))
     scale = _largest(a)
     return OutputError(name, max_abs, max_abs / scale if scale else max_abs, _cosine(a, b))
+
+
+def has_no_finite_value(reference: Array) -> bool:
+    """Return whether an output has values, and only infinite ones or NaN, so that errors of finite ones are not seen.
+
+    Args:
+        reference: what the whole model computes.
+    """
+    return reference.size > 0 and reference.dtype.kind == "f" and not np.isfinite(reference.astype(np.float64)).any()
 
 
 def _largest(a: NDArray[np.float64]) -> float:

@@ -270,7 +270,10 @@ class Backend(ABC):
 
     @abstractmethod
     def facts(self) -> Mapping[str, str]:
-        """Return versions, drivers and hardware: what results depend on; part of the store's key."""
+        """Return versions, drivers and hardware: what results depend on; part of the store's key.
+
+        `core.accuracy.NOT_FINITE` names the outputs whose check sees little, where there are any.
+        """
 
     @abstractmethod
     def supported(self) -> BoolArray:

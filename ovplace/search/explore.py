@@ -23,7 +23,7 @@ from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
-from ovplace.session.mismatches import mismatch_notes
+from ovplace.session.mismatches import mismatch_notes, not_finite_notes
 from ovplace.session.session import Session
 from ovplace.session.site import Fleet
 
@@ -96,12 +96,13 @@ class _Searched:
 
 def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searched) -> list[str]:
     """Return what there is to know about the search beside its result."""
-    about = searched.costs.about if searched.costs else None
+    session, about = measurer.session, searched.costs.about if searched.costs else None
     found = (searched.hopeless,) if searched.hopeless else notes(measurer, searched.trials, about, cut=searched.cut)
-    shown = measurer.session.shown
+    shown = session.shown
     differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     busy = busy_notes(shown(baselines[0].name), searched.trials)
-    return [*found, *busy, *mismatch_notes(measurer.session.graph, differing), *_aside(searched)]
+    of_outputs = [*mismatch_notes(session.graph, differing), *not_finite_notes(session.facts)]
+    return [*found, *busy, *of_outputs, *_aside(searched)]
 
 
 def _aside(searched: _Searched) -> list[str]:

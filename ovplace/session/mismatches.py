@@ -1,9 +1,10 @@
-"""Why correct devices give different outputs of a model."""
+"""What there is to say of the check of outputs: why correct devices differ, and what it cannot see."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ovplace.core.accuracy import NOT_FINITE
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import QUANTISING, RANDOM
 
@@ -22,6 +23,20 @@ def mismatch_notes(graph: OpGraph, names: Sequence[str]) -> tuple[str, ...]:
     if not (names and why):
         return ()
     return (f"outputs of {', '.join(names)} differ: {why}; allow larger errors with --max-error",)
+
+
+def not_finite_notes(facts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what to say of outputs without a finite value, whose check sees little.
+
+    Args:
+        facts: of the backend.
+    """
+    if not (names := facts.get(NOT_FINITE)):
+        return ()
+    return (
+        f"no value of {names} is finite on the CPU with these inputs: of such an output, only the places of infinities "
+        "and NaN are compared; give other inputs",
+    )
 
 
 def why_outputs_differ(graph: OpGraph) -> str:

@@ -12,6 +12,7 @@ from openvino import opset13 as ops
 
 from ovplace.backends.openvino import Backend
 from ovplace.backends.openvino import backend as backend_module
+from ovplace.core.accuracy import NOT_FINITE
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Job, MeasureSpec
 from ovplace.core.placement import Placement
@@ -95,6 +96,17 @@ def test_samples_submodels_and_facts(saved):
     assert set(measured[1].facts["execution_devices"].split(",")) == set(NAMES)
     assert backend.supported().all()
     assert backend.facts()["openvino"] == ov.get_version()
+
+
+def test_outputs_without_a_finite_value_are_a_fact(saved):
+    assert NOT_FINITE not in Backend(Job(saved(chain()), PAIR)).facts()
+    x = ops.parameter([2, 3], np.float32, name="x")
+    lost = ops.log(ops.negative(ops.abs(x)))
+    lost.output(0).set_names({"lost"})
+    path = saved(ov.Model([ops.relu(x), lost], [x], "lost"))
+    backend = Backend(Job(path, PAIR))
+    assert backend.facts()[NOT_FINITE] == "lost"
+    assert backend.measure([halves(read_graph(path))], SPEC)[0].ok
 
 
 def test_compiled_models_are_kept_and_forgotten(saved):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ovplace.core.accuracy import compare, compare_all
+from ovplace.core.accuracy import compare, compare_all, has_no_finite_value
 
 INF, NAN = float("inf"), float("nan")
 FLOATS = arrays(np.float64, st.integers(0, 6), elements=st.floats(allow_subnormal=False))
@@ -63,3 +63,11 @@ def test_outputs_are_paired_by_position():
     assert [(o.name, o.max_abs) for o in found] == [("a", 0.0), ("b", 1.0)]
     with pytest.raises(ValueError, match="zip"):
         compare_all(["a"], [np.ones(1)], [])
+
+
+@pytest.mark.parametrize(
+    ("values", "lost"),
+    [([NAN, INF], True), ([NAN, 0.0], False), ([], False), ([1, 2], False), (["a"], False), ([True], False)],
+)
+def test_an_output_with_values_and_none_that_is_finite(values, lost):
+    assert has_no_finite_value(np.array(values)) == lost

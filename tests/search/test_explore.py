@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ovplace.core.accuracy import NOT_FINITE
 from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.partition import Partition
 from ovplace.errors import BackendError
@@ -213,6 +214,8 @@ def test_notes_mark_simulated_devices(exploring, monkeypatch):
     monkeypatch.setattr(explore_module, "limiting_baselines", lambda *_: wrong)
     monkeypatch.setattr(explore_module, "busy_notes", lambda name, _: (f"{name} was slow",))
     monkeypatch.setattr(explore_module, "mismatch_notes", lambda _, names: (f"{', '.join(names)} differ",))
-    slow, differ = explore(of, silent).comparison.verdict.notes[-2:]
+    of.session.facts = {NOT_FINITE: "y"}
+    slow, differ, lost = explore(of, silent).comparison.verdict.notes[-3:]
+    assert lost.startswith("no value of y is finite")
     assert slow == f"{wrong[0].name} (simulated) was slow"
     assert differ == f"{wrong[1].name} (simulated) differ"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ovplace.session.mismatches import mismatch_notes
+from ovplace.session.mismatches import mismatch_notes, not_finite_notes
 from ovplace.testing.graphs import diamond
 
 
@@ -36,3 +36,9 @@ def test_nothing_is_said_where_they_should_not_or_do_not() -> None:
     assert mismatch_notes(diamond(), ["GPU"]) == ()
     graph = diamond()
     assert mismatch_notes(replace(graph, types=("RandomUniform", *graph.types[1:])), []) == ()
+
+
+def test_outputs_without_a_finite_value_are_named() -> None:
+    (note,) = not_finite_notes({"openvino": "1", "outputs_not_finite": "y, z"})
+    assert note.startswith("no value of y, z is finite on the CPU with these inputs: ")
+    assert not_finite_notes({"openvino": "1"}) == ()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from ovplace.backends.openvino.config import Config
-from ovplace.core.accuracy import compare_all
+from ovplace.core.accuracy import NOT_FINITE, compare_all, has_no_finite_value
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of, rotated
 from ovplace.errors import ModelError, PlacementError
 from ovplace.graphs.op_graph import BoolArray
@@ -105,14 +105,18 @@ class Backend(protocols.Backend):
         import ovplace.ir.inputs  # noqa: F401 - for later
 
     def facts(self) -> Mapping[str, str]:
-        """Return the versions and hardware that results depend on."""
+        """Return the versions and hardware that results depend on, and which outputs cannot be checked well."""
         import openvino as ov
 
-        return {
+        facts = {
             "openvino": ov.get_version(),
             "cpu": str(self._core.get_property("CPU", "FULL_DEVICE_NAME")),
             "platform": platform.platform(),
         }
+        names = zip(self._output_names(), map(has_no_finite_value, self.reference), strict=True)
+        if not_finite := [name for name, is_lost in names if is_lost]:
+            facts[NOT_FINITE] = ", ".join(not_finite)
+        return facts
 
     def supported(self) -> BoolArray:
         """Return which device of the job can run which operation, `[N, D]`, by `Core.query_model`.
