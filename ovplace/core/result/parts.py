@@ -197,7 +197,7 @@ class Limits:
 
     def __str__(self) -> str:
         """Return them in words."""
-        placements = [f"{self.budget} placements"] if self.budget else []
+        placements = [f"{self.budget} placement{'s' * (self.budget != 1)}"] if self.budget else []
         return ", ".join(placements + ([f"{self.time_s:g} s"] if self.time_s else []))
 
 
