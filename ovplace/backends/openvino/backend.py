@@ -354,7 +354,7 @@ class Backend(protocols.Backend):
         known = "export it with operations and types that OpenVINO's CPU plugin runs"
         with _explained("does not compile for", known), self._spending("compiling_ms"):
             compiled = self._candidates.reference()
-        with _explained("does not run on", "if it needs other values, give them with -i, in Python with input="):
+        with _explained("does not run on", "if it needs other values, give them with -i"):
             ready = self._settled(self._request(compiled), 0.0, ())
         return self._outputs(ready.request)
 
