@@ -22,6 +22,7 @@ from benchmarks.sessions import opened_session, own_cache, searched
 from benchmarks.stages.earlier_revision import in_turns
 from ovplace.core.measurement import Trial
 from ovplace.devices import emulated_gpu
+from ovplace.errors import OvplaceError
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.search.comparison.disturbance import QUIET, error_of, usual_ms
 from ovplace.store.run_folder import RunFolder
@@ -81,6 +82,8 @@ def _good(run: Path, within: float) -> tuple[list[Trial], float]:
     """Return the trials of a run near its best one, and what the reference usually took there, ms."""
     with closing(RunFolder(run).open_store()) as store:
         trials = [trial for trial in store.trials() if trial.measurement.ok]
+    if not trials:
+        raise OvplaceError(f"no placement of '{run}' was measured; give its search more time with --set search_s=")
     most = (1 + within) * min(trial.ratio for trial in trials)
     return [trial for trial in trials if trial.ratio <= most], usual_ms(trials)
 

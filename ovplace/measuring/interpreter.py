@@ -30,6 +30,7 @@ def without_telemetry() -> None:
     """Let this process import openvino without its telemetry, as where that is not installed.
 
     With it, `import openvino` starts a process that tells Google Analytics of the import, for up to three seconds where
-    the network does not answer: beside the first measurements, and once for each process that measures.
+    the network does not answer (`openvino_telemetry/backend/backend_ga4.py`): beside the first measurements, and once
+    for each process that measures.
     """
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # imports understand None

@@ -144,7 +144,7 @@ def _imported(location: str, what: str) -> ModuleType:
         raise UsageError(f"{what} needs {error.name}; pip install '{package}'") from error
     except (Exception, SystemExit) as error:  # whatever its author left in it
         raise UsageError(
-            f"{what} cannot be imported: {type(error).__name__}: {error}; correct {location}, or uninstall its package"
+            f"{what} cannot be imported: {type(error).__name__}: {error}; correct {location}, or what it imports"
         ) from error
 
 

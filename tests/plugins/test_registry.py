@@ -76,7 +76,7 @@ class Feature(protocols.Feature):
 
 
 @pytest.mark.parametrize(("source", "said"), [
-    ("raise RuntimeError('boom')", "cannot be imported: RuntimeError: boom; correct broken_feature, or uninstall"),
+    ("raise RuntimeError('boom')", "cannot be imported: RuntimeError: boom; correct broken_feature, or what it"),
     ("import sys; sys.exit(3)", "cannot be imported: SystemExit: 3; correct broken_feature"),
     ("from ovplace.plugins import absent", "cannot be imported: ImportError: cannot import name 'absent'"),
     ("class (", "cannot be imported: SyntaxError: invalid syntax"),
