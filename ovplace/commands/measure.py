@@ -16,6 +16,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, percentile_interval, samples_needed
 from ovplace.session.baselines import automatic_modes
 from ovplace.session.events import Listener, Progress
+from ovplace.session.mismatches import not_finite_notes
 from ovplace.session.session import Session
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
@@ -80,6 +81,7 @@ class MeasureReport:
         devices: the devices.
         note: remark on the choice of devices.
         measured: each candidate's measurement.
+        notes: what the check of the outputs cannot see.
         environment: versions and hardware, as the backend reports them.
     """
 
@@ -89,6 +91,7 @@ class MeasureReport:
     devices: tuple[Device, ...]
     note: str
     measured: tuple[MeasuredCandidate, ...]
+    notes: tuple[str, ...]
     environment: Mapping[str, str]
 
     @property
@@ -107,6 +110,7 @@ class MeasureReport:
             ],
             "note": self.note,
             "measured": [_row_to_json(row) for row in self.measured],
+            "notes": list(self.notes),
             "environment": dict(self.environment),
         }
 
@@ -202,6 +206,7 @@ def _report(session: Session, candidates: Sequence[Candidate], measured: Sequenc
         devices=session.devices,
         note=session.selection.note,
         measured=tuple(_row(session, c, m) for c, m in zip(candidates, measured, strict=True)),
+        notes=not_finite_notes(session.facts),
         environment=session.facts,
     )
 

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import openvino as ov
 import pytest
+from openvino import opset14 as ops
 
 from ovplace.cli import COMMANDS
 from ovplace.devices import doctor
@@ -123,8 +124,23 @@ def test_measure(ovplace, tmp_path, finished, quick):
         assert latency["samples"] < latency["p99_needs"] == 662
         assert latency["p99"] is None
         assert row["max_rel_error"] < 1e-3
+    assert found["notes"] == []
     text = ovplace("measure", folder / "placed.xml", "-d", f"HETERO:{quick[1]}", *quick[6:]).out
     assert "HETERO:CPU_A,CPU (automatic)" in text
+
+
+def test_outputs_without_a_finite_value_are_named(ovplace, tmp_path, quick):
+    x = ops.parameter([4], np.float32, name="x")
+    logarithm = ops.log(x)
+    logarithm.output(0).set_names({"logarithm"})
+    ov.save_model(ov.Model([logarithm], [x]), tmp_path / "model.xml")
+    for name, value in (("positive", 1), ("negative", -1)):
+        np.savez(tmp_path / f"{name}.npz", x=np.full(4, value, np.float32))
+    run, negative = tmp_path / "run", ("-q", "-i", tmp_path / "negative.npz")
+    assert ovplace("optimize", tmp_path / "model.xml", "-o", run, *quick, "-i", tmp_path / "positive.npz").code == 0
+    (note,) = data(ovplace("measure", run / "placed.xml", *quick[:2], *quick[6:], *negative, "--json"))["notes"]
+    assert note.startswith("no value of logarithm is finite on the CPU with these inputs: ")
+    assert f"\nNote: {note}.\n" in ovplace("check", run, *negative).out
 
 
 SIMULATED = ("-q", "--machine", "i9-12900k+flex170", "--set", "comparison.min_time_ms=0")

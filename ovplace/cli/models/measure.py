@@ -73,6 +73,8 @@ def _show(report: MeasureReport) -> None:
         if row.latency_ms and (lacking := row.latency_ms.missing()):
             name, needed = lacking
             click.echo(f"{name} of {row.name} needs {needed} samples, there are {row.latency_ms.samples}: --rigorous")
+    for note in report.notes:
+        click.echo(f"Note: {note}.")
 
 
 def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:

@@ -73,6 +73,8 @@ def _show(report: CheckReport) -> None:
             ("verdict", _then(result.verdict.status.value, report.verdict.status.value if report.verdict else "-")),
         ]
     )
+    for note in report.notes:
+        click.echo(f"Note: {note}.")
     click.echo(f"\nThe answer {'holds' if report.holds else 'does not hold'}.")
 
 

@@ -30,6 +30,7 @@ from ovplace.session.baselines import ATTEMPTS, Baseline
 from ovplace.session.deadline import Phase, TimeBudget, TimeIsUpError
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
+from ovplace.session.mismatches import not_finite_notes
 from ovplace.session.run_files import fingerprints_beside_model
 from ovplace.session.session import open_session
 from ovplace.store.run_db import RunStore
@@ -63,7 +64,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
     with closing(session), closing(RunStore(Path(":memory:"))) as store:
         environment = environment_of(session)
         changes = (*_changes(result.environment, environment), *_of_files(files, config))
-        report = CheckReport(result, "", changes)
+        report = CheckReport(result, "", changes, notes=not_finite_notes(session.facts))
         if session.graph.content_hash != result.model.hash:
             return replace(report, problem="placed.xml is not the model that was placed")
         measurer = Measurer(session, store, time=TimeBudget(start, time_s or inf))

@@ -41,6 +41,7 @@ class CheckReport:
         limit: largest relative output error allowed; infinite for no limit.
         latency_ms: latency in ms now; None where the answer was in no final comparison.
         verdict: verdict of the comparison now; None where the answer does not run.
+        notes: what the check of the outputs cannot see.
     """
 
     result: RunResult
@@ -51,6 +52,7 @@ class CheckReport:
     limit: float = inf
     latency_ms: Interval | None = None
     verdict: Verdict | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -78,6 +80,7 @@ class CheckReport:
             "max_rel_error": {**errors, "limit": self.limit if self.limit < inf else None},
             "latency_ms": {"then": _latency_to_json(result.best.latency_ms), "now": _latency_to_json(self.latency_ms)},
             "verdict": {"then": result.verdict.to_json(), "now": self.verdict.to_json() if self.verdict else None},
+            "notes": list(self.notes),
         }
 
 
