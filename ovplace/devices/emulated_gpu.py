@@ -2,10 +2,10 @@
 
 The plugin accepts any OpenCL device whose type is GPU. Intel's OpenCL runtime for CPUs (PyPI: intel-opencl-rt,
 intel-cmplr-lib-rt, tbb) is a complete OpenCL 3 implementation with USM, except that it calls itself a CPU. `enable`
-loads that runtime and replaces three entries of its dispatch table (opencl_patch.py), so that OpenVINO sees a GPU.
+loads that runtime and replaces four entries of its dispatch table (opencl_patch.py), so that OpenVINO sees a GPU.
 Everything else is real: the plugin's graph passes, its kernels, its memory handling, HETERO's boundaries.
 
-Five rules, each found by running (openvino 2026.4.1, intel-opencl-rt 2026.2.0, Linux x86-64):
+Six rules, each found by running (openvino 2026.4.1, intel-opencl-rt 2026.2.0, Linux x86-64):
 
 1. `enable` runs before the process first imports openvino. openvino carries an older libtbb.so.12 under the same
    soname; whichever is loaded first wins, and with the older one the runtime silently finds no device.
@@ -18,6 +18,8 @@ Five rules, each found by running (openvino 2026.4.1, intel-opencl-rt 2026.2.0, 
    which this runtime refuses (CL_INVALID_PROGRAM). It leaks 5 to 10 MB a compiled small model: recycle the process.
 5. Inference runs in f32. f16 on this runtime is emulated, very slow, and gives NaN on some models, and f16 is the
    plugin's default.
+6. `clGetEventProfilingInfo` waits until the times of a kernel are there. The plugin asks for them (PERF_COUNT) as soon
+   as the kernel is done, when this runtime may not have them yet, and the inference fails.
 
 The device also gets another name, so that whatever prints FULL_DEVICE_NAME tells it from a real GPU.
 """

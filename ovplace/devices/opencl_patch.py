@@ -1,4 +1,4 @@
-"""Make an OpenCL driver for CPUs call its device a GPU, by replacing three entries of its dispatch table.
+"""Make an OpenCL driver for CPUs call its device a GPU, by replacing four entries of its dispatch table.
 
 The replacements are a few bytes of x86-64 machine code (System V calling convention), not Python callbacks: a Python
 callback waits for the interpreter lock, and OpenVINO calls the driver from its own threads while a Python thread that
@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping
 
 # Slots of cl_icd_dispatch (Khronos cl_icd.h).
-_GET_DEVICE_IDS, _GET_DEVICE_INFO, _RETAIN_PROGRAM, _RELEASE_PROGRAM = 2, 3, 28, 29
+_GET_DEVICE_IDS, _GET_DEVICE_INFO, _RETAIN_PROGRAM, _RELEASE_PROGRAM, _GET_PROFILING = 2, 3, 28, 29, 45
 _TYPE_CPU, _TYPE_GPU = 1 << 1, 1 << 2
 _INFO_TYPE, _INFO_NAME, _INFO_EXTENSIONS, _INFO_IP_VERSION = 0x1000, 0x102B, 0x1030, 0x4250
 _XE_LP = 12 << 22  # major version 12 in a cl_version
@@ -24,6 +24,9 @@ _HIDDEN = {
     b"cl_intel_subgroups_long",
     b"cl_intel_required_subgroup_size",
 }
+_PAUSE_NS, _PAUSES = 50_000, 20_000
+"""Pause until an event is asked for its times again, and how many of these it may take: a second, at least."""
+
 _GET_IDS = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_uint64, c.c_uint, c.c_void_p, c.c_void_p)
 _GET_INFO = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_uint, c.c_size_t, c.c_void_p, c.c_void_p)
 
@@ -53,12 +56,15 @@ def patch(loader: c.CDLL, name: bytes) -> list[object]:
         _INFO_IP_VERSION: struct.pack("<I", _XE_LP),
     }
     kept = {what: c.create_string_buffer(answer, len(answer)) for what, answer in answers.items()}
+    pause = c.create_string_buffer(struct.pack("<qq", 0, _PAUSE_NS), 16)
     ids_code, ids_at = _executable(_ids_code(real_ids))
     info_code, info_at = _executable(_info_code(real_info, kept))
+    times_code, times_at = _executable(_times_code(table[_GET_PROFILING] or 0, _PAUSES, pause))
     table[_GET_DEVICE_IDS], table[_GET_DEVICE_INFO] = c.c_void_p(ids_at), c.c_void_p(info_at)
+    table[_GET_PROFILING] = c.c_void_p(times_at)
     # Retaining has the same signature, always succeeds, and never frees.
     table[_RELEASE_PROGRAM] = c.c_void_p(table[_RETAIN_PROGRAM])
-    return [loader, kept, ids_code, info_code]
+    return [loader, kept, pause, ids_code, info_code, times_code]
 
 
 def _platform(loader: c.CDLL) -> c.c_void_p:
@@ -125,3 +131,27 @@ _ANSWER_CODE = bytes.fromhex(
     "31c0 c3"  # success: xor eax, eax; ret
     "b8e2ffffff c3"  # failure: mov eax, CL_INVALID_VALUE; ret
 )
+
+
+def _times_code(real: int, pauses: int, pause: c.Array[c.c_char]) -> bytes:
+    """Return code for clGetEventProfilingInfo: times that are not there yet are asked for again after a pause.
+
+    The driver may write down the times of a kernel up to 60 ms after it says that the kernel is done.
+
+    Args:
+        real: address of the driver's own function.
+        pauses: how often it is called at most.
+        pause: a timespec, which must stay alive.
+    """
+    return (
+        bytes.fromhex("55 53 4154 4155 4156 4157 4883ec08")  # push rbp, rbx, r12 to r15; sub rsp, 8: aligned to 16
+        + bytes.fromhex("4889fb 4989f4 4989d5 4989ce 4d89c7")  # keep the arguments in rbx and r12 to r15
+        + b"\xbd" + struct.pack("<I", pauses)  # mov ebp, pauses
+        + bytes.fromhex("4889df 4c89e6 4c89ea 4c89f1 4d89f8")  # again: the arguments
+        + b"\x48\xb8" + struct.pack("<Q", real) + b"\xff\xd0"  # mov rax, real; call rax
+        + bytes.fromhex("83f8f9 7519")  # cmp eax, CL_PROFILING_INFO_NOT_AVAILABLE; jne to the end
+        + bytes.fromhex("ffcd 7415")  # dec ebp; jz to the end
+        + b"\xb8\x23\x00\x00\x00" + b"\x48\xbf" + struct.pack("<Q", c.addressof(pause))  # nanosleep(pause,
+        + bytes.fromhex("31f6 0f05 ebc7")  # NULL): xor esi, esi; syscall; jmp to again
+        + bytes.fromhex("4883c408 415f 415e 415d 415c 5b 5d c3")  # end: add rsp, 8; pop all; ret
+    )  # fmt: skip
