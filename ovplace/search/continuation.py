@@ -49,9 +49,8 @@ def open_store(config: RunConfig, folder: RunFolder) -> RunStore:
 def _check_settings(config: RunConfig, folder: RunFolder, store: RunStore) -> None:
     changed = _differences(with_names_of(config, folder.read_config(), store), config)
     if changed:
-        raise ConfigError(
-            f"'{folder}' holds another run ({', '.join(changed)} differ); choose another folder with -o, or delete it"
-        )
+        differ = f"{', '.join(changed)} differ{'s' if len(changed) == 1 else ''}"
+        raise ConfigError(f"'{folder}' holds another run ({differ}); choose another folder with -o, or delete it")
 
 
 def check_fingerprints(config: RunConfig, folder: RunFolder, store: RunStore) -> dict[str, str]:

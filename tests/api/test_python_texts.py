@@ -49,7 +49,7 @@ def test_errors_of_a_run_name_keyword_arguments(tmp_path):
         ovplace.optimize(MODEL, tmp_path / "run", budget=1, require_gain=True, **SIMULATED)
     run = caught.value.result
     with pytest.raises(
-        ConfigError, match=r"holds another run \(search\.seed differ\); choose another folder, or delete"
+        ConfigError, match=r"holds another run \(search\.seed differs\); choose another folder, or delete"
     ):
         ovplace.optimize(MODEL, run.folder, seed=7, **SIMULATED)
     with pytest.raises(UsageError, match=r"whose answer would be lost; choose another folder$"):

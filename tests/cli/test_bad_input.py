@@ -192,7 +192,7 @@ def test_export_of_what_is_not_finished(ovplace, tmp_path, finished):
 
 def test_another_run_in_the_folder(ovplace, tiny, finished, quick):
     done = ovplace("optimize", tiny, "-q", "-o", finished[0], *quick, "--seed", "5")
-    fails(done, 2, "holds another run (search.seed differ)")
+    fails(done, 2, "holds another run (search.seed differs)")
 
 
 def test_placements_that_do_not_fit(ovplace, tmp_path, finished, tiny, quick):

@@ -57,7 +57,7 @@ def test_limits_and_where_it_is_measured_may_change(folder, change):
 def test_the_number_of_rounds_may_change_and_how_a_round_is_measured_may_not(folder):
     folder.write_config(asking())
     open_store(replace(asking(), comparison=ComparisonConfig(rounds=9)), folder).close()
-    with pytest.raises(ConfigError, match=r"\(comparison\.blocks differ\)"):
+    with pytest.raises(ConfigError, match=r"\(comparison\.blocks differs\)"):
         open_store(replace(asking(), comparison=ComparisonConfig(rounds=6, blocks=4)), folder)
 
 
@@ -125,7 +125,7 @@ def test_inputs_and_machines_may_be_called_from_elsewhere_and_must_be_the_same(f
     with closing(open_store(at(moved), folder)) as store:
         check_fingerprints(at(moved), folder, store)
     (moved / inputs.name).write_bytes(b"other inputs")
-    with pytest.raises(ConfigError, match=r"holds another run \(search\.input differ\)"):
+    with pytest.raises(ConfigError, match=r"holds another run \(search\.input differs\)"):
         open_store(at(moved), folder)
 
 

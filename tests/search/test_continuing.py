@@ -253,9 +253,9 @@ def test_only_a_run_that_has_begun_is_said_to_be_continued(model, tmp_path):
 def test_another_run_in_the_folder_is_refused_and_kept(model, tmp_path):
     folder = tmp_path / "run"
     first = simulated(model, folder, budget=2)
-    with pytest.raises(ConfigError, match=r"holds another run \(search\.seed differ\)"):
+    with pytest.raises(ConfigError, match=r"holds another run \(search\.seed differs\)"):
         simulated(model, folder, budget=2, seed=3)
-    with pytest.raises(ConfigError, match=r"holds another run \(backend\.machine differ\)"):
+    with pytest.raises(ConfigError, match=r"holds another run \(backend\.machine differs\)"):
         simulated(model, folder, budget=2, machine="core-ultra")
     assert simulated(model, folder, budget=2) == first
 
