@@ -1,4 +1,4 @@
-"""The directives `settings` and `plugins`: tables of settings, from the dataclasses that define them."""
+"""The directives `settings`, `training` and `plugins`: tables of settings, from the dataclasses that define them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ovplace.cli.output.settings_doc import documented_settings
 from ovplace.config.schema import RunConfig
 from ovplace.core.text.markdown_table import pipe_table
 from ovplace.plugins import registry
+from ovplace.train.training_config import TrainConfig
 
 
 class Settings(SphinxDirective):
@@ -22,6 +23,14 @@ class Settings(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a section of the page for each section of the configuration."""
         return self.parse_text_to_nodes("\n\n".join(_sections()), allow_section_headings=True)
+
+
+class Training(SphinxDirective):
+    """Describe the section `[train]` of a training's configuration."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table of its settings."""
+        return self.parse_text_to_nodes(_table(TrainConfig))
 
 
 class Plugins(SphinxDirective):
@@ -68,5 +77,6 @@ def _value(default: object) -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("settings", Settings)
+    app.add_directive("training", Training)
     app.add_directive("plugins", Plugins)
     return {"parallel_read_safe": True}
