@@ -17,7 +17,7 @@ def make_static(model: ov.Model, shapes: dict[str, Shape]) -> None:
 
     Args:
         model: the model to reshape.
-        shapes: a shape for each input name; the name "" stands for the only input.
+        shapes: a shape for each input name; the name "" stands for all of them.
 
     Raises:
         UsageError: a name is no input of the model, or a shape has another rank than its input.
