@@ -148,7 +148,11 @@ def read_stored(path: Path) -> RunConfig:
     Raises:
         ConfigError: the file is missing, damaged or not understood.
     """
-    return build_config({RENAMED.get(section, section): table for section, table in read(path).items()})
+    try:
+        tables = read(path)
+    except ConfigError as error:
+        raise ConfigError(f"{error}; the run cannot be used any more, search again in another folder") from error
+    return build_config({RENAMED.get(section, section): table for section, table in tables.items()})
 
 
 def stored(config: RunConfig) -> str:

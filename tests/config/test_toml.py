@@ -149,6 +149,13 @@ def test_files_that_are_no_configuration(tmp_path, content, words):
         toml.read(tmp_path / "absent.toml")
 
 
+def test_a_damaged_configuration_of_a_run_says_what_to_do(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text("[search\n")
+    with pytest.raises(ConfigError, match="line 1.*search again in another folder"):
+        toml.read_stored(path)
+
+
 def test_every_field_has_a_plain_default():
     for kind in (SearchConfig, MeasureSpec, ComparisonConfig):
         assert all(f.default is not dataclasses.MISSING for f in dataclasses.fields(kind))
