@@ -152,7 +152,7 @@ def test_files_that_are_no_configuration(tmp_path, content, words):
 def test_a_damaged_configuration_of_a_run_says_what_to_do(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("[search\n")
-    with pytest.raises(ConfigError, match="line 1.*search again in another folder"):
+    with pytest.raises(ConfigError, match=r"line 1.*search again in another folder"):
         toml.read_stored(path)
 
 
