@@ -160,11 +160,15 @@ class PolicyFile:
     def over(self, config: C) -> C:
         """Return a placer's `config` with the settings that the network was built with.
 
+        A setting of the network that the file does not name is newer than the file: its default is how networks were
+        built before, whatever a preset says.
+
         Raises:
             UsageError: they are not settings of this placer, or have other values than those may have.
         """
+        settings = {**type(config)().policy_settings, **self.settings}
         try:
-            built: C = registry.build_dataclass(type(config), {**asdict(config), **self.settings}, "placer")
+            built: C = registry.build_dataclass(type(config), {**asdict(config), **settings}, "placer")
             return built
         except ConfigError as error:
             raise UsageError(

@@ -142,6 +142,13 @@ def test_settings_replace_those_of_the_placer():
     assert made()[1].over(config) == replace(config, hidden=3)
 
 
+@pytest.mark.parametrize("placer", ["hsdag", "placeto"])
+def test_a_preset_does_not_change_the_network_of_a_policy(placer):
+    plugin, policy = registry.load("placers", placer), PolicyFile.read(SHIPPED, placer)
+    published = policy.over(plugin.config({"preset": "paper"})).policy_settings
+    assert published == policy.over(plugin.Config()).policy_settings
+
+
 def test_a_full_disk_leaves_the_old_file(file, monkeypatch):
     before = file.read_bytes()
 
