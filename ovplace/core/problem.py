@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -84,6 +85,11 @@ class Problem:
     def is_divisible(self) -> bool:
         """Whether some placement has several devices: there are two groups, and two devices that run some group."""
         return self.n_groups > 1 and int(self.allowed.any(axis=0).sum()) > 1
+
+    @cached_property
+    def n_placements(self) -> int:
+        """Number of different placements, the size of the search space."""
+        return prod(self.allowed.sum(axis=1).tolist())
 
     @cached_property
     def group_order(self) -> IntArray:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ovplace.core.partition import Partition
 from ovplace.errors import PlacementError
-from ovplace.testing.graphs import chain, diamond, layered, problem
+from ovplace.testing.graphs import chain, diamond, every_placement, layered, problem
 
 N = 20
 GRAPH = layered(N, seed=5)
@@ -54,6 +54,12 @@ def test_divisible_is_what_has_a_placement_on_several_devices(rows):
     of = problem(chain(["Sin"] * len(rows)), 3, supported=np.array(rows))
     options = product(*(np.flatnonzero(row).tolist() for row in rows))
     assert of.is_divisible == any(len(set(choice)) > 1 for choice in options)
+
+
+def test_placements_are_counted_by_the_devices_that_run_each_group():
+    supported = np.array([[True, True, True], [True, False, True], [False, False, True]])
+    of = problem(chain(["Sin"] * 3), 3, supported=supported)
+    assert of.n_placements == len({placement.hash for placement in every_placement(of)}) == 6
 
 
 def test_a_group_that_runs_nowhere_is_named():

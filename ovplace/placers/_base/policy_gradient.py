@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import prod
 
 import numpy as np
 
@@ -76,7 +75,6 @@ class PolicyGradientPlacer(protocols.Placer):
             name: name of the placer, which keys its random streams.
         """
         self._problem, self._settings, self._name = problem, settings, name
-        self._space = prod(problem.allowed.sum(axis=1).tolist())
         self._learner = Reinforce(policy, settings)
         self._save_weights()
         self._seen, self._proposed = Seen(), 0
@@ -186,7 +184,7 @@ class PolicyGradientPlacer(protocols.Placer):
     def _new_batch(self, controller: int) -> IntArray:
         """Return a batch `[K, A]`; samples measured before, or in the batch twice, are drawn again."""
         actions = self._samples(np.arange(self._settings.samples), 0, controller)
-        exhausted = len(self._seen) >= self._space
+        exhausted = len(self._seen) >= self._problem.n_placements
         for attempt in range(1, 0 if exhausted else self._settings.redraws + 1):
             repeated = self._repeats(actions)
             if not len(repeated):

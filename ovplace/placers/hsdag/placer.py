@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, log
 from typing import Any
@@ -223,10 +223,16 @@ class Placer(protocols.Placer):
     def _draw_to(self, controller: int, steps: int, *, is_waiting: bool) -> None:
         """Draw an episode up to a number of steps, each until its placement is new: while waiting, not open."""
         episode, drawn = self._episodes[controller], self._controllers.batches[controller].drawn
-        is_known = self._is_known if is_waiting else self._seen.__contains__
+        is_known = self._drawn_again(is_waiting=is_waiting)
         while len(drawn) < steps:
             drawn.append(self._episodes.draw(controller, self._progress.updates, is_known))
             self._progress.groups = episode.n_groups
+
+    def _drawn_again(self, *, is_waiting: bool) -> Callable[[str], bool]:
+        """Return what says of the hash of a placement whether to draw another: none where there is nothing new."""
+        if len(self._seen) >= self._problem.n_placements:
+            return lambda _: False
+        return self._is_known if is_waiting else self._seen.__contains__
 
     def _is_known(self, digest: str) -> bool:
         return digest in self._seen or digest in self._open()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ovplace.errors import ConfigError
+from ovplace.placers.hsdag.rollout import Rollout
 from ovplace.plugins import registry
 from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, optimum_ms, problem, run_search, trial_of
 
@@ -228,3 +229,12 @@ def test_what_was_measured_is_drawn_anew():
     of = described(problem(chain(("Add", "Sin") * 4)))
     distinct = [len(set(advance(built(of, warm_start=0, redraws=redraws), 100))) for redraws in (20, 0)]
     assert distinct[0] > 70 > distinct[1]
+
+
+def test_nothing_is_drawn_again_where_all_placements_are_known(monkeypatch):
+    drawn, draw = [], Rollout.draw
+    monkeypatch.setattr(Rollout, "draw", lambda self, *args, **rest: drawn.append(1) or draw(self, *args, **rest))
+    placer = built(described(problem(chain(("Add", "Sin")))), warm_start=0)
+    assert len(set(advance(placer, 20))) == 4, "all that there are"
+    drawn.clear()
+    assert len(advance(placer, 20)) == len(drawn) == 20
