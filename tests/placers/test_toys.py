@@ -176,3 +176,10 @@ def test_random_draws_many_granularities():
 def test_bad_settings_are_refused(name, settings):
     with pytest.raises(ValueError):
         registry.load("placers", name).Config(**settings)
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_local_search_ends_when_every_placement_was_measured(batch):
+    of = problem(chain(("Add",) * 8))
+    trials = search("local_search", of, SequentialCost.random(of.graph, 1), 300, batch)
+    assert len({trial.placement.hash for trial in trials}) == len(trials) == of.n_placements == 256

@@ -28,7 +28,7 @@ class UnseenPlacements:
         """
         self.seen: dict[str, None] = dict.fromkeys(seen)
         self._problem = problem
-        self._remaining = _every_choice(problem)
+        self._remaining = every_choice(problem)
 
     def take(self, candidates: Iterable[IntArray]) -> Placement | None:
         """Return the first unseen placement, which counts as seen from then on; None when none is left.
@@ -46,7 +46,7 @@ class UnseenPlacements:
         return None
 
 
-def _every_choice(problem: Problem) -> Iterator[IntArray]:
+def every_choice(problem: Problem) -> Iterator[IntArray]:
     """Yield every choice `[G]`, the device of the last group changing fastest."""
     options = [np.flatnonzero(row).tolist() for row in problem.allowed]
     return (np.array(choice, dtype=np.int64) for choice in product(*options))

@@ -6,8 +6,9 @@ equal segments of the model, to another device, keeps the moves that help, and o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from math import inf, isfinite
 from typing import Any
 
@@ -19,6 +20,7 @@ from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers._base.log import Seen
 from ovplace.placers._base.metropolis import accepts
+from ovplace.placers._base.unseen import every_choice
 from ovplace.placers.local_search.moves import RandomMoves, apply_move
 from ovplace.placers.local_search.regions import groups_by_kind, segments
 from ovplace.plugins import protocols
@@ -28,7 +30,7 @@ from ovplace.seeds import generator
 SUMMARY = "systematic moves by operation kind, then simulated annealing"
 
 MAX_DRAWS = 200
-"""Draws of a new placement after which the search space counts as exhausted."""
+"""Draws before the first new placement in counting order is taken, which happens only in small search spaces."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,12 @@ class Placer(protocols.Placer):
         kinds = groups_by_kind(problem)
         self._regions = [np.arange(problem.n_groups), *kinds[: config.kinds], *segments(problem, config.segments)]
         self._moves = RandomMoves(problem, kinds, self._rng)
-        self._seen = Seen()
+        self._seen, self._remaining = Seen(), every_choice(problem)
         start = problem.allowed.argmax(axis=1).tolist()
         self._memory = _Memory(start, start, probes=[[0, d] for d in range(len(problem.devices))])
 
     def ask(self, n: int) -> Sequence[Placement]:
-        """Return up to `n` placements never asked for before; none when no more are found."""
+        """Return up to `n` placements never asked for before; none when all placements were."""
         batch: list[Placement] = []
         is_behind = bool(self._memory.asked)
         while len(batch) < n and (found := self._next(is_behind)) is not None:
@@ -154,7 +156,7 @@ class Placer(protocols.Placer):
         """Go on from `state`."""
         self._rng.bit_generator.state = state["rng"]
         self._memory = _Memory(**_copied(state["memory"]))
-        self._seen = Seen.of(state)
+        self._seen, self._remaining = Seen.of(state), every_choice(self._problem)
 
     def _next(self, is_behind: bool) -> tuple[list[int], Placement] | None:
         """Return a move of the sweep, or a random one; what follows a sweep waits for the sweep's last answers.
@@ -189,15 +191,20 @@ class Placer(protocols.Placer):
         return bool(memory.probes)
 
     def _neighbour(self) -> Placement | None:
-        """Return a new neighbour of the current placement, up to 20 random moves away; None after `MAX_DRAWS`."""
-        for attempt in range(MAX_DRAWS):
-            choice = self._current
-            for _ in range(1 + attempt // 10):
-                choice = apply_move(choice, self._moves.draw(choice), self._problem.allowed)
+        """Return a new neighbour of the current placement, else the first new placement; None where there is none."""
+        for choice in chain(self._drawn(), self._remaining):
             placement = self._problem.lift(choice)
             if placement.hash not in self._seen:
                 return placement
         return None
+
+    def _drawn(self) -> Iterator[IntArray]:
+        """Yield `MAX_DRAWS` choices `[G]`, from one random move away from the current placement to 20."""
+        for attempt in range(MAX_DRAWS):
+            choice = self._current
+            for _ in range(1 + attempt // 10):
+                choice = apply_move(choice, self._moves.draw(choice), self._problem.allowed)
+            yield choice
 
     def _update(self, choice: list[int], ratio: float, annealing: bool) -> None:
         memory = self._memory
