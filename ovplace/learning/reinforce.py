@@ -29,7 +29,7 @@ class ReinforceSettings:
     Attributes:
         samples: placements between two updates.
         signal: function of the latency ratio that is minimised: `sqrt`, `identity` or `log1p`.
-        failure_ratio: latency ratio assigned to a failure; 0 for twice the highest ratio seen.
+        failure_ratio: latency ratio assigned to a failure, at least 1; 0 for twice the highest ratio seen.
         baseline: initial value of the signal's moving average: that of a `failure`, or the mean of the `first` samples.
         decay: weight of the old average in the new one.
         drop_failures_after: from this update on, failed placements are left out of updates.
@@ -80,8 +80,10 @@ class ReinforceSettings:
                 "decay must be at least 0 and below 1, rate_decay above 0 and at most 1, "
                 f"got {self.decay} and {self.rate_decay}"
             )
+        if 0 < self.failure_ratio < 1:  # a failure would be a success
+            raise ValueError(f"failure_ratio must be 0 or at least 1, the reference's, got {self.failure_ratio}")
         if self.baseline == "failure" and not self.failure_ratio:
-            raise ValueError("baseline = 'failure' needs a positive failure_ratio")
+            raise ValueError("baseline = 'failure' needs a failure_ratio of at least 1, got 0")
 
     def learning_rate_at(self, update: int) -> float:
         """Return the learning rate after a number of updates."""

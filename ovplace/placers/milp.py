@@ -42,7 +42,10 @@ class Config:
         """Check the numbers."""
         check_weights(self.weights, least=0)
         if min(self.gap, self.weighted_gap) < 0 or self.time_limit_s <= 0:
-            raise ValueError("gaps must not be negative and time_limit_s must be positive")
+            raise ValueError(
+                "gap and weighted_gap must be at least 0 and time_limit_s positive, "
+                f"got {self.gap}, {self.weighted_gap} and {self.time_limit_s}"
+            )
 
 
 class Placer(CostModelPlacer):

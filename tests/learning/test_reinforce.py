@@ -216,6 +216,7 @@ def test_a_learner_goes_on_where_another_stopped():
         {"epochs": 0}, {"anneal": 0}, {"rate_decay_every": 0}, {"drop_failures_after": -1}, {"clip": -0.1},
         {"entropy": -1.0}, {"decay": 1.0}, {"rate_decay": 0.0}, {"rate_decay": 1.5}, {"learning_rate": -0.1},
         {"max_grad_norm": -1.0}, {"failure_ratio": float("inf")}, {"learning_rate": float("inf")},
+        {"failure_ratio": 0.5},
     ],
     ids=str,
 )  # fmt: skip

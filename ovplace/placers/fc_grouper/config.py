@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from ovplace.placers._base.policy_gradient import PolicyGradientSettings
 
@@ -45,13 +46,13 @@ class GrouperSettings:
     def __post_init__(self) -> None:
         """Check ranges."""
         for name in ("groups", "noise", "noise_updates", "draws"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+            if not 0 <= getattr(self, name) < inf:
+                raise ValueError(f"{name} must be at least 0 and finite, got {getattr(self, name)}")
         for name in ("group_hidden", "type_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.sharpness <= 0:
-            raise ValueError(f"sharpness must be positive, got {self.sharpness}")
+        if not 0 < self.sharpness < inf:
+            raise ValueError(f"sharpness must be positive and finite, got {self.sharpness}")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ class Config(GrouperSettings, PolicyGradientSettings):
         PolicyGradientSettings.__post_init__(self)
         if self.preset not in PRESETS:
             raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got '{self.preset}'")
-        if self.hidden < 1 or self.tanh_constant < 0:
+        if self.hidden < 1 or not 0 <= self.tanh_constant < inf:
             raise ValueError(
-                f"hidden must be at least 1 and tanh_constant at least 0, got {self.hidden} and {self.tanh_constant}"
+                "hidden must be at least 1 and tanh_constant at least 0 and finite, "
+                f"got {self.hidden} and {self.tanh_constant}"
             )

@@ -107,7 +107,10 @@ class Config(NetworkSettings):
             if isinstance(value, int | float) and not least <= value < inf:
                 raise ValueError(f"{f.name} must be at least {least} and finite, got {value}")
         if max(self.dropout, self.parsing_dropout) >= 1 or max(self.discount, self.top_fraction) > 1:
-            raise ValueError("dropout and parsing_dropout must be below 1, discount and top_fraction at most 1")
+            raise ValueError(
+                "dropout and parsing_dropout must be below 1, discount and top_fraction at most 1, "
+                f"got {self.dropout}, {self.parsing_dropout}, {self.discount} and {self.top_fraction}"
+            )
         if not (self.described or self.cost_features or self.head == "devices"):
             raise ValueError("nodes need a description: described or cost_features must be true")
 

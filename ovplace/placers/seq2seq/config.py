@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from ovplace.placers._base.policy_gradient import PolicyGradientSettings
 
@@ -45,9 +46,9 @@ class Seq2SeqSettings:
             raise ValueError(f"hidden must be even and at least 2, got {self.hidden}")
         if self.attention < 1:
             raise ValueError(f"attention must be at least 1, got {self.attention}")
-        if self.tanh_constant < 0 or self.temperature <= 0:
+        if not 0 <= self.tanh_constant < inf or not 0 < self.temperature < inf:
             raise ValueError(
-                "tanh_constant must be at least 0 and temperature positive, "
+                "tanh_constant must be at least 0 and temperature positive, both finite, "
                 f"got {self.tanh_constant} and {self.temperature}"
             )
 
@@ -79,7 +80,7 @@ class Config(Seq2SeqSettings, PolicyGradientSettings):
         PolicyGradientSettings.__post_init__(self)
         if self.preset not in PRESETS:
             raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got '{self.preset}'")
-        if self.switches < 0:
-            raise ValueError(f"switches must be at least 0, got {self.switches}")
+        if not 0 <= self.switches < inf:
+            raise ValueError(f"switches must be at least 0 and finite, got {self.switches}")
         if min(self.type_size, self.adjacency) < 1:
             raise ValueError(f"type_size and adjacency must be at least 1, got {self.type_size} and {self.adjacency}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -22,8 +23,13 @@ def built(of, **settings):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"preset": "best"}, {"groups": -1}, {"hidden": 0}, {"tanh_constant": -1.0}, {"samples": 0}]
-)
+    "settings",
+    [
+        {"preset": "best"}, {"groups": -1}, {"hidden": 0}, {"tanh_constant": -1.0}, {"samples": 0},
+        {"tanh_constant": inf}, {"sharpness": inf}, {"noise": inf},
+    ],
+    ids=str,
+)  # fmt: skip
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError):
         FC_GROUPER.config(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import inf
 
 import numpy as np
 import pytest
@@ -273,9 +274,12 @@ def test_the_smallest_problems(groups, devices):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"hidden": 7}, {"hidden": 0}, {"attention": 0}, {"tanh_constant": -1.0}, {"temperature": 0.0}],
+    [
+        {"hidden": 7}, {"hidden": 0}, {"attention": 0}, {"tanh_constant": -1.0}, {"temperature": 0.0},
+        {"tanh_constant": inf}, {"temperature": inf},
+    ],
     ids=str,
-)
+)  # fmt: skip
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ValueError):
         Seq2SeqSettings(**settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf
 
 import numpy as np
 import pytest
@@ -182,9 +183,12 @@ def test_what_the_user_sets_goes_before_the_preset():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"preset": "best"}, {"hidden": 5}, {"signal": "cube"}, {"redraws": -1}, {"adjacency": 0}, {"switches": -1.0}],
+    [
+        {"preset": "best"}, {"hidden": 5}, {"signal": "cube"}, {"redraws": -1}, {"adjacency": 0}, {"switches": -1.0},
+        {"switches": inf},
+    ],
     ids=str,
-)
+)  # fmt: skip
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError):
         SEQ2SEQ.config(settings)
