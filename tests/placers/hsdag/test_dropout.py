@@ -38,6 +38,12 @@ def test_nothing_is_dropped_when_drawing_or_by_no_chance():
     assert Dropout(0.0).train()(h) is h
 
 
+def test_almost_everything_can_be_dropped():
+    out = dropped(1 - 1e-9, (2**20,))
+    assert 1 <= int((out > 0).sum()) <= 40
+    assert set(out.unique().tolist()) == {0.0, 2.0**16}
+
+
 def test_the_gradient_passes_where_a_number_was_kept():
     h = torch.ones(50, requires_grad=True)
     out = Dropout(0.5).train()(h)

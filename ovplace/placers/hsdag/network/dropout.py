@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 _STEPS = 2**16
-"""Distinct random numbers of 16 bits: probabilities are rounded to multiples of 1 / 65,536."""
+"""Distinct random numbers of 16 bits: probabilities are rounded to multiples of 1 / 65,536, at most 65,535 of them."""
 
 
 @contextmanager
@@ -39,7 +39,7 @@ class Dropout(nn.Module):
     def __init__(self, p: float) -> None:
         """Set the probability, at least 0 and below 1."""
         super().__init__()
-        self._dropped = round(p * _STEPS)
+        self._dropped = min(round(p * _STEPS), _STEPS - 1)
         self._weight = _STEPS / (_STEPS - self._dropped)
 
     def forward(self, h: Tensor) -> Tensor:
