@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
+from ovplace.learning.deviation import batch_variance
 from ovplace.learning.objectives import surrogate_gain
 from ovplace.learning.optimiser import Optimiser, linear_schedule
 
@@ -136,10 +137,12 @@ class ReinforceProgress:
         counts = succeeded | (self.updates < settings.drop_failures_after)
         if not counts.any():
             return np.zeros(len(ratios)), counts
-        mean, variance = float(signal[counts].mean()), float(signal[counts].var())
-        if self.baseline is None or self.variance is None:
+        mean = float(signal[counts].mean())
+        if self.baseline is None:
             start = SIGNALS[settings.signal](np.array(failure_ratio))
-            self.baseline, self.variance = float(start) if settings.baseline == "failure" else mean, variance
+            self.baseline = float(start) if settings.baseline == "failure" else mean
+        variance = batch_variance(signal[counts], self.baseline)
+        self.variance = variance if self.variance is None else self.variance
         advantage = self.baseline - signal
         if settings.normalised:
             advantage = advantage / (self.variance**0.5 + 1e-3)

@@ -122,6 +122,14 @@ def test_normalised_advantages_are_in_moving_deviations():
     assert progress.variance == pytest.approx(0.9 * 4)
 
 
+def test_advantages_of_single_samples_are_in_deviations_from_the_baseline():
+    progress, chosen = ReinforceProgress(), settings(samples=1, normalised=True, baseline="first", signal="identity")
+    ratios = np.random.default_rng(0).normal(5.0, 1.0, 400)
+    found = np.concatenate([progress.advantages(chosen, ratio[None])[0] for ratio in ratios])
+    assert found[50:].std() == pytest.approx(1.0, abs=0.2)
+    assert progress.variance == pytest.approx(1.0, abs=0.5)
+
+
 @pytest.mark.parametrize("more", [{}, {"clip": 0.2, "epochs": 4}, {"normalised": True, "baseline": "first"}], ids=str)
 def test_fast_becomes_likely_and_slow_unlikely(more):
     policy = Table()

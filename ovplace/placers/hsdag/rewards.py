@@ -13,6 +13,7 @@ from math import isfinite, log
 import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray
+from ovplace.learning.deviation import batch_variance
 
 REWARDS = ("inverse", "log", "log_cpu")
 RETURNS = ("step", "episode")
@@ -68,7 +69,8 @@ def normalised_advantages(rewards: FloatArray, mean: float | None, variance: flo
     Returns:
         The advantages, `[K]`, and the new running mean and variance.
     """
-    new_mean, new_variance = float(rewards.mean()), float(rewards.var())
+    new_mean = float(rewards.mean())
+    new_variance = batch_variance(rewards, new_mean if mean is None else mean)
     if mean is None:
         mean, variance = new_mean, new_variance
     advantage = (rewards - mean) / (variance**0.5 + 1e-3)

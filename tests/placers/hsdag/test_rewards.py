@@ -43,6 +43,14 @@ def test_all_alike_and_usual_teaches_nothing():
     np.testing.assert_array_equal(advantage, 0.0)
 
 
+def test_advantages_of_single_steps_are_in_deviations_from_the_baseline():
+    mean, variance, found = None, 0.0, []
+    for reward in np.random.default_rng(0).normal(5.0, 1.0, 400):
+        advantage, mean, variance = normalised_advantages(np.array([reward]), mean, variance)
+        found.append(float(advantage[0]))
+    assert np.std(found[50:]) == pytest.approx(1.0, abs=0.2)
+
+
 def test_the_top_fraction_keeps_the_best_and_at_least_one():
     np.testing.assert_array_equal(top_fraction_weights(np.array([3.0, 1.0, 2.0, 0.0]), 0.5), [1, 0, 1, 0])
     np.testing.assert_array_equal(top_fraction_weights(np.array([3.0, 1.0]), 0.1), [1, 0])

@@ -1,0 +1,17 @@
+"""Deviation of rewards, by which advantages are scaled."""
+
+from __future__ import annotations
+
+from ovplace.graphs.op_graph import FloatArray
+
+
+def batch_variance(values: FloatArray, usual: float) -> float:
+    """Return the variance of a batch of rewards; that of a single one is its squared distance from the usual one.
+
+    The variance of one number is 0, and advantages in units of its root would have no bound.
+
+    Args:
+        values: rewards, or another signal, `[K]`.
+        usual: their running mean before this batch.
+    """
+    return float(values.var()) if len(values) > 1 else float((values[0] - usual) ** 2)
