@@ -52,8 +52,8 @@ class Config(NetworkSettings):
         episodes: episodes after which the search ends; 0 leaves that to the budget.
         epochs: passes over the steps of an episode in an update.
         discount: discount factor; the i-th step of an episode has the weight `discount` to the power of i.
-        top_fraction: learn from this fastest fraction of the steps only, with equal weights (cross-entropy method); 0
-            for all steps.
+        top_fraction: learn from this fastest fraction of the steps only, with equal rewards and never from failures
+            (cross-entropy method); 0 for all steps. Not with `returns` of the episode.
         clip: PPO's limit on the relative change of a step's probability; 0 for none.
         entropy: initial weight of the entropy of devices.
         entropy_end: weight of the entropy of devices after `anneal` updates.
@@ -110,6 +110,11 @@ class Config(NetworkSettings):
             raise ValueError(
                 "dropout and parsing_dropout must be below 1, discount and top_fraction at most 1, "
                 f"got {self.dropout}, {self.parsing_dropout}, {self.discount} and {self.top_fraction}"
+            )
+        if self.top_fraction and self.returns == "episode":
+            raise ValueError(
+                f"top_fraction = {self.top_fraction} learns from some steps of an episode and returns = 'episode' from "
+                "all alike; leave one of them out"
             )
         if not (self.described or self.cost_features or self.head == "devices"):
             raise ValueError("nodes need a description: described or cost_features must be true")

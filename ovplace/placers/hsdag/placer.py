@@ -284,7 +284,7 @@ class Placer(protocols.Placer):
         if config.baseline:
             weights, progress.mean, progress.variance = normalised_advantages(weights, progress.mean, progress.variance)
         if config.top_fraction:
-            weights = top_fraction_weights(weights, config.top_fraction)
+            weights = top_fraction_weights(ratios, config.top_fraction)
         return discounted_weights(config.returns, weights, config.discount)
 
     # Initial policy

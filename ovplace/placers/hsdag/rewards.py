@@ -77,16 +77,17 @@ def normalised_advantages(rewards: FloatArray, mean: float | None, variance: flo
     return advantage, mean + BASELINE_RATE * (new_mean - mean), variance + BASELINE_RATE * (new_variance - variance)
 
 
-def top_fraction_weights(values: FloatArray, fraction: float) -> FloatArray:
-    """Return 1 for the highest fraction of the values, at least for one of them, and 0 for the others.
+def top_fraction_weights(ratios: Sequence[float], fraction: float) -> FloatArray:
+    """Return 1 for the fastest fraction of the steps, at least for one of them, and 0 for the others and failures.
 
     Source: the cross-entropy method, Rubinstein 1999.
 
     Args:
-        values: rewards or advantages, `[K]`.
-        fraction: of the values that is kept, 0 to 1.
+        ratios: latencies divided by that of the reference, infinite for a failure, `[K]`.
+        fraction: of the steps that is kept, 0 to 1.
     """
-    count = max(1, round(fraction * len(values)))
-    weights = np.zeros(len(values))
-    weights[np.argsort(-values, kind="stable")[:count]] = 1.0
+    latency = np.array(ratios)
+    fastest = np.argsort(latency, kind="stable")[: max(1, round(fraction * len(latency)))]
+    weights = np.zeros(len(latency))
+    weights[fastest] = np.isfinite(latency[fastest])
     return weights

@@ -50,6 +50,7 @@ def test_what_the_user_sets_goes_before_the_preset():
         {"steps": 0},
         {"levels": -1},
         {"top_fraction": 1.5},
+        {"top_fraction": 0.5, "returns": "episode"},
         {"discount": 2.0},
     ],
 )
@@ -142,6 +143,10 @@ def test_with_a_baseline_the_usual_teaches_nothing(monkeypatch):
     fast, slow, failed = weights_of(monkeypatch, [1.0, 2.0, inf], **settings)
     assert failed < 0 < slow < fast
     assert fast + slow + failed == pytest.approx(0.0)
+
+
+def test_a_top_fraction_learns_nothing_from_failures(monkeypatch):
+    assert weights_of(monkeypatch, [inf, 2.0, 1.0, inf], top_fraction=0.75, **LEARNED_ALONE) == [0.0, 1.0, 1.0, 0.0]
 
 
 def weights_of(monkeypatch, ratios, **settings):

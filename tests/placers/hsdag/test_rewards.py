@@ -52,5 +52,10 @@ def test_advantages_of_single_steps_are_in_deviations_from_the_baseline():
 
 
 def test_the_top_fraction_keeps_the_best_and_at_least_one():
-    np.testing.assert_array_equal(top_fraction_weights(np.array([3.0, 1.0, 2.0, 0.0]), 0.5), [1, 0, 1, 0])
-    np.testing.assert_array_equal(top_fraction_weights(np.array([3.0, 1.0]), 0.1), [1, 0])
+    np.testing.assert_array_equal(top_fraction_weights([1.0, 3.0, 2.0, 4.0], 0.5), [1, 0, 1, 0])
+    np.testing.assert_array_equal(top_fraction_weights([1.0, 3.0], 0.1), [1, 0])
+
+
+def test_the_top_fraction_holds_no_failure():
+    np.testing.assert_array_equal(top_fraction_weights([inf, 2.0, inf, inf], 0.5), [0, 1, 0, 0])
+    np.testing.assert_array_equal(top_fraction_weights([inf, inf], 0.5), [0, 0])
