@@ -42,7 +42,7 @@ MAX_GRAD_NORM = 1.0
 IMITATION_UPDATES = 800
 """Updates by imitation alone; after twice as many, imitation and policy gradient have equal weights.
 
-From then on the learning rate falls with the square root of the update.
+After the updates by imitation alone, the learning rate falls with the square root of the update.
 """
 
 ENTROPY = 1e-3
