@@ -22,6 +22,9 @@ PIECE = 1_000_000
 _Pairs = NDArray[np.int32]
 """Pairs of a target t and an operation v as t * N + v, in half the memory of the usual integers."""
 
+MOST_PAIRS = 2**31 - 1
+"""The highest of these numbers."""
+
 
 @dataclass(frozen=True)
 class Config:
@@ -35,8 +38,8 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the number."""
-        if self.pairs < 1:
-            raise ValueError(f"pairs must be at least 1, got {self.pairs}")
+        if not 1 <= self.pairs <= MOST_PAIRS:
+            raise ValueError(f"pairs must be at least 1 and at most {MOST_PAIRS}, got {self.pairs}")
 
 
 class Feature(protocols.Feature):

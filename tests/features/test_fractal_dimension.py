@@ -116,3 +116,9 @@ def test_a_class_too_large_to_count_is_left_out_whole():
     star = graph(("Split",) + ("Relu",) * 599, [(0, leaf) for leaf in range(1, 600)])
     assert fractal_dimension._targets(star, SAMPLED.pairs).tolist() == [0]
     assert np.array_equal(found(star, SAMPLED), np.zeros(600))
+
+
+@pytest.mark.parametrize("pairs", [0, 2**31])
+def test_bad_settings_are_refused(pairs):
+    with pytest.raises(ValueError, match=f"pairs must be .* got {pairs}"):
+        Config(pairs=pairs)
