@@ -40,7 +40,10 @@ class Config:
 
 
 class Placer(CostModelPlacer):
-    """Asks for the distinct optima of all transfer weights, the fastest under the cost model first."""
+    """Asks for the distinct optima of all transfer weights, the fastest under the cost model first.
+
+    Memory limits are ignored, as the certificate says.
+    """
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Solve the problem for each weight.
