@@ -238,7 +238,12 @@ def test_what_was_measured_is_drawn_anew():
 
 def test_nothing_is_drawn_again_where_all_placements_are_known(monkeypatch):
     drawn, draw = [], Rollout.draw
-    monkeypatch.setattr(Rollout, "draw", lambda self, *args, **rest: drawn.append(1) or draw(self, *args, **rest))
+
+    def counted(self, *args, **rest):
+        drawn.append(draw(self, *args, **rest))
+        return drawn[-1]
+
+    monkeypatch.setattr(Rollout, "draw", counted)
     placer = built(described(problem(chain(("Add", "Sin")))), warm_start=0)
     assert len(set(advance(placer, 20))) == 4, "all that there are"
     drawn.clear()
