@@ -75,6 +75,7 @@ RESULT = st.builds(
             final_latency_ms=st.none() | INTERVAL,
             final_ratio=st.none() | RATIO,
         ),
+        min_size=1,
         max_size=2,
     ).map(tuple),
     best=PLACEMENT,
@@ -86,7 +87,7 @@ RESULT = st.builds(
     search=SEARCH,
     environment=st.builds(Environment, versions=TEXTS, drivers=TEXTS),
     folder=st.just(Path("run")),
-)
+).map(lambda result: replace(result, verdict=replace(result.verdict, against=result.baselines[-1].name)))
 
 
 @settings(max_examples=50, deadline=None)
@@ -121,6 +122,8 @@ def test_a_file_of_an_earlier_version_is_read():
         ({"best": {}}, "has no field 'origin'"),
         ({"verdict": None}, "another form"),
         ({"devices": 3}, "another form"),
+        ({"baselines": []}, r"its verdict is against 'CPU', its baselines are \[\]"),
+        ({"verdict": Verdict(Status.SAME, "NPU").to_json()}, "is against 'NPU', its baselines are .'CPU', 'GPU'"),
     ],
 )
 def test_other_data_are_refused_with_the_reason(change, words):

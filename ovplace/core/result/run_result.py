@@ -166,11 +166,23 @@ class RunResult:
                 folder=folder,
             )
             check_field_types(found)
+            _check_names(found)
         except KeyError as error:
             raise ValueError(f"it has no field {error}") from error
         except (TypeError, AttributeError) as error:
             raise ValueError(f"a field has another form: {error}") from error
         return found
+
+
+def _check_names(result: RunResult) -> None:
+    """Check that the verdict is against a baseline of the result.
+
+    Raises:
+        ValueError: it is not.
+    """
+    names = [baseline.name for baseline in result.baselines]
+    if result.verdict.against not in names:
+        raise ValueError(f"its verdict is against {result.verdict.against!r:.80}, its baselines are {names!r:.200}")
 
 
 def _part(cls: type[Part], data: Mapping[str, Any]) -> Part:
