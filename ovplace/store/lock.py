@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ovplace.core.text.json_text import parse_json
 from ovplace.errors import InUseError, StoreError
 
 if sys.platform == "win32":
@@ -81,7 +82,7 @@ def locked(path: Path, what: str, advice: str, elsewhere: str = "choose another 
         descriptor = _acquired(path)
         if descriptor is None:
             raise InUseError(f"{what} {holder(path) or Holder()}; {advice}")
-        _sign(descriptor)
+        _rewrite(descriptor, json.dumps(asdict(Holder(os.getpid(), time.strftime("%Y-%m-%d %H:%M:%S")))))
     except OSError as error:
         raise StoreError(f"cannot write '{path}': {error.strerror}; {elsewhere}") from error
     try:
@@ -110,7 +111,7 @@ def shared(path: Path, what: str, advice: str) -> Iterator[None]:
         descriptor = _acquired(path, is_shared=True)
         if descriptor is None:
             raise InUseError(f"{what} {holder(path) or Holder()}; {advice}")
-        os.ftruncate(descriptor, 0)  # what a killed holder has left
+        _rewrite(descriptor, "")  # what a killed holder has left
     except OSError as error:
         raise StoreError(f"cannot write '{path}': {error.strerror}") from error
     try:
@@ -123,33 +124,46 @@ def shared(path: Path, what: str, advice: str) -> Iterator[None]:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return the process that holds a lock file; None where none does."""
+    """Return the process that holds a lock file; None where none does, or where that cannot be found out."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = _opened(path)
     except OSError:
         return None
     try:
         if _taken(descriptor):
             return None
         os.lseek(descriptor, 0, os.SEEK_SET)
-        return Holder(**json.loads(os.read(descriptor, 1000)))
+        return Holder(**parse_json(os.read(descriptor, 1000)))
+    except OSError:  # such as of a file system that has no locks
+        return None
     except (ValueError, TypeError):
         return Holder()
     finally:
         os.close(descriptor)
 
 
-def _sign(descriptor: int) -> None:
-    """Write who holds the lock into its file; where that fails, nobody does.
+def _opened(path: Path) -> int:
+    """Return the descriptor of a lock file, which may be somebody else's or on a read-only disk.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        return os.open(path, os.O_RDWR)  # NFS locks nothing that is open for reading alone
+    except OSError:
+        return os.open(path, os.O_RDONLY)
+
+
+def _rewrite(descriptor: int, text: str) -> None:
+    """Replace what stands in a lock file that is held; where that fails, it is no longer held.
 
     Raises:
         OSError: it cannot be written.
     """
-    mine = Holder(os.getpid(), time.strftime("%Y-%m-%d %H:%M:%S"))
     try:
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
-        os.write(descriptor, json.dumps(asdict(mine)).encode())
+        os.write(descriptor, text.encode())
     except OSError:
         os.close(descriptor)
         raise

@@ -103,6 +103,35 @@ def test_a_full_disk_leaves_nobody_holding_it(path, monkeypatch):
     assert hold(path).pid == os.getpid()
 
 
+def test_a_disk_that_fails_leaves_nobody_sharing_it(path, monkeypatch):
+    def failing(descriptor, length):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch, pytest.raises(StoreError, match="Input/output error"):
+        patch.setattr(os, "ftruncate", failing)
+        with shared(path, "it is held by", "wait"):
+            pass
+    assert hold(path).pid == os.getpid()
+
+
+def test_the_holder_is_named_where_its_file_can_only_be_read(path, other, monkeypatch):
+    real = os.open
+
+    def readable(name, flags, *rest):
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(name, flags, *rest)
+
+    monkeypatch.setattr(os, "open", readable)
+    assert holder(path).pid == other.pid
+
+
+@pytest.mark.parametrize("text", ["[" * 900, "[1]", '{"pid": ', '{"host": 1}'])
+def test_a_holder_whose_file_is_damaged(path, other, text):
+    path.write_text(text)
+    assert holder(path) == lock.Holder()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="counts open files as Linux lists them")
 def test_a_file_system_without_locks_leaves_no_file_open(path, monkeypatch):
     def none(descriptor, operation):
@@ -112,6 +141,7 @@ def test_a_file_system_without_locks_leaves_no_file_open(path, monkeypatch):
     before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(StoreError, match="No locks available"):
         hold(path)
+    assert holder(path) is None
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
