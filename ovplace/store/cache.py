@@ -55,12 +55,20 @@ def cache_content() -> list[CacheContent]:
 
 
 def empty_cache() -> list[CacheContent]:
-    """Delete all files, and return what was there."""
-    content = cache_content()
-    for path in (path for kind in KINDS for path in _files(kind)):
-        with suppress(OSError):
-            path.unlink()
-    return content
+    """Delete all files that can be deleted, and return what is gone, one entry a kind."""
+    return [
+        CacheContent(kind, len(sizes), sum(sizes))
+        for kind in KINDS
+        for sizes in [[size for path in _files(kind) for size in [_size(path)] if _is_deleted(path)]]
+    ]
+
+
+def _is_deleted(path: Path) -> bool:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 def _files(kind: str) -> list[Path]:

@@ -1,4 +1,6 @@
+import errno
 import json
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,17 @@ def test_the_cache_is_shown_and_emptied(ovplace, cache):
     }
     assert ovplace("cache", "--clear").out.startswith("deleted from")
     assert not list(cache.glob("*/*"))
+
+
+def test_files_that_cannot_be_deleted_are_not_said_to_be_gone(ovplace, cache, monkeypatch):
+    def unlink(path, missing_ok=False):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    cleared = ovplace("cache", "--clear", "--json")
+    assert [entry["files"] for entry in json.loads(cleared.out)["content"]] == [0, 0, 0]
+    assert cleared.code == 1
+    assert f"Error: 2 files in '{cache}' cannot be deleted; check the permissions of its folders" in cleared.err
 
 
 def test_a_cache_that_is_not_there_is_empty(ovplace, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import dataclasses
 import click
 
 from ovplace.cli.arguments import options
+from ovplace.errors import StoreError
 
 
 @click.command(short_help="Show or empty the cache of profiles and compiled models.")
@@ -23,9 +24,12 @@ def command(clear: bool, as_json: bool) -> None:
     from ovplace.core.result.labels import size
     from ovplace.store.cache import cache_content, cache_folder, empty_cache
 
-    content = empty_cache() if clear else cache_content()
+    found = cache_content()
+    content = empty_cache() if clear else found
     if as_json:
         show_json({"folder": str(cache_folder()), "content": [dataclasses.asdict(entry) for entry in content]})
-        return
-    click.echo(f"{'deleted from' if clear else 'cache in'} {cache_folder()}:")
-    show_table(["kind", "files", "size"], [[c.kind, str(c.files), size(c.n_bytes)] for c in content], right=(1, 2))
+    else:
+        click.echo(f"{'deleted from' if clear else 'cache in'} {cache_folder()}:")
+        show_table(["kind", "files", "size"], [[c.kind, str(c.files), size(c.n_bytes)] for c in content], right=(1, 2))
+    if (left := sum(entry.files for entry in found) - sum(entry.files for entry in content)) > 0:
+        raise StoreError(f"{left} files in '{cache_folder()}' cannot be deleted; check the permissions of its folders")
