@@ -303,8 +303,8 @@ class Backend(protocols.Backend):
 
 
 def _logged(log: Path) -> Counter[str]:
-    """Return how often each request was asked before."""
+    """Return how often each request was asked before; damage in the file is a request that nobody asks."""
     try:
-        return Counter(log.read_text(encoding="ascii").split())
+        return Counter(log.read_text(encoding="ascii", errors="replace").split())
     except OSError:
         return Counter()

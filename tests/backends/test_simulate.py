@@ -240,7 +240,7 @@ def test_noise_is_seeded_and_never_the_same_twice(simulated, graph, here):
     quiet = simulated(noisy).measure(candidates, SPEC)[0]
     assert len({m[0].samples_ms for m in (first, again, other)}) == 3
     assert len(set(quiet.samples_ms)) == 1
-    here.with_suffix(".requests").unlink()
+    here.with_suffix(".requests").write_bytes(b"\xff\x00 damaged\n")
     assert simulated(noisy, noise=1.0).measure(candidates, SPEC) == first
     assert simulated(noisy, noise=1.0).measure(candidates, SPEC) == again
 
