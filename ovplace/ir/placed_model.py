@@ -92,7 +92,8 @@ def save_placed(model: ov.Model, folder: Path, table: Mapping[str, str]) -> None
         atomic_write(RunFolder(folder).placement, json.dumps(table, indent=0, ensure_ascii=False) + "\n")
     except (OSError, RuntimeError) as error:
         raise PlacementError(
-            f"cannot write the placed model into '{folder}': {unwritten(error, folder)}; choose another folder with -o"
+            f"cannot write the placed model into '{folder}': {unwritten(error, folder)}; make room there, or "
+            "mend the folder, and give the same command again"
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import openvino as ov
@@ -25,9 +26,15 @@ def save_over(model: ov.Model, path: Path) -> None:
         OSError: it cannot be written; likewise RuntimeError.
     """
     new = path.with_name(f"new-{path.name}")
-    ov.save_model(model, new, compress_to_fp16=False)
-    for suffix in (".bin", ".xml"):  # the weights must be in place first
-        replace_file(new.with_suffix(suffix), path.with_suffix(suffix))
+    try:
+        ov.save_model(model, new, compress_to_fp16=False)
+        for suffix in (".bin", ".xml"):  # the weights must be in place first
+            replace_file(new.with_suffix(suffix), path.with_suffix(suffix))
+    except (OSError, RuntimeError):
+        for suffix in (".bin", ".xml"):  # a full disk has the room again
+            with suppress(OSError):
+                new.with_suffix(suffix).unlink()
+        raise
 
 
 def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:

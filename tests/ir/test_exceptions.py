@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import openvino as ov
 import pytest
 
-from ovplace.errors import ModelError, StoreError
+from ovplace.errors import ModelError, PlacementError, StoreError
 from ovplace.ir.exceptions import last_line, without_positions
+from ovplace.ir.placed_model import save_placed
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.saving import save_in_memory_model
 from ovplace.testing import models
@@ -50,3 +53,15 @@ def test_a_full_disk_is_told_with_what_is_free(monkeypatch, tmp_path) -> None:
         prepare(tmp_path / "model.xml", tmp_path / "prepared.xml")
     with pytest.raises(StoreError, match=r"cannot save the model .* MiB are free there\)"):
         save_in_memory_model(models.residual(), tmp_path, begun=False)
+
+
+def test_a_placed_model_that_cannot_be_written_leaves_no_part_and_no_reason_to_start_anew(monkeypatch, tmp_path) -> None:
+    def full(model: object, path: Path, **_: object) -> None:
+        path.with_suffix(".bin").write_bytes(bytes(10))
+        raise RuntimeError("basic_ios::clear: iostream error")
+
+    model = models.residual()
+    monkeypatch.setattr(ov, "save_model", full)
+    with pytest.raises(PlacementError, match=r"there\); make room there, or .* and give the same command again$"):
+        save_placed(model, tmp_path, {op.get_friendly_name(): "CPU" for op in model.get_ops()})
+    assert not list(tmp_path.iterdir())
