@@ -92,11 +92,12 @@ def _undamaged(folder: RunFolder, store: RunStore, listener: Listener) -> RunRes
     """Return the result of an earlier call; None for none, or where files of its answer must be made anew."""
     try:
         earlier = earlier_result(folder)
+    except StoreError as error:
+        problem = f"the result in '{folder}' cannot be read ({error.__cause__}); it is made anew"
+    else:
         if earlier is None or _is_as_written(folder, store):
             return earlier
         problem = f"files of the answer in '{folder}' are damaged; they are made anew"
-    except StoreError as error:
-        problem = f"the result in '{folder}' cannot be read ({error.__cause__}); it is made anew"
     listener(Progress("prepare", 1, 3, problem))
     return None
 
@@ -107,7 +108,7 @@ def _is_as_written(folder: RunFolder, store: RunStore) -> bool:
     if written in (None, found):  # earlier versions did not note it
         return True
     if not isinstance(written, dict) or written.get("model") != found["model"]:
-        folder.prepared_model.unlink(missing_ok=True)
+        folder.delete(folder.prepared_model)
     return False
 
 
@@ -190,7 +191,7 @@ def _write_answer(session: Session, store: RunStore, result: RunResult, placemen
     about = replace(result, environment=replace(result.environment, command="")).to_json()
     provenance = {key: value for key, value in about.items() if key in _PROVENANCE}
     table = placement.to_names(session.graph)
-    session.folder.result.unlink(missing_ok=True)  # an earlier one is not of the placement that is written now
+    session.folder.delete(session.folder.result)  # an earlier one is not of the placement that is written now
     write_placed(session.folder.prepared_model, session.folder.path, table, session.devices, provenance)
     store.put(ANSWER, _of_answer(session.folder))
     session.folder.write_result(result)

@@ -216,5 +216,18 @@ class RunFolder:
         """
         write_json(self.result, result.to_json())
 
+    def delete(self, path: Path) -> None:
+        """Delete a file of the folder that is made anew, if it is there.
+
+        Raises:
+            StoreError: it cannot be deleted.
+        """
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot delete '{path}', to make it anew: {error.strerror}; delete it, and give the same command again"
+            ) from error
+
     def _unwritable(self, error: OSError) -> StoreError:
         return StoreError(f"cannot write the run folder '{self}': {error.strerror}; choose another with -o")

@@ -179,6 +179,18 @@ def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, tmp_
     assert simulated(model, folder.path, budget=2) == again
 
 
+@pytest.mark.parametrize("name", ["placed.xml", "result.json"])
+def test_a_folder_in_the_place_of_a_file_of_the_answer_is_one_clear_error(model, tmp_path, name):
+    path = tmp_path / "run" / name
+    simulated(model, path.parent, budget=2)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreError, match=f"cannot delete '{path}', to make it anew: .*; delete it, and give the same"):
+        simulated(model, path.parent, budget=2)
+    path.rmdir()
+    assert simulated(model, path.parent, budget=2).search.seconds.measuring == 0.0
+
+
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
