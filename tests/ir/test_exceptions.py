@@ -55,7 +55,7 @@ def test_a_full_disk_is_told_with_what_is_free(monkeypatch, tmp_path) -> None:
         save_in_memory_model(models.residual(), tmp_path, begun=False)
 
 
-def test_a_placed_model_that_cannot_be_written_leaves_no_part_and_no_reason_to_start_anew(monkeypatch, tmp_path) -> None:
+def test_a_placed_model_that_cannot_be_written_leaves_no_part_of_it(monkeypatch, tmp_path) -> None:
     def full(model: object, path: Path, **_: object) -> None:
         path.with_suffix(".bin").write_bytes(bytes(10))
         raise RuntimeError("basic_ios::clear: iostream error")
