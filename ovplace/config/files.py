@@ -40,9 +40,10 @@ def reachable(path: Path, what: str) -> Path:
         what: what it is the path of, for the error text.
 
     Raises:
-        UsageError: a folder of it may not be entered, or no file has such a name here.
+        UsageError: a folder of it may not be entered, no file has such a name here, or the name is not UTF-8.
     """
     try:
+        str(path).encode()  # the files of a run are in UTF-8
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         pass
@@ -50,7 +51,7 @@ def reachable(path: Path, what: str) -> Path:
         raise UsageError(f"cannot look up {what} '{path}': {error.strerror}; check the path") from error
     except ValueError as error:  # characters that file names cannot have, or not in this locale
         name = ascii(str(path))
-        raise UsageError(f"no file can be called {name}, given as {what}: {error}; choose another name") from error
+        raise UsageError(f"{what} cannot be called {name}: {error}; choose another name") from error
     return path
 
 
