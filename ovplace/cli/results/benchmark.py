@@ -144,8 +144,8 @@ def command(
     if report_type:
         for path in write_reports(Path(report_folder), found, load, percent, said, as_json=json_stats):
             console.log(f"statistics report is stored to {path}")
-    if not any(one.times for one in found):
-        raise BackendError("nothing could be run; the reasons stand in the result")
+    if failed := [one.name for one in found if not one.times]:
+        raise BackendError(f"{', '.join(failed)} could not be run; the reasons stand in the result")
 
 
 def _lines(found: list[Benchmarked], percent: int, emulated: Mapping[str, bool]) -> Iterator[str]:

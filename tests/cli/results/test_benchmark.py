@@ -17,7 +17,7 @@ from ovplace.api.benchmarking import benchmark_run
 from ovplace.commands import benchmark as benchmark_module
 from ovplace.commands.benchmark import PLACEMENT, Benchmarked, benchmark
 from ovplace.core.device import Device
-from ovplace.errors import InUseError
+from ovplace.errors import BackendError, InUseError
 from ovplace.ir.placed_model import write_placed
 from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
 from ovplace.session.events import silent
@@ -91,6 +91,19 @@ def test_a_report_folder_that_takes_no_files_is_told_first(ovplace, finished, tm
     done = ovplace("benchmark", finished[0], *options)
     assert done.code == 1
     assert "taken': File exists; choose another -report_folder" in done.err
+
+
+def test_what_cannot_be_run_is_a_row_and_an_error(ovplace, finished, monkeypatch):
+    def failing(what, *_, **__):
+        if PLACEMENT in what:
+            raise BackendError("no memory is left")
+        return TIMES
+
+    monkeypatch.setattr(benchmark_module, "isolated_call", failing)
+    done = ovplace("benchmark", finished[0], "-niter", "5")
+    assert done.code == 1
+    assert "[ INFO ] the placement\n[ ERROR ] no memory is left\n" in done.out
+    assert "Error: the placement could not be run; the reasons stand in the result" in done.err
 
 
 def with_inputs(finished, folder, path):
