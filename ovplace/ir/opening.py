@@ -77,15 +77,29 @@ def _check(path: Path) -> None:
         path.open("rb").close()
     except OSError as error:
         raise ModelError(f"the model '{path}' cannot be opened: {error.strerror}; check its permissions") from error
+    _check_weights(path)
     # Asking the one frontend first: read_model would try all, and TensorFlow's prints what it can't parse to stderr.
     if framework != "tf" and not fe.FrontEndManager().load_by_framework(framework).supported(path):
         raise ModelError(f"'{path}' is no {framework.upper()} model, whatever its suffix says; export it again")
 
 
+def _check_weights(path: Path) -> None:
+    """Check that a file beside a model in OpenVINO IR can be looked up: OpenVINO ends the process where it cannot."""
+    weights = path.with_suffix(".bin")
+    try:
+        if path.suffix.lower() == ".xml":
+            weights.stat()
+    except FileNotFoundError:
+        return  # a model may have none
+    except OSError as error:
+        raise ModelError(f"cannot look up the weights file '{weights}': {error.strerror}; put it there anew") from error
+
+
 def _explain(path: Path, said: str, shaped: bool) -> str:
     if "weights" in said.lower() and path.suffix.lower() == ".xml":
         weights = path.with_suffix(".bin")
-        found = f"has only {weights.stat().st_size} bytes" if weights.exists() else "does not exist"
+        size = f"has only {weights.stat().st_size} bytes" if weights.exists() else "does not exist"
+        found = "is a folder" if weights.is_dir() else size
         return f"the weights file '{weights}' {found}; put the one that belongs to '{path.name}' beside it"
     if "No conversion rule found for operations:" in said:
         missing = said.partition("No conversion rule found for operations:")[2].strip().splitlines()[0]

@@ -247,6 +247,17 @@ def test_what_is_no_model_is_told_in_one_line(core: ov.Core, tmp_path: Path, kin
     assert "\n" not in str(error.value)
 
 
+def test_what_is_no_weights_file_is_told_in_one_line(core: ov.Core, tmp_path: Path) -> None:
+    weights = break_file("no weights", tmp_path).with_suffix(".bin")
+    weights.symlink_to(weights.name)
+    with pytest.raises(ModelError, match=r"cannot look up the weights file '.*m\.bin': Too many levels of symbolic"):
+        prepare(tmp_path / "m.xml", tmp_path / "out.xml", core=core)
+    weights.unlink()
+    weights.mkdir()
+    with pytest.raises(ModelError, match=r"m\.bin' is a folder; put the one that belongs to 'm\.xml' beside it"):
+        prepare(tmp_path / "m.xml", tmp_path / "out.xml", core=core)
+
+
 def test_a_pipe_is_no_model(core: ov.Core, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.xml")
     with pytest.raises(ModelError, match="is no regular file"):
