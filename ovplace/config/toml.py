@@ -151,7 +151,7 @@ def read_stored(path: Path) -> RunConfig:
     try:
         tables = read(path)
     except ConfigError as error:
-        raise ConfigError(f"{error}; the run cannot be used any more, search again in another folder") from error
+        raise ConfigError(f"{error}; mend the file, or search again in another folder") from error
     return build_config({RENAMED.get(section, section): table for section, table in tables.items()})
 
 

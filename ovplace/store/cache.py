@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,19 +56,17 @@ def cache_content() -> list[CacheContent]:
 
 def empty_cache() -> list[CacheContent]:
     """Delete all files that can be deleted, and return what is gone, one entry a kind."""
-    return [
-        CacheContent(kind, len(sizes), sum(sizes))
-        for kind in KINDS
-        for sizes in [[size for path in _files(kind) for size in [_size(path)] if _is_deleted(path)]]
-    ]
+    return [_emptied(kind) for kind in KINDS]
 
 
-def _is_deleted(path: Path) -> bool:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return False
-    return True
+def _emptied(kind: str) -> CacheContent:
+    sizes = []
+    for path in _files(kind):
+        size = _size(path)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+            sizes.append(size)
+    return CacheContent(kind, len(sizes), sum(sizes))
 
 
 def _files(kind: str) -> list[Path]:

@@ -166,7 +166,7 @@ class RunResult:
                 folder=folder,
             )
             check_field_types(found)
-            _check_names(found)
+            _check_against(found)
         except KeyError as error:
             raise ValueError(f"it has no field {error}") from error
         except (TypeError, AttributeError) as error:
@@ -174,7 +174,7 @@ class RunResult:
         return found
 
 
-def _check_names(result: RunResult) -> None:
+def _check_against(result: RunResult) -> None:
     """Check that the verdict is against a baseline of the result.
 
     Raises:

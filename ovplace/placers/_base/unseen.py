@@ -28,7 +28,7 @@ class UnseenPlacements:
         """
         self.seen: dict[str, None] = dict.fromkeys(seen)
         self._problem = problem
-        self._remaining = every_choice(problem)
+        self._remaining = _every_choice(problem)
 
     def take(self, candidates: Iterable[IntArray]) -> Placement | None:
         """Return the first unseen placement, which counts as seen from then on; None when none is left.
@@ -38,7 +38,11 @@ class UnseenPlacements:
                 of them are seen, the first unseen placement in counting order is taken; only in spaces of few
                 placements does that happen, provided that the candidates vary.
         """
-        for choice in chain(candidates, self._remaining):
+        return self.take_of(chain(candidates, self._remaining))
+
+    def take_of(self, candidates: Iterable[IntArray]) -> Placement | None:
+        """Return the first unseen placement of the candidates, as `take` does; None when all of them are seen."""
+        for choice in candidates:
             placement = self._problem.lift(choice)
             if placement.hash not in self.seen:
                 self.seen[placement.hash] = None
@@ -46,7 +50,7 @@ class UnseenPlacements:
         return None
 
 
-def every_choice(problem: Problem) -> Iterator[IntArray]:
+def _every_choice(problem: Problem) -> Iterator[IntArray]:
     """Yield every choice `[G]`, the device of the last group changing fastest."""
     options = [np.flatnonzero(row).tolist() for row in problem.allowed]
     return (np.array(choice, dtype=np.int64) for choice in product(*options))

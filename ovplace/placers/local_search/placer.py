@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from math import inf, isfinite
 from typing import Any
 
@@ -18,9 +17,9 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import IntArray
-from ovplace.placers._base.log import Seen
+from ovplace.placers._base.log import Log
 from ovplace.placers._base.metropolis import accepts
-from ovplace.placers._base.unseen import every_choice
+from ovplace.placers._base.unseen import UnseenPlacements
 from ovplace.placers.local_search.moves import RandomMoves, apply_move
 from ovplace.placers.local_search.regions import groups_by_kind, segments
 from ovplace.plugins import protocols
@@ -117,7 +116,7 @@ class Placer(protocols.Placer):
         kinds = groups_by_kind(problem)
         self._regions = [np.arange(problem.n_groups), *kinds[: config.kinds], *segments(problem, config.segments)]
         self._moves = RandomMoves(problem, kinds, self._rng)
-        self._seen, self._remaining = Seen(), every_choice(problem)
+        self._unseen, self._asked = UnseenPlacements(problem), Log("seen")
         start = problem.allowed.argmax(axis=1).tolist()
         self._memory = _Memory(start, start, probes=[[0, d] for d in range(len(problem.devices))])
 
@@ -127,7 +126,7 @@ class Placer(protocols.Placer):
         is_behind = bool(self._memory.asked)
         while len(batch) < n and (found := self._next(is_behind)) is not None:
             probe, placement = found
-            self._seen.add(placement.hash)
+            self._asked.add(placement.hash)
             self._memory.asked[placement.hash] = probe
             batch.append(placement)
         return batch
@@ -150,13 +149,15 @@ class Placer(protocols.Placer):
 
     def state(self) -> State:
         """Return the memory, the placements asked for, and the state of the random generator."""
-        return {"rng": self._rng.bit_generator.state, "memory": asdict(self._memory), **self._seen.state()}
+        return {"rng": self._rng.bit_generator.state, "memory": asdict(self._memory), **self._asked.state()}
 
     def restore(self, state: State) -> None:
         """Go on from `state`."""
         self._rng.bit_generator.state = state["rng"]
         self._memory = _Memory(**_copied(state["memory"]))
-        self._seen, self._remaining = Seen.of(state), every_choice(self._problem)
+        seen = Log.rows("seen", state)
+        self._unseen = UnseenPlacements(self._problem, seen)
+        self._asked.extend(seen)
 
     def _next(self, is_behind: bool) -> tuple[list[int], Placement] | None:
         """Return a move of the sweep, or a random one; what follows a sweep waits for the sweep's last answers.
@@ -168,15 +169,14 @@ class Placer(protocols.Placer):
             while self._memory.probes:
                 region, device = probe = self._memory.probes.pop(0)
                 choice = apply_move(self._current, (self._regions[region], device), self._problem.allowed)
-                placement = self._problem.lift(choice)
-                if placement.hash not in self._seen:
+                if (placement := self._unseen.take_of([choice])) is not None:
                     return probe, placement
             is_open = any(self._memory.asked.values())  # some of the sweep
             if is_open and not is_behind:
                 return None
             if is_open or not self._plan_sweep():
                 break
-        neighbour = self._neighbour()
+        neighbour = self._unseen.take(self._neighbours())
         return ([], neighbour) if neighbour is not None else None
 
     def _plan_sweep(self) -> bool:
@@ -190,15 +190,7 @@ class Placer(protocols.Placer):
             memory.probes = [[region, d] for region in range(1, len(self._regions)) for d in devices]
         return bool(memory.probes)
 
-    def _neighbour(self) -> Placement | None:
-        """Return a new neighbour of the current placement, else the first new placement; None where there is none."""
-        for choice in chain(self._drawn(), self._remaining):
-            placement = self._problem.lift(choice)
-            if placement.hash not in self._seen:
-                return placement
-        return None
-
-    def _drawn(self) -> Iterator[IntArray]:
+    def _neighbours(self) -> Iterator[IntArray]:
         """Yield `MAX_DRAWS` choices `[G]`, from one random move away from the current placement to 20."""
         for attempt in range(MAX_DRAWS):
             choice = self._current
