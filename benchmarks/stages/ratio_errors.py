@@ -3,7 +3,8 @@
 The placements of a search take turns with the CPU alone in fresh processes, each time in another order; their ratios
 there are taken for the truth. The search measured each once, in turns with a reference: `reference off by` is how much
 that took more or less than usual. `error`: root mean square of the difference between the logarithms of both ratios,
-less its median over placements whose reference took what is usual; `taken for`: the error that the race expects.
+less its median over placements whose reference took what is usual (over all, if there are none); `taken for`: the error
+that the race expects.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def rows(options: Options) -> Iterator[Row]:
         measured = in_turns(measurer.session, list(placements.values()), options.rounds)
     ms = np.array([[m.median_ms for m in of] for of in measured])  # infinite where one failed
     true = dict(zip(placements, np.log(ms[:, :-1] / ms[:, -1:]).mean(axis=0).tolist(), strict=True))
-    off, error = np.concatenate([_differences(trials, usual, true) for trials, usual in runs], axis=1)
+    off, error = np.concatenate([differences(trials, usual, true) for trials, usual in runs], axis=1)
     for low, high in pairwise(PARTS):
         chosen = (np.abs(off) >= low) & (np.abs(off) < high) & np.isfinite(error)
         if chosen.any():
@@ -88,8 +89,21 @@ def _good(run: Path, within: float) -> tuple[list[Trial], float]:
     return [trial for trial in trials if trial.ratio <= most], usual_ms(trials)
 
 
-def _differences(trials: Sequence[Trial], usual: float, true: dict[str, float]) -> FloatArray:
-    """Return by how much the reference of each trial was off, and its ratio, as logarithms, `[2, P]`."""
+def differences(trials: Sequence[Trial], usual: float, true: dict[str, float]) -> FloatArray:
+    """Return by how much the reference of each trial was off, and the error of its ratio, as logarithms, `[2, P]`.
+
+    Args:
+        trials: that worked.
+        usual: latency of the reference in ms.
+        true: logarithm of the ratio of each placement, by its hash; not finite where it could not be timed again.
+
+    Raises:
+        OvplaceError: no placement could be timed again.
+    """
     off = np.log([trial.reference_ms / usual for trial in trials])
     error = np.log([trial.ratio for trial in trials]) - np.array([true[trial.placement.hash] for trial in trials])
-    return np.stack([off, error - np.median(error[np.abs(off) < QUIET])])
+    timed = np.isfinite(error)
+    if not timed.any():
+        raise OvplaceError("none of a run's placements could be timed again; see that the run is of this model")
+    quiet = timed & (np.abs(off) < QUIET)  # a short search beside other work may have none
+    return np.stack([off, error - np.median(error[quiet if quiet.any() else timed])])
