@@ -17,9 +17,6 @@ from ovplace.store.atomic import delete_abandoned
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
-NO_EARLY_EXIT = "--no-early-exit"
-"""Option that a note of the result names if its search was skipped."""
-
 _MAY_CHANGE = ("model", "cluster", "budget", "time_s", "require_gain", "rounds", "early_exit")
 """Settings that do not make it another run. A model may be called by another path: its fingerprint must be the same."""
 
@@ -106,18 +103,14 @@ def finishing_limits(config: RunConfig, folder: RunFolder, result: RunResult) ->
         result: of an earlier call.
     """
     last = folder.read_config()
-    may_be_skipped = was_skipped(result) or last.search.early_exit  # a later call may have been stopped
+    under = result.search.finished_under
+    may_be_skipped = any(limits.skipped for limits in under) or last.search.early_exit  # a later call may have stopped
     if may_be_skipped and not config.search.early_exit and not result.search.trials:
         return None
     # Earlier versions kept the limits of the last call alone, finished or not.
-    known = result.search.finished_under or (limits_of(last),)
+    known = under or (limits_of(last),)
     searched = [limits for limits in known if config.search.early_exit or not limits.skipped]
     return next((limits for limits in searched if limits.covers(limits_of(config))), None)
-
-
-def was_skipped(result: RunResult) -> bool:
-    """Return whether the search of a call was skipped, as it could not gain."""
-    return any(NO_EARLY_EXIT in note for note in result.verdict.notes)
 
 
 def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:

@@ -9,7 +9,6 @@ import numpy as np
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.gain_bound import gain_bound
 from ovplace.profiling.obtain import Costs
-from ovplace.search.continuation import NO_EARLY_EXIT
 from ovplace.session.baselines import Baseline
 from ovplace.session.session import Session
 
@@ -56,7 +55,7 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
         return ""
     return (
         f"no split can help here: none gains more than {gain:.1%} over {names[fastest]}, even if other devices and "
-        f"copies between them are {FACTOR:g} times as fast as profiled; {NO_EARLY_EXIT} searches all the same"
+        f"copies between them are {FACTOR:g} times as fast as profiled; --no-early-exit searches all the same"
     )
 
 

@@ -64,6 +64,7 @@ def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findi
         info=searched.info,
         stages_over_hetero=stages_over_hetero(measurer.store),
         aside=searched.aside,
+        skipped=bool(searched.hopeless),
     )
 
 

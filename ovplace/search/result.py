@@ -55,6 +55,7 @@ class Findings:
         info: numbers that the placer reports of itself, by name.
         stages_over_hetero: latency in stages over that by HETERO, of placements measured both ways, by name.
         aside: why machines of the fleet were set aside, by name.
+        skipped: whether no search was needed.
     """
 
     session: Session
@@ -70,6 +71,7 @@ class Findings:
     info: Mapping[str, float] = field(default_factory=dict)
     stages_over_hetero: Mapping[str, float] = field(default_factory=dict)
     aside: Mapping[str, str] = field(default_factory=dict)
+    skipped: bool = False
 
 
 def build_result(findings: Findings) -> RunResult:

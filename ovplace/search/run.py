@@ -22,7 +22,6 @@ from ovplace.search.continuation import (
     finishing_limits,
     limits_of,
     open_store,
-    was_skipped,
 )
 from ovplace.search.explore import explore
 from ovplace.search.result import build_result
@@ -161,7 +160,7 @@ def _search(call: Call) -> RunResult:
     with one_thread():
         findings = explore(measurer, call.listener, defender)
     findings = replace(findings, preparing_s=now - start, total_s=time.monotonic() - start, command=call.command)
-    result = _with_limits(build_result(findings), session.config, call.earlier)
+    result = _with_limits(build_result(findings), call, skipped=findings.skipped)
     if call.earlier and (call.earlier.found or defender) and result.found is None:
         kept = _kept(call.earlier, result)
         session.folder.write_result(kept)
@@ -170,10 +169,10 @@ def _search(call: Call) -> RunResult:
     return result
 
 
-def _with_limits(result: RunResult, config: RunConfig, earlier: RunResult | None) -> RunResult:
+def _with_limits(result: RunResult, call: Call, *, skipped: bool) -> RunResult:
     """Return a result that says under which limits it is finished, those of earlier calls included."""
-    before = earlier.search.finished_under if earlier else ()
-    limits = replace(limits_of(config), skipped=was_skipped(result))
+    before = call.earlier.search.finished_under if call.earlier else ()
+    limits = replace(limits_of(call.session.config), skipped=skipped)
     return replace(result, search=replace(result.search, finished_under=(*before, limits)))
 
 
