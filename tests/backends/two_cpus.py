@@ -12,11 +12,8 @@ from ovplace.core.placement import Placement
 from ovplace.testing.placements import later_half
 
 SPEC = MeasureSpec(warmup=1, blocks=2, repeats=2, min_time_ms=0.0, hopeless_ratio=1e6)
-
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
-
 PAIR = (Device("CPU_A", "CPU", F32), Device("CPU_B", "CPU", F32))
-
 NAMES = ("CPU_A", "CPU_B")
 
 
