@@ -14,8 +14,9 @@ from ovplace.train.seeds import train_seeds
 from ovplace.train.training_plan import find_config, plan_of, read_plan
 from ovplace.train.training_sites import TrainsHere
 from ovplace.train.worker_training import WorkerTraining, check_names
+from tests.train.small_network import PLACER
 
-SMALL = """
+SMALL = f"""
 [train]
 recipes = ["lstm"]
 held_out_recipes = ["hyperbolic"]
@@ -23,15 +24,7 @@ machines = ["i9-12900k+flex170"]
 updates = 3
 batch = 2
 solver_s = 0.0
-
-[placer]
-head = "devices"
-described = false
-grouping = "fixed"
-hidden = 8
-head_hidden = 8
-head_rounds = 2
-"""
+{PLACER}"""
 
 
 @pytest.fixture

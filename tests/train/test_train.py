@@ -21,8 +21,9 @@ from ovplace.train.training_config import TrainConfig
 from ovplace.train.training_loop import TrainingSet, run_training_loop
 from ovplace.train.training_plan import read_plan
 from ovplace.train.training_problems import ModelRecipe, TrainingProblem, training_problems
+from tests.train.small_network import PLACER
 
-SMALL = """
+SMALL = f"""
 [train]
 families = ["recurrent"]
 graphs = 2
@@ -35,15 +36,7 @@ updates = 6
 batch = 2
 solver_s = 0.0
 per_graph = 1
-
-[placer]
-head = "devices"
-described = false
-grouping = "fixed"
-hidden = 8
-head_hidden = 8
-head_rounds = 2
-"""
+{PLACER}"""
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from ovplace.learning.policy_file import PolicyFile
+from tests.train.small_network import PLACER
 
-CONFIG = """
+CONFIG = f"""
 [train]
 recipes = ["lstm"]
 held_out_recipes = ["hyperbolic"]
@@ -15,15 +16,7 @@ random_machines = 1
 updates = 2
 batch = 2
 solver_s = 0.0
-
-[placer]
-head = "devices"
-described = false
-grouping = "fixed"
-hidden = 8
-head_hidden = 8
-head_rounds = 2
-"""
+{PLACER}"""
 
 QUICK = [
     "--machine",
