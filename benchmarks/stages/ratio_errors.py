@@ -51,7 +51,7 @@ class Options:
     search_s: float = 120.0
 
 
-SHORT = Options(model="siren", within=0.05, rounds=2, search_s=25.0)
+SHORT = Options(model="hyperbolic", within=0.05, rounds=2, search_s=25.0)
 
 
 def rows(options: Options) -> Iterator[Row]:
