@@ -28,8 +28,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
 """Numbers of errors by which the system refuses a path whatever the program does with it."""
 
-_NO_LOCK = "can't allocate lock"
-"""What Python says where memory runs out as it makes a lock (`Modules/_threadmodule.c`)."""
+_NO_MEMORY = ("can't allocate lock", "DefaultCPUAllocator:")
+"""What Python says where memory runs out as it makes a lock (`Modules/_threadmodule.c`), and torch as it makes a tensor
+(`c10/core/impl/alloc_cpu.cpp`); neither raises a `MemoryError`."""
 
 
 def exit_code(console: Console, act: Callable[[], object]) -> int:
@@ -83,9 +84,11 @@ def _of_the_system(error: OSError) -> str:
 
 def _is_out_of_memory(error: BaseException | None) -> bool:
     """Return whether memory ran out, also where C code made another error of that."""
-    while error is not None and not isinstance(error, MemoryError) and str(error) != _NO_LOCK:
+    while error is not None:
+        if isinstance(error, MemoryError) or any(text in str(error) for text in _NO_MEMORY):
+            return True
         error = error.__cause__ or error.__context__
-    return error is not None
+    return False
 
 
 def _one_line(text: str) -> str:

@@ -47,7 +47,7 @@ class Placer(protocols.Placer):
         """Lay out the grid."""
         self._problem = problem
         self._pairs = list(permutations(range(len(problem.devices)), 2)) or [(0, 0)]
-        grid = np.linspace(0, problem.n_groups, config.grid + 1).round().astype(int)
+        grid = np.linspace(0, problem.n_groups, min(config.grid, problem.n_groups) + 1).round().astype(int)
         self._queue = [(pair, int(at)) for at in dict.fromkeys(grid.tolist()) for pair in range(len(self._pairs))]
         self._cuts: list[list[tuple[int, str]]] = [[] for _ in self._pairs]  # (position, placement hash), ascending
         self._ratios: dict[str, float] = {}

@@ -273,7 +273,13 @@ def without_a_lock():
     raise RuntimeError("can't allocate lock")
 
 
-@pytest.mark.parametrize("broken", [without_a_cause, hidden_by_c_code, without_a_lock])
+def without_a_tensor():
+    import torch
+
+    torch.empty(2**60, dtype=torch.uint8)
+
+
+@pytest.mark.parametrize("broken", [without_a_cause, hidden_by_c_code, without_a_lock, without_a_tensor])
 def test_there_is_no_memory_left(ovplace, monkeypatch, broken):
     monkeypatch.setattr(discover, "discover", lambda *_: broken())
     fails(ovplace("devices"), 1, "out of memory", "the same command again")

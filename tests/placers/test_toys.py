@@ -149,6 +149,13 @@ def test_cut_asks_no_equal_cuts_where_a_device_can_run_little():
     assert len({trial.placement.hash for trial in trials}) == len(trials) <= 4
 
 
+def test_a_grid_of_cut_that_is_finer_than_the_model_is_every_place():
+    of = problem(chain(("Add", "Sin") * 3))
+    cut = registry.load("placers", "cut")
+    placer = cut.factory(of, cut.config({"grid": 10**12}))  # it would take 7 TiB
+    assert len(placer.ask(20)) == 2 * 5 + 2
+
+
 def test_single_device_asks_each_device_once():
     of = problem(diamond(), n_devices=3)
     trials = search("single_device", of, SequentialCost.random(diamond(), 4, 3), 10)
