@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ovplace.learning.divergence import diverged
 from ovplace.learning.tensors_text import tensors_from_text, tensors_to_text
 
 _WEIGHT, _MOMENT = "weight", "moment"
@@ -40,6 +41,9 @@ class Optimiser:
         Args:
             max_grad_norm: a longer gradient is scaled to this Euclidean norm; 0 for no limit.
             learning_rate: learning rate from this step on; None keeps the present one.
+
+        Raises:
+            UsageError: weights are not finite any more.
         """
         if learning_rate is not None:
             for group in self._adam.param_groups:
@@ -48,6 +52,8 @@ class Optimiser:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), max_grad_norm)
         self._adam.step()
         self._adam.zero_grad()
+        if not all(weight.isfinite().all() for weight in self.network.parameters()):
+            raise diverged()
 
     @contextmanager
     def at(self, text: str) -> Iterator[None]:

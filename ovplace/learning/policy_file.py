@@ -243,6 +243,8 @@ def _contents(file: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]
         raise _not_a_policy(file, "its contents are something else, or damaged") from error
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
         raise _not_a_policy(file, "its description is of another version")
+    if not all(np.isfinite(value).all() for value in weights.values()):
+        raise _not_a_policy(file, "its weights are not finite numbers")
     return about, weights
 
 

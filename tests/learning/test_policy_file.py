@@ -71,6 +71,11 @@ def no_placer(path):
     np.savez(path, about=np.array('{"schema": 1}'))
 
 
+def diverged(path):
+    policy = made()[1]
+    replace(policy, weights={**policy.weights, "bias": np.array([1, 2, np.nan, 4], dtype=np.float32)}).write(path)
+
+
 def pickled(path):
     np.savez(path, about=np.array([{"schema": 1}], dtype=object))
 
@@ -86,6 +91,7 @@ BROKEN = [
     other_archive,
     other_schema,
     no_placer,
+    diverged,
     pickled,
     lambda path: path.write_text("hello"),
     lambda path: path.write_bytes(b""),

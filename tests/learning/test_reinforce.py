@@ -11,7 +11,9 @@ import pytest
 import torch
 from torch import nn
 
+from ovplace.errors import UsageError
 from ovplace.learning.objectives import surrogate_gain
+from ovplace.learning.optimiser import Optimiser
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
 from ovplace.learning.tensors_text import tensors_from_text
 from ovplace.placers._base.policy_gradient import PolicyGradientSettings
@@ -238,6 +240,18 @@ def test_bad_settings_of_a_search_are_refused():
         PolicyGradientSettings(redraws=-1)
     with pytest.raises(ValueError):
         PolicyGradientSettings(samples=0)
+    for controllers in (0, 21):
+        with pytest.raises(ValueError, match=rf"between 1 and 20, got {controllers}"):
+            PolicyGradientSettings(controllers=controllers)
+
+
+@pytest.mark.parametrize("max_grad_norm", [0.0, 1.0])
+def test_an_update_after_which_the_weights_are_no_numbers_is_an_error(max_grad_norm):
+    policy = Table()
+    optimiser = Optimiser(policy, learning_rate=1e-3)
+    (policy.logits * inf).sum().backward()
+    with pytest.raises(UsageError, match=r"the policy has diverged"):
+        optimiser.step(max_grad_norm)
 
 
 def test_the_clipped_gain_of_a_probability_that_soared_has_a_gradient():

@@ -15,7 +15,7 @@ from ovplace.core.text.json_text import parse_json
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
 from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
-from ovplace.placers._base.controllers import NOBODY, ControllerBatch, Controllers
+from ovplace.placers._base.controllers import MOST_CONTROLLERS, NOBODY, ControllerBatch, Controllers
 from ovplace.placers._base.log import Seen
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
@@ -38,8 +38,8 @@ class PolicyGradientSettings(ReinforceSettings):
         uniform: measure the placements on each single device first.
         redraws: how often a sample is drawn again when its placement was measured before, each time with more weight
             on the uniform distribution; 0 asks for it again, which is answered from the store.
-        controllers: batches that are measured at the same time. The first gradient of each is taken at the weights that
-            it was drawn from, although other batches may have changed the weights since (asynchronous
+        controllers: batches that are measured at the same time, at most 20. The first gradient of each is taken at the
+            weights that it was drawn from, although other batches may have changed the weights since (asynchronous
             updates).
     """
 
@@ -52,8 +52,8 @@ class PolicyGradientSettings(ReinforceSettings):
         super().__post_init__()
         if self.redraws < 0:
             raise ValueError(f"redraws must be at least 0, got {self.redraws}")
-        if self.controllers < 1:
-            raise ValueError(f"controllers must be at least 1, got {self.controllers}")
+        if not 1 <= self.controllers <= MOST_CONTROLLERS:
+            raise ValueError(f"controllers must be between 1 and {MOST_CONTROLLERS}, got {self.controllers}")
 
 
 class PolicyGradientPlacer(protocols.Placer):
