@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,13 +15,13 @@ import torch
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.learning.initialise import seeded
 from ovplace.placers.hsdag.network.encoder import CONVOLUTIONS
-from ovplace.placers.hsdag.network.levels import drawn_level, joined_levels, parsed_level, tied_level
+from ovplace.placers.hsdag.network.levels import drawn_level, fixed_level, joined_levels, parsed_level, tied_level
 from ovplace.placers.hsdag.network.parsing_network import ParsingNetwork
 from ovplace.placers.hsdag.network.policy import HsdagPolicy, group_allowed
 from ovplace.placers.hsdag.network.policy_graph import PolicyGraph
 from ovplace.placers.hsdag.network.settings import NetworkSettings
 from ovplace.seeds import generator
-from ovplace.testing.graphs import layered
+from ovplace.testing.graphs import chain, layered
 
 SMALL = NetworkSettings(hidden=16)
 
@@ -170,6 +171,19 @@ def test_only_the_dag_encoder_sees_directions():
         with torch.no_grad():
             a, b = (net(g, [None], parsed_level, once).z for g in (of, backward))
         assert torch.allclose(a, b, atol=1e-5) == (kind != "dag"), kind
+
+
+@pytest.mark.parametrize("kind", CONVOLUTIONS)
+def test_how_groups_are_numbered_changes_nothing(kind):
+    of, net = graph(chain(("Add",) * 12)), policy(NetworkSettings(hidden=16, encoder=kind, encoded_levels=True))
+    above = fixed_level(np.array([0, 0, 1, 2, 2, 3]), 5)
+    found = []
+    for order in (np.arange(6), np.arange(6)[::-1]):
+        below = fixed_level(order[np.arange(12) // 2], 11)
+        with torch.no_grad():
+            parsed = run(net, of, [below, replace(above, labels=above.labels[np.argsort(order)])]).parsed
+        found.append(parsed.z[torch.from_numpy(parsed.group_of)])
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
 
 
 def test_the_network_is_of_the_given_sizes():

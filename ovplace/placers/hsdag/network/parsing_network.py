@@ -175,7 +175,7 @@ class ParsingNetwork(nn.Module):
             if not (merged and connected and go_on(len(levels), float(stops[-1][0].detach()))):
                 return nodes, Parsed(h, group_of, tuple(levels), torch.stack(stops), log_p)
             graph = graph.merged(level.labels, level.n_groups)
-            if self.settings.encoded_levels:
+            if self.settings.encoded_levels and self.settings.encoder != "dag":  # which reads the direction of edges
                 graph = graph.undirected()
             z = encoder(h, graph) if self.settings.encoded_levels else h
 

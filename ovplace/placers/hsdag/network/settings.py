@@ -27,8 +27,8 @@ class NetworkSettings:
             after the pooling has dropout.
         pooled_edges: edges whose scores a group is weighted by: those `kept` by the parse, or all `inside` the group.
         pooled_input: what the graph convolution of the pooling reads: the `encoded` nodes, or the encoder's `input`.
-        encoded_levels: groups are encoded, over undirected edges, before they are parsed again; otherwise pooled
-            embeddings are parsed.
+        encoded_levels: groups are encoded, over undirected edges (directed ones for `dag`), before they are parsed
+            again; otherwise pooled embeddings are parsed.
         dropout: dropout probability after graph convolutions (and in the networks of `mlp_norms`), during updates.
         parsing_dropout: dropout probability of the edge scorer's input, during updates.
         head: device head: `classes` has one output per device; `devices` scores each device by the groups' costs on it,
