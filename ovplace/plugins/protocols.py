@@ -145,6 +145,11 @@ class Placer(ABC):
         return {}
 
     @property
+    def notes(self) -> Sequence[str]:
+        """What the user should know of the finished search, a sentence each, for the result; nothing by default."""
+        return ()
+
+    @property
     def certificate(self) -> Certificate | None:
         """Proof of how good the best proposal is under the cost model, for the result; None without one."""
         return None

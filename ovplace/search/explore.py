@@ -77,6 +77,7 @@ class _Searched:
         costs: of groups and cuts; None where the placer needs none.
         certificate: what the placer proves of its best placement; None for nothing.
         info: what the placer tells of itself.
+        notes: what the placer notes of the search.
         hopeless: why no search was needed; empty where one was.
         aside: why machines of the fleet were set aside, by name.
         cut: whether time ended the search.
@@ -86,6 +87,7 @@ class _Searched:
     costs: Costs | None = None
     certificate: Certificate | None = None
     info: Mapping[str, float] = field(default_factory=dict)
+    notes: Sequence[str] = ()
     hopeless: str = ""
     aside: Mapping[str, str] = field(default_factory=dict)
     cut: bool = False
@@ -103,7 +105,7 @@ def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searche
     differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     busy = busy_notes(shown(baselines[0].name), searched.trials)
     of_outputs = [*mismatch_notes(session.graph, differing), *not_finite_notes(session.facts)]
-    return [*found, *busy, *of_outputs, *_aside(searched)]
+    return [*found, *searched.notes, *busy, *of_outputs, *_aside(searched)]
 
 
 def _aside(searched: _Searched) -> list[str]:
@@ -145,7 +147,8 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
             loop = make_loop(measurer, baselines[0], listener, table)
             trials = loop.run()
         cut = measurer.deadline.left_s <= 0  # before the certificate, which may take seconds
-    return _Searched(trials, costs, loop.placer.certificate, loop.placer.info, hopeless, loop.flight.notes, cut)
+    placer, aside = loop.placer, loop.flight.notes
+    return _Searched(trials, costs, placer.certificate, placer.info, placer.notes, hopeless, aside, cut)
 
 
 def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:

@@ -43,7 +43,8 @@ class Config(NetworkSettings):
         levels: number of levels of the parse; 0 learns when to stop.
         state_update: the embeddings of a step are the state of the next; otherwise one encoding serves all steps.
         reward: `inverse` latency, minus its `log`, or `log_cpu`, the logarithm of the CPU's latency over it, for which
-            the CPU alone is measured first.
+            the CPU alone is measured first, or the last device where there is no CPU; if it fails, the fastest single
+            device takes its place.
         returns: each `step` is learned from its own discounted reward, or from the sum over the `episode`.
         baseline: learn from the difference to the running mean reward, in running standard deviations.
         sampling_dropout: dropout is active while drawing, as in the published code.

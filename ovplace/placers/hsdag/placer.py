@@ -66,7 +66,7 @@ class HsdagProgress:
         mean: running mean of rewards; None before the first update.
         variance: running variance of rewards.
         max_log_ratio: highest log ratio seen, at least 0.
-        cpu_ratio: latency ratio of the CPU alone; 1 before it is measured.
+        cpu_ratio: latency ratio of the CPU alone; None before it is measured, and where it fails.
         groups: number of groups in the last step.
     """
 
@@ -75,7 +75,7 @@ class HsdagProgress:
     mean: float | None = None
     variance: float = 0.0
     max_log_ratio: float = 0.0
-    cpu_ratio: float = 1.0
+    cpu_ratio: float | None = None
     groups: int = 0
 
 
@@ -121,6 +121,16 @@ class Placer(protocols.Placer):
     def info(self) -> dict[str, float]:
         """Groups in the last step, and updates of the policy."""
         return {"groups": self._progress.groups, "updates": self._progress.updates}
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What rewards of `log_cpu` are relative to, where that is not the CPU."""
+        if self._config.reward != "log_cpu" or not self._progress.updates:
+            return ()
+        device, relative = self._problem.devices[self._cpu], "placer.reward=log_cpu: rewards are relative to"
+        if self._progress.cpu_ratio is None:
+            return (f"{relative} the fastest single device, as {device.name} alone failed",)
+        return () if device.base == "CPU" else (f"{relative} {device.name} alone, as there is no CPU",)
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return the fixed proposals first, then up to `n` steps of the present episodes, or of further ones.
@@ -280,7 +290,7 @@ class Placer(protocols.Placer):
     def _step_weights(self, ratios: Sequence[float]) -> FloatArray:
         """Return the weight of each step in the update, `[K]`; equation 14 with `inverse` and no baseline."""
         config, progress = self._config, self._progress
-        weights = step_rewards(config.reward, ratios, progress.max_log_ratio, progress.cpu_ratio)
+        weights = step_rewards(config.reward, ratios, progress.max_log_ratio, progress.cpu_ratio or 1.0)
         if config.baseline:
             weights, progress.mean, progress.variance = normalised_advantages(weights, progress.mean, progress.variance)
         if config.top_fraction:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import inf, log
 
 import numpy as np
 import pytest
 
+from ovplace.core.device import Device
 from ovplace.errors import ConfigError
 from ovplace.placers.hsdag.rollout import Rollout
 from ovplace.plugins import registry
@@ -25,8 +27,6 @@ def built(of, **settings):
 
 def described(of):
     """Give a problem features: which operation it is."""
-    from dataclasses import replace
-
     return replace(of, features=np.eye(len(of.graph)))
 
 
@@ -143,6 +143,26 @@ def test_with_a_baseline_the_usual_teaches_nothing(monkeypatch):
     fast, slow, failed = weights_of(monkeypatch, [1.0, 2.0, inf], **settings)
     assert failed < 0 < slow < fast
     assert fast + slow + failed == pytest.approx(0.0)
+
+
+def notes_of(devices, fails):
+    of = replace(described(problem(diamond())), devices=tuple(Device(name, name) for name in devices))
+    placer = built(of, preset="paper-log", steps=2)
+    first = placer.ask(1)
+    placer.tell([trial_of(0, first[0], inf if fails else 2.0)])
+    assert not placer.notes, "nothing was learned yet"
+    advance(placer, 2)
+    return placer.notes
+
+
+def test_rewards_that_are_relative_to_something_else_than_the_cpu_are_noted():
+    assert notes_of(("GPU", "CPU"), fails=False) == ()
+    assert notes_of(("GPU", "CPU"), fails=True) == (
+        "placer.reward=log_cpu: rewards are relative to the fastest single device, as CPU alone failed",
+    )
+    assert notes_of(("GPU", "NPU"), fails=False) == (
+        "placer.reward=log_cpu: rewards are relative to NPU alone, as there is no CPU",
+    )
 
 
 def test_a_top_fraction_learns_nothing_from_failures(monkeypatch):
