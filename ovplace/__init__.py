@@ -7,7 +7,7 @@
 
     run = ovplace.open_run("runs/model")  # later, or in another program
 
-Nothing heavy is imported before it is used.
+Errors are those of `ovplace.errors`. Nothing heavy is imported before it is used.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ovplace import errors as errors
 from ovplace.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ _PLACES = {
 }
 """Where each public name comes from."""
 
-__all__ = ["Run", "RunResult", "bound", "enable_emulated_gpu", "explain", "load", "measure", "open_run", "optimize"]
+__all__ = [
+    "Run", "RunResult", "bound", "enable_emulated_gpu", "errors", "explain", "load", "measure", "open_run", "optimize",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,14 @@
     `-- InterruptedRunError   exit 130 stopped by the user, everything measured is saved
 
 The text of each says what happened, the value seen, and what to do next, in one line.
+
+Example:
+    >>> import ovplace
+    >>> try:
+    ...     run = ovplace.optimize("absent.onnx")
+    ... except ovplace.errors.ModelError as error:
+    ...     print(error)
+    the model 'absent.onnx' does not exist; check the path
 """
 
 from __future__ import annotations

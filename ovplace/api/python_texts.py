@@ -19,6 +19,9 @@ _OTHERS = {"-d": "device", "-i": "input", "--set": "settings", "--config": "conf
 _OUTPUT = re.compile(r"(?: with)? -o\b")
 """It names what is written, which is an argument without a name of most calls."""
 
+_AGAIN = re.compile(r"\bsame command\b")
+"""It continues what was stopped, as the same call does in a program."""
+
 _QUOTED = re.compile(r"((?<!\w)'[^']*'(?!\w))")
 """What a user wrote, and whole commands; an apostrophe within a word quotes nothing."""
 
@@ -48,7 +51,7 @@ def python_text(text: str) -> str:
         "shape='[1]' is too short; give 'x' with input, or choose another folder"
     """
     parts = _QUOTED.split(text)
-    parts[::2] = [_OPTION.sub(_argument, _OUTPUT.sub("", part)) for part in parts[::2]]
+    parts[::2] = [_OPTION.sub(_argument, _OUTPUT.sub("", _AGAIN.sub("same call", part))) for part in parts[::2]]
     return "".join(parts)
 
 

@@ -18,6 +18,7 @@ SIMULATED = {"machine": "i9-12900k+flex170"}
     ("try a larger --budget or --time", "try a larger budget or time"),
     ("HETERO's choice: -d, as in -d HETERO:GPU,CPU", "HETERO's choice: device, as in device='HETERO:GPU,CPU'"),
     ("allow larger errors with --max-error", "allow larger errors with max_error"),
+    ("stopped, the same command continues in 'same command'", "stopped, the same call continues in 'same command'"),
     ("'ovplace optimize MODEL -o x' begins one", "'ovplace optimize MODEL -o x' begins one"),
     ("the device 'x' is gone; run again with --debug", "the device 'x' is gone; run again with --debug"),
     ("a rate of -d2 or x-d, and non-input", "a rate of -d2 or x-d, and non-input"),
