@@ -61,7 +61,10 @@ def optimize(
 
     Raises:
         OvplaceError: the search is not possible; the text says why and what to do. `NotReachedError`, which carries the
-            run, means that `require_gain` was set and no placement is faster than every baseline.
+            run, means that `require_gain` was set and no placement was shown to be faster than every baseline.
+
+    Warns:
+        ReportWarning: the run is finished, and its report could not be written.
 
     Example:
         >>> import ovplace
@@ -98,8 +101,8 @@ def search(config: RunConfig, folder: Path, listener: Listener = silent, command
     _leave_report(folder)
     if config.search.require_gain and not found.is_faster:
         raise NotReachedError(
-            f"no placement is faster than {found.verdict.against} ({found.verdict.status}); "
-            f"the answer in '{folder}' is {found.best.origin}; try a larger --budget or other devices",
+            f"no placement was shown to be faster than {found.label(found.verdict.against)} ({found.verdict.status}); "
+            f"the answer in '{folder}' is {found.label(found.best.origin)}; try a larger --budget or other devices",
             found,
         )
     return found

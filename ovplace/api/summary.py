@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from ovplace.core.result.labels import label
+from ovplace.core.result.labels import label, percent
 from ovplace.core.result.rows import ResultRow, rows_of
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.verdict import Status
@@ -17,7 +17,7 @@ def headline(result: RunResult) -> str:
     """Return the verdict in a few words."""
     ratio, against = result.verdict.ratio, label(result, result.verdict.against)
     if result.verdict.status == Status.FASTER and ratio:
-        return f"the placement found takes {1 - ratio.value:.0%} less time than {against}"
+        return f"the placement found takes {percent(1 - ratio.value)} less time than {against}"
     return f"{label(result, result.best.origin)} is the answer"
 
 

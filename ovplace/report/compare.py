@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ovplace.core.result.labels import size
+from ovplace.core.result.labels import interval_text, size
 from ovplace.report.evidence import Evidence, read_evidence
 from ovplace.report.numbers import Triple, short, triple
 from ovplace.report.sections.history import history_section
@@ -26,6 +26,7 @@ class RunRow:
         against: the baseline that its best placement was compared with.
         latency_ms: median and interval of its answer.
         ratio: its best placement over that baseline, with interval; None where nothing was compared.
+        interval: that interval and its level, in words.
         devices: operations on each device, in words.
         submodels: how many its answer has.
         copied: bytes that its answer copies between devices, in words.
@@ -40,6 +41,7 @@ class RunRow:
     against: str
     latency_ms: Triple | None
     ratio: Triple | None
+    interval: str
     devices: str
     submodels: int
     copied: str
@@ -81,6 +83,7 @@ def row_of(evidence: Evidence) -> RunRow:
         against=evidence.label(result.verdict.against),
         latency_ms=triple(result.best.latency_ms),
         ratio=triple(result.verdict.ratio),
+        interval=interval_text(result.verdict.ratio) if result.verdict.ratio else "-",
         devices=", ".join(f"{count:,} on {evidence.label(name)}" for name, count in used.items()),
         submodels=len(result.best.submodels),
         copied=size(result.best.cut_bytes),

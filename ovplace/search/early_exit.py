@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ovplace.core.result.labels import percent
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.gain_bound import gain_bound
 from ovplace.profiling.obtain import Costs
@@ -53,9 +54,10 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
     gain = gain_bound(costs.table, fastest, FACTOR, _TIME_LIMIT_S)
     if gain > LEAST_GAIN:
         return ""
+    best = session.shown(names[fastest])
     return (
-        f"no split can help here: none gains more than {gain:.1%} over {names[fastest]}, even if other devices and "
-        f"copies between them are {FACTOR:g} times as fast as profiled; --no-early-exit searches all the same"
+        f"no split can help here: none gains more than {percent(gain)} over {best}, even if other devices and copies "
+        f"between them are {FACTOR:g} times as fast as profiled; --no-early-exit searches all the same"
     )
 
 

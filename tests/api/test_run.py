@@ -123,7 +123,7 @@ def test_its_benchmark_runs_the_answer_and_its_baselines(run):
 
 def test_notebooks_show_a_small_table(run):
     shown = run._repr_html_()
-    assert "20% less time" in shown
+    assert "20 % less time" in shown
     assert all(f"<td>{baseline.name}</td>" in shown for baseline in run.baselines)
     assert "less time than CPU_A" in repr(run)
     assert len(repr(run)) < 200

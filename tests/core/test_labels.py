@@ -2,7 +2,7 @@
 
 import pytest
 
-from ovplace.core.result.labels import ends, number, operations, ratio_text
+from ovplace.core.result.labels import ends, number, operations, percent, ratio_text
 from ovplace.core.statistics import Interval
 
 
@@ -19,6 +19,13 @@ def test_an_end_ten_times_away_is_not_shown(low, high):
 def test_other_ends_are_shown():
     assert ends(Interval(1.0, 0.11, 9.9)) == "[0.110, 9.900]"
     assert ratio_text(Interval(0.467, 0.406, 0.539, level=0.98)) == "ratio 0.467 [0.406, 0.539] (98 %)"
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"), [(0.583, "58 %"), (0.01, "1 %"), (0.0042, "0.4 %"), (0.00042, "0.04 %"), (0.0, "0 %")]
+)
+def test_a_small_gain_is_not_called_none(fraction, text):
+    assert percent(fraction) == text
 
 
 def test_a_single_operation_is_no_plural():

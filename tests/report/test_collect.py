@@ -175,6 +175,19 @@ def test_the_verdict_is_one_sentence(status, ratio, words):
     assert found.sentence.count(". ") == 0
 
 
+def test_a_baseline_on_several_devices_is_no_device_that_everything_stays_on():
+    automatic = "HETERO:GPU,CPU (automatic)"
+    same = verdict_section(evidence(verdict=Verdict(Status.SAME, automatic, Interval(1.0, 0.9, 1.1))))
+    assert same.sentence == f"{automatic} is the answer: no placement found is significantly faster."
+    faster = verdict_section(evidence(verdict=Verdict(Status.FASTER, automatic, Interval(0.996, 0.99, 0.998))))
+    assert faster.sentence.endswith(f"one inference takes 0.4 % less time than with {automatic}.")
+
+
+def test_what_was_not_compared_is_not_called_best():
+    nothing = verdict_section(evidence(verdict=Verdict(Status.BASELINE, "CPU", notes=("no other was tried",))))
+    assert (nothing.status, nothing.badge) == ("baseline", "not compared")
+
+
 def test_emulated_and_simulated_are_said():
     emulated = evidence(devices=(device_summary("GPU", emulated=True), device_summary("CPU")))
     assert "GPU (emulated)" in verdict_section(emulated).sentence

@@ -26,6 +26,15 @@ def test_each_run_has_its_row_with_its_own_reference():
     assert rows[0].best == pytest.approx((1.2, 1.1, 1.0, 0.9, 0.8, 0.8))
 
 
+def test_each_interval_has_its_own_level():
+    twice = evidence(verdict=Verdict(Status.FASTER, "CPU", Interval(0.5, 0.4, 0.6, 0.99)))
+    rows = tuple(row_of(of) for of in (evidence(), twice, evidence(verdict=Verdict(Status.BASELINE, "CPU"))))
+    assert [row.interval for row in rows] == ["[0.460, 0.500] (98 %)", "[0.400, 0.600] (99 %)", "-"]
+    page = comparison_html(Comparison(rows))
+    assert "[0.400, 0.600] (99 %)" in page
+    assert '<th class="n">98 % interval' not in page
+
+
 def test_the_page_names_the_runs_as_text_and_says_what_is_emulated():
     of = evidence(devices=(device_summary("GPU", emulated=True), device_summary("CPU")))
     page = comparison_html(Comparison((row_of(renamed(of, "<b>runs</b>")), row_of(renamed(of, "other")))))

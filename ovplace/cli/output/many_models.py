@@ -49,7 +49,7 @@ def check(searches: Sequence[ModelSearch], *, require_gain: bool) -> None:
     without = [search.model for search in searches if search.result and not search.result.is_faster]
     if require_gain and without:
         raise NotReachedError(
-            f"no placement is faster for {', '.join(without)}; try a larger --budget or other devices"
+            f"no placement was shown to be faster for {', '.join(without)}; try a larger --budget or other devices"
         )
 
 

@@ -10,7 +10,7 @@ import click
 
 from ovplace.cli.output.tables import show_json, show_table
 from ovplace.cli.output.terminal import say
-from ovplace.core.result.labels import ends, is_uncertain, label, number, operations, ratio_text, size
+from ovplace.core.result.labels import ends, is_uncertain, label, number, operations, percent, ratio_text, size
 from ovplace.core.result.rows import ResultRow, remarks, rows_of
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
@@ -60,7 +60,7 @@ def verdict_lines(result: RunResult) -> Iterator[str]:
 
 def _cells(result: RunResult, row: ResultRow) -> tuple[str, ...]:
     name = label(result, row.name) if row.baseline else f"found by {row.name}"
-    cells = (*_latency(row.latency_ms), number(row.ratio), error(row.max_rel_error))
+    cells = (*_latency(result, row.latency_ms), number(row.ratio), error(row.max_rel_error))
     answer = ("the answer",) if row.is_answer else ()
     return (name, *cells, ", ".join((*answer, *remarks(result, row))))
 
@@ -68,7 +68,7 @@ def _cells(result: RunResult, row: ResultRow) -> tuple[str, ...]:
 def _answer(result: RunResult) -> str:
     verdict, against = result.verdict, label(result, result.verdict.against)
     if verdict.status == Status.FASTER and verdict.ratio:
-        gain = f"{1 - verdict.ratio.value:.0%}".replace("%", " %")
+        gain = percent(1 - verdict.ratio.value)
         return f"{_description(result)} takes {gain} less time than {against}: {ratio_text(verdict.ratio)}."
     answer = label(result, result.best.origin)
     if verdict.ratio is None:
@@ -118,10 +118,11 @@ def _in_double_quotes(program: str) -> str:
     return '"' + re.sub(r'(["\\$`])', r"\\\1", program) + '"'
 
 
-def _latency(found: Interval | None) -> tuple[str, str]:
+def _latency(result: RunResult, found: Interval | None) -> tuple[str, str]:
     if found is None:
         return "-", "-"
-    return number(found.value), "-" if found.low == found.high else ends(found)  # of one sample there is none
+    of_one_sample = found.low == found.high and not result.environment.simulated  # which may have no noise
+    return number(found.value), "-" if of_one_sample else ends(found)
 
 
 def error(value: float | None) -> str:

@@ -66,6 +66,11 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
 
 
+def percent(fraction: float) -> str:
+    """Return a fraction in percent as text; what is less than 1 % has a digit of its own, and is not called 0 %."""
+    return f"{100 * fraction:.0f} %" if abs(fraction) >= 0.01 else f"{100 * fraction:.1g} %"
+
+
 def ends(found: Interval) -> str:
     """Return the ends of an interval as text, or `[uncertain]` where they are far apart."""
     return "[uncertain]" if is_uncertain(found) else f"[{number(found.low)}, {number(found.high)}]"
@@ -78,4 +83,9 @@ def is_uncertain(found: Interval) -> bool:
 
 def ratio_text(ratio: Interval) -> str:
     """Return a latency ratio with its interval and the interval's level as text."""
-    return f"ratio {number(ratio.value)} {ends(ratio)} ({100 * ratio.level:.0f} %)"
+    return f"ratio {number(ratio.value)} {interval_text(ratio)}"
+
+
+def interval_text(found: Interval) -> str:
+    """Return an interval and its level as text, such as `[0.460, 0.500] (98 %)`."""
+    return f"{ends(found)} ({100 * found.level:.0f} %)"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ovplace.core.result.labels import ends, is_uncertain, number, size
+from ovplace.core.result.labels import ends, is_uncertain, number, percent, size
+from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status
 from ovplace.report.evidence import Evidence
 
@@ -40,9 +41,10 @@ class VerdictSection:
 def verdict_section(evidence: Evidence) -> VerdictSection:
     """Return the verdict of a run."""
     result = evidence.result
+    compared = result.verdict.ratio is not None
     return VerdictSection(
         status=result.verdict.status.value,
-        badge=_BADGES[result.verdict.status],
+        badge=_BADGES[result.verdict.status] if compared else "not compared",
         sentence=_sentence(evidence),
         caution=caution(result.environment.simulated, [device.name for device in result.devices if device.emulated]),
         notes=tuple(f"{note[0].upper()}{note[1:]}." for note in result.verdict.notes),
@@ -52,17 +54,20 @@ def verdict_section(evidence: Evidence) -> VerdictSection:
 
 def _sentence(evidence: Evidence) -> str:
     result, ratio = evidence.result, evidence.result.verdict.ratio
-    against = evidence.label(result.verdict.against)
+    against, alone = evidence.label(result.verdict.against), result.verdict.against in result.device_names
     if result.verdict.status == Status.FASTER and ratio:
-        gain = _percent(1 - ratio.value)
-        return f"With {_moved(evidence)}, one inference takes {gain} less time than with {against} alone."
-    if ratio is None:
-        return f"Everything stays on {against}."
-    if result.verdict.status == Status.SAME and is_uncertain(ratio):
-        return f"Everything stays on {against}: too few rounds to tell whether the best other placement is faster."
-    if result.verdict.status == Status.SAME:
-        return f"Everything stays on {against}: no placement found is significantly faster."
-    return f"Everything stays on {against}: the best other placement takes {_percent(ratio.value - 1)} more time."
+        slower = f"with {against} alone" if alone else f"with {against}"
+        return f"With {_moved(evidence)}, one inference takes {percent(1 - ratio.value)} less time than {slower}."
+    answer = f"Everything stays on {against}" if alone else f"{against} is the answer"
+    return f"{answer}: {_why_not_another(result.verdict.status, ratio)}." if ratio else f"{answer}."
+
+
+def _why_not_another(status: Status, ratio: Interval) -> str:
+    if status != Status.SAME:
+        return f"the best other placement takes {percent(ratio.value - 1)} more time"
+    if is_uncertain(ratio):
+        return "too few rounds to tell whether the best other placement is faster"
+    return "no placement found is significantly faster"
 
 
 def _moved(evidence: Evidence) -> str:
@@ -99,7 +104,3 @@ def _figures(evidence: Evidence) -> list[tuple[str, str]]:
         ("Largest output error", "not checked" if worst is None else f"{worst:.1g}"),
         ("Placements tried", f"{result.search.trials:,}"),
     ]
-
-
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.0f} %"

@@ -122,6 +122,14 @@ def test_the_table(capsys, tmp_path):
     assert rows["CPU"].split() == ["CPU", "8.000", "[7.900,", "8.100]", "1.000", "0"]
 
 
+def test_a_simulated_latency_without_noise_has_an_interval_and_one_sample_has_none(capsys):
+    exact = finally_measured("CPU", 8.0, 1.0, final_latency_ms=Interval(8.0, 8.0, 8.0))
+    once = replace(COMPARED, baselines=(exact, *COMPARED.baselines[1:]))
+    assert shown(capsys, once)["CPU"].split()[1:3] == ["8.000", "-"]
+    simulated = replace(once, environment=replace(once.environment, simulated="core-ultra"))
+    assert "8.000  [8.000, 8.000]" in shown(capsys, simulated)["CPU (simulated)"]
+
+
 def test_every_latency_is_of_the_final_comparison_and_fits_its_ratio(capsys):
     rows = shown(capsys, COMPARED)
     figures = {name: re.findall(r"(?<!\S)\d+\.\d{3}(?!\S)", line) for name, line in rows.items()}
