@@ -66,14 +66,15 @@ def _show(found: OptimalityGap) -> None:
 
 def _pairs(found: OptimalityGap) -> Iterator[tuple[str, str]]:
     best, optimum, machine = found.best, found.optimum, _machine(found)
+    submodels = len(optimum.submodels)
     yield "run", found.run
     yield "simulated machine", machine
-    yield "answer", f"{_ops(found, best.ops_per_device)}, found by {best.origin}"
+    yield "answer", f"{_ops(found, best.ops_per_device)}, {_origin(found)}"
     latency_ms = best.latency_ms.value if best.latency_ms else None
     yield "simulated latency" if machine else "measured latency", _ms(latency_ms)
     yield "under the model", _ms(best.model_ms)
     yield "model's optimum", f"{_ms(optimum.model_ms)}, {_proof(optimum)}"
-    yield "attained by", f"{_ops(found, optimum.ops_per_device)} in {len(optimum.submodels)} submodels"
+    yield "attained by", f"{_ops(found, optimum.ops_per_device)} in {submodels} submodel{'s' * (submodels != 1)}"
     yield "costs", found.costs_source + (", measured now" if found.costs_measured_now else "")
 
 
@@ -119,6 +120,13 @@ def _ops(found: OptimalityGap, ops_per_device: Mapping[str, int]) -> str:
     from ovplace.core.result.labels import label, operations
 
     return operations(ops_per_device, partial(label, found.result))
+
+
+def _origin(found: OptimalityGap) -> str:
+    from ovplace.core.result.labels import label
+
+    origin = found.best.origin
+    return f"found by {origin}" if found.result.is_faster else f"the baseline {label(found.result, origin)}"
 
 
 def _proof(optimum: ModelOptimum) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ovplace.cli.results.bound import sentences
+from ovplace.cli.results.bound import _pairs, sentences
 from ovplace.commands.optimality_gap import AnswerGap, ModelFit, ModelOptimum, OptimalityGap
+from ovplace.core.verdict import Status
 from ovplace.cost.calibration.agreement import Agreement
 from ovplace.testing.results import run_result
 
@@ -61,6 +62,19 @@ def test_a_simulated_machine_is_called_that():
 def test_the_model_says_how_far_off_it_is():
     assert "off by 5 % on average" in said(held_back=Agreement(0.9, 0.05, 9))
     assert "off by" not in said()
+
+
+def test_a_baseline_is_not_found_by_itself_and_one_submodel_is_no_plural():
+    pairs = dict(_pairs(FOUND))
+    assert (pairs["answer"], pairs["attained by"]) == (
+        "10 operations on CPU, found by cut",
+        "10 operations on CPU in 1 submodel",
+    )
+    simulated = replace(FOUND.result.environment, simulated="two-gpus")
+    verdict = replace(FOUND.result.verdict, status=Status.SAME)
+    result = replace(FOUND.result, environment=simulated, verdict=verdict)
+    pairs = dict(_pairs(replace(FOUND, result=result, best=replace(FOUND.best, origin="CPU"))))
+    assert pairs["answer"] == "10 operations on CPU (simulated), the baseline CPU (simulated)"
 
 
 def test_an_answer_without_a_value():
