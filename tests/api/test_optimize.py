@@ -144,7 +144,7 @@ def test_ctrl_c_saves_and_the_same_call_continues(model, tmp_path):
         if progress.phase == "search" and progress.done == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(InterruptedRunError, match="the same command continues"):
+    with pytest.raises(InterruptedRunError, match="the same call continues"):
         optimize(model, tmp_path / "run", listener=interrupt)
     assert ended(tmp_path / "run")
     assert asked(tmp_path / "run") == asked(whole.folder)[:3]
