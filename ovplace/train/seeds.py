@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ovplace.core.text.json_text import parse_json
 from ovplace.errors import BackendError, ConfigError, InterruptedRunError, StoreError
 from ovplace.session.events import Listener, Progress
+from ovplace.session.model_fingerprint import fingerprint
 from ovplace.store.atomic import replacing, write_json
 from ovplace.train.policy_lock import training_of
 from ovplace.train.run_training import TRAINED
@@ -112,13 +113,14 @@ def _train(plan: TrainingPlan, folder: Path, site: TrainingSite) -> Data:
         raise BackendError(
             f"the training with seed {plan.config.seed} was answered with no report; try again"
         ) from error
-    kept = {"version": VERSION, "plan": plan.text, "machines": plan.machine_digests, "report": report}
+    about = {"version": VERSION, "plan": plan.text, "machines": plan.machine_digests}
+    kept = {**about, "report": report, "digest": fingerprint(policy)}
     write_json(policy.with_suffix(".json"), kept)
     return report
 
 
 def _finished(plan: TrainingPlan, folder: Path) -> Data:
-    """Return the report of a finished training; empty if it is not finished.
+    """Return the report of a finished training; empty if it is not finished, or its policy is lost or damaged.
 
     Raises:
         ConfigError: the file is of another training, or damaged.
@@ -130,13 +132,16 @@ def _finished(plan: TrainingPlan, folder: Path) -> Data:
         # Earlier versions kept no machines.
         if (data["version"], data["plan"], data.get("machines", machines)) != (VERSION, plan.text, machines):
             raise other_training(file)
-        report: Data = {**data["report"], "policy": str(file.with_suffix(".npz"))}
+        policy = file.with_suffix(".npz")
+        report: Data = {**data["report"], "policy": str(policy)}
         _score(report)
+        # Earlier versions kept no digest.
+        is_whole = policy.is_file() and data.get("digest") in (None, fingerprint(policy))
     except FileNotFoundError:
         return {}
     except (OSError, *_NO_REPORT) as error:
         raise ConfigError(f"'{file}' is damaged; delete it to train with this seed again") from error
-    return report if file.with_suffix(".npz").is_file() else {}
+    return report if is_whole else {}
 
 
 def _score(report: Mapping[str, Any]) -> tuple[float, ...]:

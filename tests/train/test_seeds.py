@@ -92,6 +92,17 @@ def test_a_seed_that_failed_is_trained_again_and_the_others_are_not(plans, tmp_p
     assert data["seed"] == 4
 
 
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b"policy"), lambda path: path.unlink()])
+def test_a_seed_whose_policy_is_damaged_is_trained_again(plans, tmp_path, damage):
+    output = tmp_path / "policy.npz"
+    train_seeds(plans[:1], output, Scores(s4=1.0), silent)
+    damage(tmp_path / "policy-seeds" / "4.npz")
+    again = Scores(s4=1.0)
+    train_seeds(plans[:1], output, again, silent)
+    assert again.trained == [4]
+    assert output.read_bytes() == b"policy of 4"
+
+
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
