@@ -120,6 +120,23 @@ def trials_since(folder: Path, result: RunResult) -> int | None:
     return None
 
 
+def lost_trials(folder: Path, result: RunResult) -> int:
+    """Return how many trials of a result its folder has lost; 0 where that cannot be read.
+
+    Args:
+        folder: a finished run.
+        result: its result.
+    """
+    files = RunFolder(folder)
+    if not files.database.exists():
+        return result.search.trials
+    with suppress(OvplaceError):
+        if not searching_process(folder):
+            with closing(files.open_store()) as store:
+                return max(0, result.search.trials - store.count_trials())
+    return 0
+
+
 def _stored(files: RunFolder) -> tuple[Sequence[Trial], Mapping[str, bool]]:
     """Return the trials of a run, and which of its devices are emulated."""
     if not files.database.exists():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -21,8 +21,9 @@ _MAY_CHANGE = ("model", "cluster", "budget", "time_s", "require_gain", "rounds",
 """Settings that do not make it another run. A model may be called by another path: its fingerprint must be the same."""
 
 
-def open_store(config: RunConfig, folder: RunFolder) -> RunStore:
-    """Open the store of a run folder that is empty, or holds this run.
+@contextmanager
+def opened_store(config: RunConfig, folder: RunFolder) -> Iterator[RunStore]:
+    """Open the store of a run folder that is empty, or holds this run; a new one is gone again if no run begins.
 
     Args:
         config: what is to be run.
@@ -33,14 +34,16 @@ def open_store(config: RunConfig, folder: RunFolder) -> RunStore:
         ConfigError: it holds a run with other settings.
     """
     delete_abandoned(folder.path)
-    store = folder.open_store()
+    is_new = not folder.database.exists()
     try:
-        if folder.has_begun:
-            _check_settings(config, folder, store)
-    except BaseException:
-        store.close()
-        raise
-    return store
+        with closing(folder.open_store()) as store:
+            if folder.has_begun:
+                _check_settings(config, folder, store)
+            yield store
+    finally:
+        if is_new and not folder.has_begun:
+            with suppress(OSError):
+                folder.database.unlink()
 
 
 def _check_settings(config: RunConfig, folder: RunFolder, store: RunStore) -> None:

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ovplace.config.files import reachable
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.core.one_thread import one_thread
@@ -21,7 +22,7 @@ from ovplace.search.continuation import (
     earlier_result,
     finishing_limits,
     limits_of,
-    open_store,
+    opened_store,
 )
 from ovplace.search.explore import explore
 from ovplace.search.result import build_result
@@ -67,8 +68,9 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
     check_settings(config)
     folder = RunFolder(path)
     folder.create()
+    reachable(folder.prepared_model, "the prepared model")
     try:
-        with folder.locked(), closing(open_store(config, folder)) as store:
+        with folder.locked(), opened_store(config, folder) as store:
             fingerprints = check_fingerprints(config, folder, store)
             earlier = _undamaged(folder, store, listener)
             if earlier and (limits := finishing_limits(config, folder, earlier)):
@@ -94,11 +96,20 @@ def _undamaged(folder: RunFolder, store: RunStore, listener: Listener) -> RunRes
     except StoreError as error:
         problem = f"the result in '{folder}' cannot be read ({error.__cause__}); it is made anew"
     else:
-        if earlier is None or _is_as_written(folder, store):
+        problem = _damage(folder, store, earlier) if earlier else ""
+        if not problem:
             return earlier
-        problem = f"files of the answer in '{folder}' are damaged; they are made anew"
     listener(Progress("prepare", 1, 3, problem))
     return None
+
+
+def _damage(folder: RunFolder, store: RunStore, earlier: RunResult) -> str:
+    """Return what of a finished run is lost or damaged; empty where nothing is."""
+    if (count := store.count_trials()) < earlier.search.trials:
+        return f"'{folder.database}' holds {count} of {earlier.search.trials} trials; the others are made anew"
+    if not _is_as_written(folder, store):
+        return f"files of the answer in '{folder}' are damaged; they are made anew"
+    return ""
 
 
 def _is_as_written(folder: RunFolder, store: RunStore) -> bool:

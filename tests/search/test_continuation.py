@@ -18,7 +18,7 @@ from ovplace.search.continuation import (
     earlier_result,
     finishing_limits,
     limits_of,
-    open_store,
+    opened_store,
 )
 from ovplace.session.model_fingerprint import fingerprint
 from ovplace.store.run_folder import RunFolder
@@ -51,21 +51,26 @@ def asking(model="m.onnx", **search):
 )
 def test_limits_and_where_it_is_measured_may_change(folder, change):
     folder.write_config(asking())
-    open_store(asking(**change), folder).close()
+    with opened_store(asking(**change), folder):
+        pass
 
 
 def test_the_number_of_rounds_may_change_and_how_a_round_is_measured_may_not(folder):
     folder.write_config(asking())
-    open_store(replace(asking(), comparison=ComparisonConfig(rounds=9)), folder).close()
-    with pytest.raises(ConfigError, match=r"\(comparison\.blocks differs\)"):
-        open_store(replace(asking(), comparison=ComparisonConfig(rounds=6, blocks=4)), folder)
+    with opened_store(replace(asking(), comparison=ComparisonConfig(rounds=9)), folder):
+        pass
+    with (
+        pytest.raises(ConfigError, match=r"\(comparison\.blocks differs\)"),
+        opened_store(replace(asking(), comparison=ComparisonConfig(rounds=6, blocks=4)), folder),
+    ):
+        pass
 
 
 def test_another_run_is_refused_with_all_that_differs(folder):
     folder.write_config(asking())
     changed = replace(asking(seed=3, batch=2, placer="random"), placer={})
-    with pytest.raises(ConfigError) as caught:
-        open_store(changed, folder)
+    with pytest.raises(ConfigError) as caught, opened_store(changed, folder):
+        pass
     names = [f"placer.{name}" for name in sorted(asking().placer)]
     differ = ", ".join(["search.batch", "search.placer", "search.seed", *names])
     assert str(caught.value) == (
@@ -74,11 +79,11 @@ def test_another_run_is_refused_with_all_that_differs(folder):
 
 
 def test_a_model_may_be_called_from_elsewhere_and_must_be_the_same(folder, model):
-    with closing(open_store(asking(model), folder)) as store:
+    with opened_store(asking(model), folder) as store:
         store.put("source", check_fingerprints(asking(model), folder, store)["source"])
-    folder.write_config(asking(model))
+        folder.write_config(asking(model))
     elsewhere = model.parent / "run" / ".." / model.name
-    with closing(open_store(asking(elsewhere), folder)) as store:
+    with opened_store(asking(elsewhere), folder) as store:
         check_fingerprints(asking(elsewhere), folder, store)
         other = model.with_name("other.onnx")
         other.write_bytes(b"another model")
@@ -95,16 +100,16 @@ def inputs(tmp_path):
 
 def begin(folder, config):
     """Note that a run has begun in a folder, as the search does."""
-    with closing(open_store(config, folder)) as store:
+    with opened_store(config, folder) as store:
         for key, value in check_fingerprints(config, folder, store).items():
             store.put(key, value)
-    folder.write_config(config)
+        folder.write_config(config)
 
 
 def test_inputs_that_have_changed_are_refused(folder, model, inputs):
     config = asking(model, input=str(inputs))
     begin(folder, config)
-    with closing(open_store(config, folder)) as store:
+    with opened_store(config, folder) as store:
         check_fingerprints(config, folder, store)
         inputs.write_bytes(b"other inputs")
         with pytest.raises(ConfigError, match=r"inputs\.npz' has changed since the run in .* began, or is another one"):
@@ -122,22 +127,39 @@ def test_inputs_and_machines_may_be_called_from_elsewhere_and_must_be_the_same(f
 
     begin(folder, at(tmp_path))
     (moved / inputs.name).write_bytes(inputs.read_bytes())
-    with closing(open_store(at(moved), folder)) as store:
+    with opened_store(at(moved), folder) as store:
         check_fingerprints(at(moved), folder, store)
     (moved / inputs.name).write_bytes(b"other inputs")
-    with pytest.raises(ConfigError, match=r"holds another run \(search\.input differs\)"):
-        open_store(at(moved), folder)
+    with (
+        pytest.raises(ConfigError, match=r"holds another run \(search\.input differs\)"),
+        opened_store(at(moved), folder),
+    ):
+        pass
 
 
 def test_a_folder_without_a_run_is_for_any(folder):
-    open_store(asking(seed=3), folder).close()
+    with opened_store(asking(seed=3), folder):
+        assert folder.database.exists()
+
+
+def test_a_store_is_kept_once_a_run_begins_or_where_it_was_there_before(folder):
+    with opened_store(asking(), folder):
+        pass
+    assert not folder.database.exists()
+    with opened_store(asking(), folder):
+        folder.write_config(asking())
+    assert folder.database.exists()
+    folder.config.unlink()
+    with opened_store(asking(), folder):
+        pass
     assert folder.database.exists()
 
 
 def test_what_a_killed_process_has_left_is_deleted(folder):
     left = folder.path / "result.json.99999999.tmp"
     left.write_text("half")
-    open_store(asking(), folder).close()
+    with opened_store(asking(), folder):
+        pass
     assert not left.exists()
 
 

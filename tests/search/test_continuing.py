@@ -17,7 +17,7 @@ from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.core.verdict import Status
-from ovplace.errors import ConfigError, InterruptedRunError, StoreError
+from ovplace.errors import ConfigError, InterruptedRunError, StoreError, UsageError
 from ovplace.search.comparison import final_comparison
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.comparison.judgement import hardest_to_beat
@@ -177,6 +177,26 @@ def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, tmp_
     assert (again.best, again.verdict, again.search.seconds.measuring) == (first.best, first.verdict, 0.0)
     assert f"files of the answer in '{folder}' are damaged; they are made anew" in [event.text for event in told]
     assert simulated(model, folder.path, budget=2) == again
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.unlink()])
+def test_lost_trials_are_made_anew(model, tmp_path, damage):
+    folder, told = RunFolder(tmp_path / "run"), []
+    assert simulated(model, folder.path, budget=2).search.trials == 2
+    damage(folder.database)
+    assert simulated(model, folder.path, told.append, budget=2).search.trials == 2
+    assert f"'{folder.database}' holds 0 of 2 trials; the others are made anew" in [event.text for event in told]
+    with closing(folder.open_store()) as store:
+        assert store.count_trials() == 2
+
+
+def test_a_model_that_is_a_link_to_itself_is_one_clear_error(model, tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    simulated(model, folder.path, budget=2)
+    folder.placed_model.unlink()
+    folder.placed_model.symlink_to(folder.placed_model)
+    with pytest.raises(UsageError, match=f"cannot look up the prepared model '{folder.placed_model}'"):
+        simulated(model, folder.path, budget=2)
 
 
 @pytest.mark.parametrize("name", ["placed.xml", "result.json"])

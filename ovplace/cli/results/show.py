@@ -27,7 +27,7 @@ def command(console: Console, run: str, as_json: bool) -> None:
     """
     from ovplace.cli.output.result import show_result
     from ovplace.cli.output.terminal import say
-    from ovplace.commands.run_state import is_finished, read_state, searching_process, trials_since
+    from ovplace.commands.run_state import is_finished, lost_trials, read_state, searching_process, trials_since
     from ovplace.store.run_folder import RunFolder
 
     folder = Path(run)
@@ -38,9 +38,13 @@ def command(console: Console, run: str, as_json: bool) -> None:
         console.log(f"the run is being continued by {process}; this is the result so far")
     result = RunFolder(folder).read_result()
     show_result(result, as_json)
+    tell = console.log if as_json else say
+    if lost := lost_trials(folder, result):
+        tell(
+            f"{lost} of its {result.search.trials} trials are missing in run.db; the same 'ovplace optimize' makes them"
+        )
     if (count := trials_since(folder, result)) is not None:
         more = f"A continuation with {count} trial{'s' * (count != 1)} was stopped"
-        tell = console.log if as_json else say
         tell(f"{more}; the same 'ovplace optimize' continues it.")
 
 

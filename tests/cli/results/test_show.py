@@ -90,7 +90,10 @@ def test_a_result_is_shown_whatever_has_become_of_the_measurements(ovplace, fini
     assert "Load it:" in ovplace("show", folder).out
     (folder / "run.db").unlink()
     assert "Load it:" in ovplace("show", folder).out
+    assert "3 of its 3 trials are missing in run.db" in ovplace("show", folder).out
     assert not (folder / "run.db").exists()
+    (folder / "run.db").touch()
+    assert "3 of its 3 trials are missing in run.db" in ovplace("show", folder, "--json").err
 
 
 def test_a_run_that_is_being_prepared(ovplace, tmp_path):
