@@ -152,6 +152,8 @@ def read_stored(path: Path) -> RunConfig:
         tables = read(path)
     except ConfigError as error:
         raise ConfigError(f"{error}; mend the file, or search again in another folder") from error
+    if not tables:  # of a run they are never, and would be those of another one
+        raise ConfigError(f"'{path}' is empty; mend the file, or search again in another folder")
     return build_config({RENAMED.get(section, section): table for section, table in tables.items()})
 
 

@@ -154,6 +154,9 @@ def test_a_damaged_configuration_of_a_run_says_what_to_do(tmp_path):
     path.write_text("[search\n")
     with pytest.raises(ConfigError, match=r"line 1.*search again in another folder"):
         toml.read_stored(path)
+    path.write_text("")
+    with pytest.raises(ConfigError, match=r"is empty; mend the file, or search again in another folder"):
+        toml.read_stored(path)
 
 
 def test_every_field_has_a_plain_default():
