@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ovplace.config.files import reachable
 from ovplace.errors import UsageError
 from ovplace.store.run_folder import RunFolder
 
@@ -16,9 +17,9 @@ def check_keeps_runs(target: Path, source: Path | None = None) -> None:
         source: a folder whose files are kept though no run has begun there, such as an exported one; none by default.
 
     Raises:
-        UsageError: `target` is a run folder, or one of the files of a run.
+        UsageError: `target` is a run folder, or one of the files of a run, or nobody can look it up.
     """
-    path = target.resolve()
+    path = reachable(target, "the output").resolve()
     if _is_kept(path, source):
         raise UsageError(f"'{target}' holds a run, whose answer would be lost; choose another folder with -o")
     if path in _files(RunFolder(path.parent)) and _is_kept(path.parent, source):

@@ -139,8 +139,11 @@ class RunFolder:
             InUseError: one does.
             StoreError: the folder cannot be written.
         """
-        advice = f"'ovplace show {self.typed}' tells how far it is; for a run beside it choose another folder with -o"
-        return locked(self.lock, f"the run in '{self}' is being searched by", advice)
+        show, elsewhere = f"'ovplace show {self.typed}'", "choose another place with -o"
+        advice = f"{show} tells how far it is; for a run beside it choose another folder with -o"
+        if self.has_begun:
+            elsewhere = f"{show} only reads it; to go on, make it writable, or {elsewhere}"
+        return locked(self.lock, f"the run in '{self}' is being searched by", advice, elsewhere)
 
     def create(self) -> None:
         """Make the folder.

@@ -46,3 +46,10 @@ def test_a_folder_without_a_run_is_kept_as_a_source_only(tmp_path):
     for target in (tmp_path, tmp_path / "placed.xml"):
         with pytest.raises(UsageError, match="a run"):
             check_keeps_runs(target, tmp_path)
+
+
+def test_a_link_to_itself_is_refused(tmp_path):
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    with pytest.raises(UsageError, match=f"cannot look up the output '{loop}': .*; check the path"):
+        check_keeps_runs(loop)

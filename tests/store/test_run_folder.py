@@ -225,3 +225,12 @@ def test_one_process_searches_in_a_folder(folder):
             pass
     folder.open_store().close()
     assert folder.database.exists()
+
+
+def test_a_run_that_can_only_be_read_is_said_to_be_shown(folder):
+    folder.lock.mkdir()
+    with pytest.raises(StoreError, match="choose another place with -o"), folder.locked():
+        pass
+    folder.write_config(RunConfig())
+    with pytest.raises(StoreError, match=r"'ovplace show .*' only reads it; .* make it writable"), folder.locked():
+        pass
