@@ -56,8 +56,10 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
 
 
 def _is_written(run: RunFolder) -> bool:
-    """Return whether a run's report is there and no older than its result."""
-    return run.report.exists() and run.report.stat().st_mtime >= run.result.stat().st_mtime
+    """Return whether a run's report is there, no older than its result and not cut off."""
+    if not run.report.exists() or run.report.stat().st_mtime < run.result.stat().st_mtime:
+        return False
+    return run.report.read_bytes().rstrip().endswith(b"</html>")
 
 
 def write_comparison(folders: Sequence[Path], target: Path) -> Path:

@@ -1,9 +1,12 @@
 """`ovplace report`, and the report that each run leaves."""
 
+import shutil
+
 import pytest
 
 import ovplace
 from ovplace.api import searching
+from ovplace.report.write import try_report
 from ovplace.testing.results import run_result
 
 
@@ -27,6 +30,20 @@ def test_a_report_of_nothing_is_refused_in_one_line(ovplace, tmp_path):
     assert (done.code, done.out) == (1, "")
     assert len(done.err.splitlines()) == 1
     assert "no run folder" in done.err
+
+
+@pytest.mark.parametrize("damage", [lambda page: b"", lambda page: page[: len(page) // 2], lambda page: b"\xff" * 99])
+def test_a_report_that_is_cut_off_is_written_anew(finished, tmp_path, damage):
+    folder = tmp_path / "run"
+    shutil.copytree(finished[0], folder)
+    page = folder / "report.html"
+    good = page.read_bytes()
+    page.write_bytes(damage(good))
+    assert try_report(folder) == ""
+    assert len(page.read_bytes()) == pytest.approx(len(good), rel=0.01)
+    written = page.stat().st_mtime_ns
+    assert try_report(folder) == ""
+    assert page.stat().st_mtime_ns == written
 
 
 def test_a_run_is_not_lost_with_its_report(monkeypatch, tmp_path):
