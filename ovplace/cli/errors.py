@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -75,6 +76,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 def _of_the_system(error: OSError) -> str:
     """Return what to say where the system refuses an output or a path; empty for an error of another kind."""
+    if any(frame.filename == tempfile.__file__ for frame in traceback.extract_tb(error.__traceback__)):
+        return f"cannot make a temporary file: {error}; set TMPDIR to a folder that can be written"
     if error.errno in _FULL:
         return f"cannot write the output: {error.strerror}; make room, or write it elsewhere"
     if error.errno in _REFUSED and error.filename:

@@ -7,6 +7,8 @@ import tempfile
 
 import pytest
 
+from ovplace.cli.errors import exit_code
+from ovplace.cli.output.console import Console
 from ovplace.cli.temporary_files import choose_temporary_folder
 
 
@@ -41,3 +43,10 @@ def test_a_folder_that_was_chosen_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "chosen")
     choose_temporary_folder()
     assert tempfile.tempdir == "chosen"
+
+
+def test_where_none_can_be_made_the_command_says_what_to_do(tmp_path, capsys):
+    assert exit_code(Console(), lambda: tempfile.mkdtemp(dir=tmp_path / "absent")) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"Error: cannot make a temporary file: [Errno 2] No such file or directory: '{tmp_path}")
+    assert said.endswith("; set TMPDIR to a folder that can be written\n")

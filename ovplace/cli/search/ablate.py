@@ -26,7 +26,6 @@ Data = dict[str, Any]
 )
 @click.option(
     "--only",
-    default="*",
     metavar="PATTERN",
     help="Run only what matches VARIANT/MODEL/MACHINE/SEED, where * stands for anything.",
 )
@@ -42,7 +41,7 @@ def command(
     output: str | None,
     jobs: int,
     settings: tuple[str, ...],
-    only: str,
+    only: str | None,
     cluster: str | None,
     table_only: bool,
     as_json: bool,
@@ -52,11 +51,14 @@ def command(
     CONFIG is a TOML file, or the name of one that comes with ovplace. Each run has a run folder, as with 'ovplace
     optimize'. The same command continues a stopped ablation; finished runs are not repeated.
     """
+    from ovplace.errors import UsageError
     from ovplace.experiments.ablation import ablate, table
     from ovplace.experiments.catalogue import find_ablation
     from ovplace.experiments.grid import read_grid
     from ovplace.progress import listening
 
+    if only is not None and table_only:
+        raise UsageError("--only chooses what to run, and --table-only runs nothing; leave one of them out")
     if cluster:
         settings = (*settings, f"search.cluster={cluster}")
     file = find_ablation(config)
@@ -65,7 +67,7 @@ def command(
         _show(table(grid), as_json)
         return
     with listening(console) as listener:
-        data = ablate(grid, jobs, listener, only)
+        data = ablate(grid, jobs, listener, only or "*")
     _show(data, as_json)
     _check(data)
 

@@ -68,6 +68,9 @@ def test_bad_files(ovplace, file, tmp_path, old, new, said):
 def test_bad_arguments(ovplace, file, tmp_path):
     assert ovplace("ablate", "nothing").code == 2
     assert ovplace("ablate", file, "--jobs", "0").code == 2
+    both = ovplace("ablate", file, "-o", tmp_path / "out", "--only", "fine/*", "--table-only")
+    assert both.code == 2
+    assert "--only chooses what to run, and --table-only runs nothing" in both.err
     unknown = ovplace("ablate", file, "-o", tmp_path / "out", "--set", "search.effort=3")
     assert unknown.code == 2
     assert "unknown key 'search.effort'" in unknown.err
