@@ -60,5 +60,5 @@ def _save(model: ov.Model, target_xml: Path) -> None:
     except (OSError, RuntimeError) as error:
         why = unwritten(error, target_xml.parent)
         raise ModelError(
-            f"cannot write the prepared model '{target_xml}': {why}; choose another folder with -o"
+            f"cannot write the prepared model '{target_xml}': {why}; make room there, or choose another folder with -o"
         ) from error
