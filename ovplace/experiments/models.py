@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from ovplace.config.toml import value_text
 from ovplace.errors import ConfigError, ModelError
 from ovplace.experiments.folder_names import folder_name
 from ovplace.plugins.registry import build_dataclass
-from ovplace.store.atomic import replace_file
+from ovplace.store.atomic import replace_file, temporary_folder
 
 FOLDER = "models"
 """Folder of the models built from recipes, in the folder of the grid."""
@@ -108,17 +107,18 @@ def build_model(model: GridModel, out: Path) -> bool:
 
     Raises:
         ModelError: it cannot be written.
+        StoreError: its folder cannot be written.
     """
     target = model.file(out)
     if not model.recipe or target.exists():
         return False
-    new = target.parent / "new"
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         config = build_dataclass(zoo.recipe(model.recipe).Config, dict(model.options), model.recipe)
-        zoo.save_recipe(model.recipe, config, new / target.name, model.fp16)
-        for suffix in (".bin", ".xml"):  # the .xml last: where it is, both are
-            replace_file((new / target.name).with_suffix(suffix), target.with_suffix(suffix))
-        shutil.rmtree(new)
+        with temporary_folder(target.parent, "new") as new:
+            zoo.save_recipe(model.recipe, config, new / target.name, model.fp16)
+            for suffix in (".bin", ".xml"):  # the .xml last: where it is, both are
+                replace_file((new / target.name).with_suffix(suffix), target.with_suffix(suffix))
     except OSError as error:
         raise ModelError(f"cannot write '{target}': {error.strerror}; choose another folder with -o") from error
     return True

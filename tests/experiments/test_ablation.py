@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ovplace import zoo
 from ovplace.config import toml
 from ovplace.errors import InterruptedRunError, UsageError
 from ovplace.experiments import models, score
@@ -231,3 +232,18 @@ def test_help_imports_nothing_heavy():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path.cwd(), env=os.environ
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_two_ablations_may_build_a_model_at_the_same_time(tmp_path, monkeypatch):
+    small, save = models.parse_model("siren"), zoo.save_recipe
+
+    def after_another_process(*arguments):
+        save(*arguments)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: 99_999_999)
+            patch.setattr(zoo, "save_recipe", save)
+            assert models.build_model(small, tmp_path)
+
+    monkeypatch.setattr(zoo, "save_recipe", after_another_process)
+    assert models.build_model(small, tmp_path)
+    assert sorted(path.suffix for path in (tmp_path / "models").iterdir()) == [".bin", ".xml"]
