@@ -283,6 +283,16 @@ class Cluster:
         return asyncio.run_coroutine_threadsafe(act, self._loop).result()
 
     def _stop(self) -> None:
+        with suppress(Exception):
+            asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result(WAIT_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _cancel_others() -> None:
+    """End what still runs in the loop, such as a connection that Ctrl-C has interrupted: asyncio would tell of it."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

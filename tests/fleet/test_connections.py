@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import signal
 import socket
 import threading
 
@@ -124,3 +125,19 @@ def test_who_does_not_answer_is_told_without_the_objects_of_the_transport(certif
     # A refused connection is tried again, so on a slow machine the time may be up in the midst of another attempt.
     assert re.match(f"{re.escape(begin)}(.* refused|nobody answers as a scheduler within 1 s); is ", gone)
     assert "ovplace-tls" not in gone
+
+
+def test_a_connection_that_ctrl_c_interrupts_is_ended(certificates, monkeypatch):
+    ended = threading.Event()
+
+    async def no_answer(*_):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("ovplace.fleet.cluster.open_channel", no_answer)
+    with pytest.raises(KeyboardInterrupt):
+        Cluster("tls://127.0.0.1:1", certificates)
+    assert ended.is_set()
