@@ -27,7 +27,7 @@ Data = dict[str, Any]
 @click.option(
     "--only",
     metavar="PATTERN",
-    help="Run only what matches VARIANT/MODEL/MACHINE/SEED, where * stands for anything.",
+    help="Run only what matches VARIANT/MODEL/MACHINE/SEED, where * stands for anything; all by default.",
 )
 @options.cluster
 @click.option("--table-only", is_flag=True, help="Run nothing; show what is finished.")
