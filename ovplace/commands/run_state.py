@@ -112,9 +112,8 @@ def trials_since(folder: Path, result: RunResult) -> int | None:
     """
     files = RunFolder(folder)
     with suppress(OvplaceError):
-        if files.database.exists() and not searching_process(folder):
-            with closing(files.open_store()) as store:
-                count = max(0, store.count_trials() - result.search.trials)
+        if files.database.exists() and (stored := _stored_trials(files)) is not None:
+            count = max(0, stored - result.search.trials)
             if count or finishing_limits(files.read_config(), files, result) is None:
                 return count
     return None
@@ -127,14 +126,19 @@ def lost_trials(folder: Path, result: RunResult) -> int:
         folder: a finished run.
         result: its result.
     """
-    files = RunFolder(folder)
+    stored = _stored_trials(RunFolder(folder))
+    return 0 if stored is None else max(0, result.search.trials - stored)
+
+
+def _stored_trials(files: RunFolder) -> int | None:
+    """Return how many trials a run has stored; None while it is searched, or where that cannot be read."""
     if not files.database.exists():
-        return result.search.trials
+        return 0
     with suppress(OvplaceError):
-        if not searching_process(folder):
+        if not searching_process(files.path):
             with closing(files.open_store()) as store:
-                return max(0, result.search.trials - store.count_trials())
-    return 0
+                return store.count_trials()
+    return None
 
 
 def _stored(files: RunFolder) -> tuple[Sequence[Trial], Mapping[str, bool]]:
