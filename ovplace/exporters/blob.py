@@ -11,6 +11,7 @@ from typing import ClassVar
 from ovplace.errors import ModelError
 from ovplace.ir.load import load
 from ovplace.plugins import protocols
+from ovplace.store.atomic import replacing
 
 SUMMARY = "compiled model for core.import_model, bound to this OpenVINO and these drivers"
 
@@ -41,7 +42,8 @@ class Exporter(protocols.Exporter):
             blob = compiled.export_model()
         except RuntimeError as error:
             raise ModelError(f"a device of this placement cannot export compiled models: {error}") from error
-        target.write_bytes(blob.getbuffer())
+        with replacing(target) as new:
+            new.write_bytes(blob.getbuffer())
         return [target]
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:

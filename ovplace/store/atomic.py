@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EISDIR
@@ -32,11 +33,18 @@ def atomic_write(path: Path, content: str | bytes) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a path for the new content of `path`, which replaces the old one when the block ends without an error.
 
+    A device or a pipe, such as `/dev/null`, stays and is given the content.
+
     Raises:
         OSError: it cannot be written; the old file stays.
     """
     if not path.name:  # `.` and `/`, which no file replaces
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
+    if _must_stay(path):
+        with tempfile.TemporaryDirectory() as folder:
+            yield (new := Path(folder) / path.name)
+            path.write_bytes(new.read_bytes())
+        return
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -45,6 +53,11 @@ def replacing(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _must_stay(path: Path) -> bool:
+    """Return whether a path is no file, or one of `/dev`: the superuser could replace `/dev/stdout` for everybody."""
+    return path.exists() and not path.is_dir() and (not path.is_file() or path.parent == Path("/dev"))
 
 
 @contextmanager

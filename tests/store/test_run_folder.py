@@ -15,6 +15,7 @@ import pytest
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.errors import InUseError, PlacementError, StoreError
+from ovplace.store import atomic
 from ovplace.store.atomic import atomic_write, delete_abandoned, replacing, temporary_folder, write_json
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.results import run_result
@@ -147,6 +148,23 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path):
     atomic_write(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_stays_and_is_given_what_is_written(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    atomic_write(pipe, "all of it")
+    assert reader.communicate()[0] == b"all of it"
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+def test_devices_stay_also_where_they_lead_to_a_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("file")
+    stays = atomic._must_stay  # nothing is written there: where this fails, the superuser would lose the device
+    assert stays(Path("/dev/null")) and stays(Path("/dev/stdout"))
+    assert not any(map(stays, (tmp_path, tmp_path / "file", tmp_path / "link", tmp_path / "new")))
 
 
 def test_temporary_files_of_killed_processes_are_deleted(tmp_path):
