@@ -27,6 +27,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_DIVERGED = "the policy has diverged: its weights or probabilities are not finite numbers; lower placer.learning_rate"
+
 
 class OvplaceError(Exception):
     """Base of all errors that ovplace raises on purpose; `exit_code` is the process exit status."""
@@ -42,6 +44,18 @@ class UsageError(OvplaceError):
 
 class ConfigError(UsageError):
     """A configuration key or value is not understood; the text names its place."""
+
+
+class DivergedError(UsageError):
+    """A policy has diverged, mostly by too long steps; a search ends with what it has measured by then."""
+
+    def __init__(self, text: str = _DIVERGED) -> None:
+        """Say what to change.
+
+        Args:
+            text: what happened, and what to do.
+        """
+        super().__init__(text)
 
 
 class ModelError(OvplaceError):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ovplace.learning.divergence import diverged
+from ovplace.errors import DivergedError
 from ovplace.learning.tensors_text import tensors_from_text, tensors_to_text
 
 _WEIGHT, _MOMENT = "weight", "moment"
@@ -43,7 +43,7 @@ class Optimiser:
             learning_rate: learning rate from this step on; None keeps the present one.
 
         Raises:
-            UsageError: weights are not finite any more.
+            DivergedError: weights are not finite any more.
         """
         if learning_rate is not None:
             for group in self._adam.param_groups:
@@ -53,7 +53,7 @@ class Optimiser:
         self._adam.step()
         self._adam.zero_grad()
         if not all(weight.isfinite().all() for weight in self.network.parameters()):
-            raise diverged()
+            raise DivergedError
 
     @contextmanager
     def at(self, text: str) -> Iterator[None]:

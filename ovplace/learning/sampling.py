@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ovplace.errors import DivergedError
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.learning.divergence import diverged
 
 
 def sample_categorical(p: FloatArray, uniforms: FloatArray) -> IntArray:
@@ -19,9 +19,9 @@ def sample_categorical(p: FloatArray, uniforms: FloatArray) -> IntArray:
         Index of the drawn option, `[...]`.
 
     Raises:
-        UsageError: probabilities are NaN: the policy has diverged.
+        DivergedError: probabilities are NaN.
     """
     bounds = p.cumsum(axis=-1)
     if np.isnan(bounds[..., -1]).any():  # no bound would exceed anything, which draws the first option
-        raise diverged()
+        raise DivergedError
     return np.asarray((uniforms[..., None] * bounds[..., -1:] >= bounds).sum(axis=-1), dtype=np.int64)

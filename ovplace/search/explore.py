@@ -77,7 +77,7 @@ class _Searched:
         costs: of groups and cuts; None where the placer needs none.
         certificate: what the placer proves of its best placement; None for nothing.
         info: what the placer tells of itself.
-        notes: what the placer notes of the search.
+        notes: what the placer notes of the search, and whether its policy has diverged.
         hopeless: why no search was needed; empty where one was.
         aside: why machines of the fleet were set aside, by name.
         cut: whether time ended the search.
@@ -148,7 +148,8 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
             trials = loop.run()
         cut = measurer.deadline.left_s <= 0  # before the certificate, which may take seconds
     placer, aside = loop.placer, loop.flight.notes
-    return _Searched(trials, costs, placer.certificate, placer.info, placer.notes, hopeless, aside, cut)
+    told = (*placer.notes, loop.diverged) if loop.diverged else placer.notes
+    return _Searched(trials, costs, placer.certificate, placer.info, told, hopeless, aside, cut)
 
 
 def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:

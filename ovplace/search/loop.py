@@ -10,12 +10,12 @@ get as many placements at once as there are machines, and wait for all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
-from ovplace.errors import StoreError
+from ovplace.errors import DivergedError, StoreError
 from ovplace.plugins.protocols import Placer
 from ovplace.search.flight import Flight, Landed
 from ovplace.session.deadline import TimeIsUpError
@@ -93,6 +93,7 @@ class Loop:
         budget: when to stop.
         origin: name of the placer.
         listener: is called with each step.
+        diverged: what to do where the placer's policy has diverged, which ends the search; empty where it has not.
     """
 
     placer: Placer
@@ -101,6 +102,7 @@ class Loop:
     budget: Budget
     origin: str
     listener: Listener
+    diverged: str = field(default="", init=False)
 
     def run(self) -> list[Trial]:
         """Search until the budget or the measurer's time is spent.
@@ -115,6 +117,8 @@ class Loop:
             self._search()
         except TimeIsUpError:
             pass
+        except DivergedError as error:
+            self.diverged = str(error)
         finally:
             self.flight.stop()
         return self.measurer.store.trials()

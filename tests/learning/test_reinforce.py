@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from ovplace.errors import UsageError
+from ovplace.errors import DivergedError
 from ovplace.learning.objectives import surrogate_gain
 from ovplace.learning.optimiser import Optimiser
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
@@ -250,7 +250,7 @@ def test_an_update_after_which_the_weights_are_no_numbers_is_an_error(max_grad_n
     policy = Table()
     optimiser = Optimiser(policy, learning_rate=1e-3)
     (policy.logits * inf).sum().backward()
-    with pytest.raises(UsageError, match=r"the policy has diverged"):
+    with pytest.raises(DivergedError, match=r"the policy has diverged"):
         optimiser.step(max_grad_norm)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ovplace.errors import UsageError
+from ovplace.errors import DivergedError
 from ovplace.learning.sampling import sample_categorical
 
 
@@ -19,5 +19,5 @@ def test_what_is_impossible_is_never_drawn():
 
 
 def test_from_no_numbers_nothing_is_drawn():
-    with pytest.raises(UsageError, match=r"the policy has diverged.*lower placer\.learning_rate"):
+    with pytest.raises(DivergedError, match=r"the policy has diverged.*lower placer\.learning_rate"):
         sample_categorical(np.array([[0.5, 0.5], [np.nan, np.nan]]), np.array([0.1, 0.1]))

@@ -12,14 +12,14 @@ import pytest
 from ovplace.core.accuracy import NOT_FINITE
 from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.partition import Partition
-from ovplace.errors import BackendError
+from ovplace.errors import BackendError, DivergedError
 from ovplace.plugins import registry
 from ovplace.profiling.obtain import Costs
 from ovplace.search import explore as explore_module
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.explore import explore, make_loop
 from ovplace.search.flight import OneByOne
-from ovplace.search.loop import Budget
+from ovplace.search.loop import Budget, Loop
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import Deadline, Phase, TimeBudget
 from ovplace.session.events import silent
@@ -115,6 +115,14 @@ def test_a_search_that_cannot_gain_is_left_out_and_says_why(exploring, costs, mo
     assert found.comparison.verdict.notes == ("it is hopeless",)
     assert found.costs == {"measured": 3}
     assert [(baselines[0].name, given) for _, baselines, given in asked] == [("CPU_0", costs)]
+
+
+def test_a_policy_that_has_diverged_is_noted(exploring, monkeypatch):
+    def diverge(_):
+        raise DivergedError
+
+    monkeypatch.setattr(Loop, "_search", diverge)
+    assert str(DivergedError()) in explore(exploring(), silent).comparison.verdict.notes
 
 
 def test_what_is_noticed_of_machines_follows_the_notes_of_the_comparison(exploring, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
-from ovplace.errors import BackendError, StoreError
+from ovplace.errors import BackendError, DivergedError, StoreError
 from ovplace.search import loop as loop_module
 from ovplace.search.flight import Landed
 from ovplace.search.loop import Budget, Loop
@@ -241,6 +241,19 @@ def test_time_that_is_up_ends_a_search_in_the_middle_of_a_batch(make):
     late.measurer.deadline = Deadline(2.0, clock=lambda: now[-1])
     assert [trial.number for trial in late.run()] == [0, 1]
     assert placer.told == []
+
+
+def test_a_policy_that_diverges_ends_a_search_with_what_was_measured(make):
+    class Diverging(Listed):
+        def tell(self, trials):
+            super().tell(trials)
+            if len(self.told) == 2:
+                raise DivergedError
+
+    flight = Instant()
+    loop = make(Diverging(), flight)
+    assert [trial.number for trial in loop.run()] == [0, 1]
+    assert (loop.diverged, flight.stopped) == (str(DivergedError()), 1)
 
 
 @pytest.mark.parametrize(("error", "said"), [(TimeIsUpError, None), (BackendError, "gone")])
