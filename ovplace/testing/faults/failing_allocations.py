@@ -25,7 +25,7 @@ WHOLE = "ovplace.cli:group.main"
 """All that a command does but for telling how it ended."""
 
 PARTS: Mapping[str, int] = {
-    "ovplace.search.run:open_store": 1,
+    "ovplace.store.run_folder:RunFolder.open_store": 1,
     "ovplace.store.run_folder:RunFolder.write_config": 1,
     "ovplace.store.run_db:RunStore.put_measurement": 2,
     "ovplace.store.run_db:RunStore.save_checkpoint": 2,
