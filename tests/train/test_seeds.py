@@ -137,6 +137,7 @@ def test_an_answer_that_is_no_report_is_not_kept(answer, plans, tmp_path, monkey
     assert train_seeds(plans[:1], tmp_path / "policy.npz", Scores(s4=1.0), silent)["seed"] == 4
 
 
+@pytest.mark.slow
 def test_processes_train_as_one_does_and_go_on_after_ctrl_c(plans, tmp_path):
     whole = train_seeds(plans[:1], tmp_path / "whole.npz", TrainsHere(1), silent)
     site, output = TrainsHere(2), tmp_path / "policy.npz"
@@ -156,6 +157,7 @@ def test_processes_train_as_one_does_and_go_on_after_ctrl_c(plans, tmp_path):
     assert PolicyFile.read(output, "hsdag").provenance["seed"] == data["seed"]
 
 
+@pytest.mark.slow
 def test_a_worker_trains_and_can_be_ended(plans):
     answer = WorkerTraining().run(plans[0].text)
     assert answer["policy"][:2] == b"PK"
