@@ -126,3 +126,10 @@ def test_without_the_file_openvinos_own_names_are_in_no_rule(run, file, break_it
 def test_nodes_are_read_as_onnx_reads_them(file):
     nodes = [node for node in onnx.load(file).graph.node if node.op_type != "Constant"]
     assert [(node.name, list(node.outputs)) for node in read_nodes(file)] == [(n.name, list(n.output)) for n in nodes]
+
+
+@pytest.mark.parametrize("field", [b"\xa5\x06" + bytes(4), b"\xa1\x06" + bytes(8), b"\xa0\x06\x80\x01"])
+def test_fields_of_later_versions_are_passed_over(file, field):
+    nodes = read_nodes(file)
+    file.write_bytes(field + file.read_bytes() + field)
+    assert read_nodes(file) == nodes

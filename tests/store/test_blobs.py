@@ -89,6 +89,15 @@ def test_a_folder_that_cannot_be_written_is_no_cache(tmp_path):
     assert blobs.find("a") is None
 
 
+def test_what_changes_the_folder_is_noticed(blobs):
+    assert blobs.changed_ns() == 0, "there is no folder"
+    blobs.keep("a", b"content")
+    os.utime(blobs.folder, ns=(5, 5))
+    assert blobs.changed_ns() == 5
+    blobs.drop("a")
+    assert blobs.changed_ns() > 5
+
+
 def test_files_that_fill_the_limit_exactly_stay(blobs):
     blobs.keep("a", b"content")
     size = (blobs.folder / "a.blob").stat().st_size

@@ -150,6 +150,11 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_no_file_replaces_a_folder_without_a_name():
+    with pytest.raises(IsADirectoryError, match="Is a directory"):
+        atomic_write(Path(), "text")
+
+
 def test_a_pipe_stays_and_is_given_what_is_written(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
