@@ -132,7 +132,7 @@ def lost_trials(folder: Path, result: RunResult) -> int:
 
 def _stored_trials(files: RunFolder) -> int | None:
     """Return how many trials a run has stored; None while it is searched, or where that cannot be read."""
-    if not files.database.exists():
+    if _is_empty(files):
         return 0
     with suppress(OvplaceError):
         if not searching_process(files.path):
@@ -141,9 +141,14 @@ def _stored_trials(files: RunFolder) -> int | None:
     return None
 
 
+def _is_empty(files: RunFolder) -> bool:
+    """Return whether a run has no store, or one that was emptied, which opening it would fill with tables."""
+    return not files.database.exists() or not files.database.stat().st_size
+
+
 def _stored(files: RunFolder) -> tuple[Sequence[Trial], Mapping[str, bool]]:
     """Return the trials of a run, and which of its devices are emulated."""
-    if not files.database.exists():
+    if _is_empty(files):
         return [], {}
     with closing(files.open_store()) as store:
         emulated = store.get(EMULATED)

@@ -94,6 +94,7 @@ def test_a_result_is_shown_whatever_has_become_of_the_measurements(ovplace, fini
     assert not (folder / "run.db").exists()
     (folder / "run.db").touch()
     assert "3 of its 3 trials are missing in run.db" in ovplace("show", folder, "--json").err
+    assert not (folder / "run.db").read_bytes(), "nothing is written"
 
 
 def test_a_run_that_is_being_prepared(ovplace, tmp_path):
