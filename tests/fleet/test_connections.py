@@ -2,8 +2,9 @@
 
 import asyncio
 import re
-import signal
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -127,17 +128,28 @@ def test_who_does_not_answer_is_told_without_the_objects_of_the_transport(certif
     assert "ovplace-tls" not in gone
 
 
-def test_a_connection_that_ctrl_c_interrupts_is_ended(certificates, monkeypatch):
-    ended = threading.Event()
+INTERRUPTED = """
+import asyncio, signal, sys, threading
+from pathlib import Path
+from ovplace.fleet import cluster
+from ovplace.fleet.certificates import Certificates
 
-    async def no_answer(*_):
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.set()
+async def no_answer(*_):
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    try:
+        await asyncio.sleep(60)
+    finally:
+        print("ended")
 
-    monkeypatch.setattr("ovplace.fleet.cluster.open_channel", no_answer)
-    with pytest.raises(KeyboardInterrupt):
-        Cluster("tls://127.0.0.1:1", certificates)
-    assert ended.is_set()
+cluster.open_channel = no_answer
+try:
+    cluster.Cluster("tls://127.0.0.1:1", Certificates(Path(sys.argv[1])))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_connection_that_ctrl_c_interrupts_is_ended(certificates):
+    command = [sys.executable, "-X", "dev", "-c", INTERRUPTED, certificates.folder]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=50)
+    assert (done.stdout, done.stderr) == ("ended\ninterrupted\n", "")
