@@ -2,7 +2,8 @@
 
     OvplaceError              exit 1
     |-- UsageError            exit 2   the command line or a call is put wrongly
-    |   `-- ConfigError                a configuration key or value is not understood
+    |   |-- ConfigError                a configuration key or value is not understood
+    |   `-- DivergedError              a policy has diverged
     |-- ModelError                     a model cannot be read, prepared or run
     |-- DeviceError                    a device is unknown, missing or unusable
     |-- PlacementError                 a placement does not fit the model or the machine

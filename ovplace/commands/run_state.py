@@ -103,41 +103,34 @@ def read_state(folder: Path) -> RunState:
     )
 
 
-def trials_since(folder: Path, result: RunResult) -> int | None:
+def stored_trials(folder: Path) -> int | None:
+    """Return how many trials a run has stored; None while it is searched, or where that cannot be read.
+
+    Args:
+        folder: a run.
+    """
+    files = RunFolder(folder)
+    if _is_empty(files):
+        return 0
+    with suppress(OvplaceError):
+        if not searching_process(folder):
+            with closing(files.open_store()) as store:
+                return store.count_trials()
+    return None
+
+
+def trials_since(folder: Path, result: RunResult, stored: int) -> int | None:
     """Return how many trials a continuation has that was stopped; None where none was, or where that cannot be read.
 
     Args:
         folder: a finished run.
         result: its result.
+        stored: how many trials it has stored.
     """
-    files = RunFolder(folder)
+    files, count = RunFolder(folder), max(0, stored - result.search.trials)
     with suppress(OvplaceError):
-        if files.database.exists() and (stored := _stored_trials(files)) is not None:
-            count = max(0, stored - result.search.trials)
-            if count or finishing_limits(files.read_config(), files, result) is None:
-                return count
-    return None
-
-
-def lost_trials(folder: Path, result: RunResult) -> int:
-    """Return how many trials of a result its folder has lost; 0 where that cannot be read.
-
-    Args:
-        folder: a finished run.
-        result: its result.
-    """
-    stored = _stored_trials(RunFolder(folder))
-    return 0 if stored is None else max(0, result.search.trials - stored)
-
-
-def _stored_trials(files: RunFolder) -> int | None:
-    """Return how many trials a run has stored; None while it is searched, or where that cannot be read."""
-    if _is_empty(files):
-        return 0
-    with suppress(OvplaceError):
-        if not searching_process(files.path):
-            with closing(files.open_store()) as store:
-                return store.count_trials()
+        if count or finishing_limits(files.read_config(), files, result) is None:
+            return count
     return None
 
 

@@ -283,7 +283,7 @@ class Cluster:
         return asyncio.run_coroutine_threadsafe(act, self._loop).result()
 
     def _stop(self) -> None:
-        with suppress(Exception):
+        with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result(WAIT_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ovplace.commands.run_state import trials_since
+from ovplace.commands.run_state import stored_trials, trials_since
 from ovplace.config.schema import ComparisonConfig
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
@@ -251,7 +251,7 @@ def test_a_continuation_without_time_loses_nothing_of_what_an_earlier_call_found
     assert (later.found, later.best, later.verdict.ratio) == (first.found, first.best, first.verdict.ratio)
     assert (later.search.trials, later.search.measured) == (4, first.search.measured)
     assert later.verdict.notes == ("the search was cut short after 4 of 9 placements",)
-    assert trials_since(folder, later) is None
+    assert trials_since(folder, later, stored_trials(folder)) is None
 
 
 def test_a_result_that_two_placements_were_compared_for_is_read_again(model, tmp_path):

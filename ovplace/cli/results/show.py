@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from ovplace.cli.output.console import Console
 
 if TYPE_CHECKING:
     from ovplace.commands.run_state import RunState
+    from ovplace.core.result.run_result import RunResult
 
 
 @click.command(short_help="Show the result of a run, or how far it is.")
@@ -27,7 +29,7 @@ def command(console: Console, run: str, as_json: bool) -> None:
     """
     from ovplace.cli.output.result import show_result
     from ovplace.cli.output.terminal import say
-    from ovplace.commands.run_state import is_finished, lost_trials, read_state, searching_process, trials_since
+    from ovplace.commands.run_state import is_finished, read_state, searching_process, stored_trials
     from ovplace.store.run_folder import RunFolder
 
     folder = Path(run)
@@ -38,14 +40,21 @@ def command(console: Console, run: str, as_json: bool) -> None:
         console.log(f"the run is being continued by {process}; this is the result so far")
     result = RunFolder(folder).read_result()
     show_result(result, as_json)
-    tell = console.log if as_json else say
-    if lost := lost_trials(folder, result):
-        tell(
-            f"{lost} of its {result.search.trials} trials are missing in run.db; the same 'ovplace optimize' makes them"
-        )
-    if (count := trials_since(folder, result)) is not None:
+    if (stored := stored_trials(folder)) is not None:
+        for line in _differences(folder, result, stored):
+            (console.log if as_json else say)(line)
+
+
+def _differences(folder: Path, result: RunResult, stored: int) -> Iterator[str]:
+    """Yield what the trials that a run has stored say beside its result."""
+    from ovplace.commands.run_state import trials_since
+
+    trials = result.search.trials
+    if stored < trials:
+        yield f"{trials - stored} of its {trials} trials are missing in run.db; the same 'ovplace optimize' makes them"
+    if (count := trials_since(folder, result, stored)) is not None:
         more = f"A continuation with {count} trial{'s' * (count != 1)} was stopped"
-        tell(f"{more}; the same 'ovplace optimize' continues it.")
+        yield f"{more}; the same 'ovplace optimize' continues it."
 
 
 def _show_state(state: RunState, as_json: bool) -> None:
