@@ -37,6 +37,9 @@ _PER_ELEMENT: Mapping[str, float] = {
 }  # fmt: skip
 """Arithmetic for each output element, about what vectorised code takes; 1 for types that are not listed."""
 
+_FLOPS_PER_MS, _BYTES_PER_MS, _KERNEL_MS = 5e7, 1e7, 2e-3
+"""About what one core of a processor does, and what starting a kernel takes it."""
+
 _ROOTS = frozenset({"Parameter", "ReadValue", "Result"})
 _WEIGHT_PORTS = {"LSTMSequence": (4, 5), "GRUSequence": (3, 4), "RNNSequence": (3, 4)} | {
     "LSTMCell": (3, 4), "GRUCell": (2, 3), "RNNCell": (2, 3),
@@ -76,6 +79,17 @@ def work(graph: OpGraph) -> Work:
     flops = np.array([_flops(graph, op, inputs[op]) for op in range(len(graph))], dtype=np.float64).reshape(-1)
     weights, read, written = _traffic(graph, constant)
     return Work(flops * kernels, weights * kernels, read * kernels, written * kernels, kernels)
+
+
+def expected_ms(graph: OpGraph) -> FloatArray:
+    """Return about how long each operation takes on one core of a processor, ms `[N]`; for use as proportions.
+
+    Parts of a model take 0.4 to 2.5 times of their share by these on the devices that they were compared on, and 0.1 to
+    10 times of their share by the number of operations (`python -m benchmarks run untimed_parts`).
+    """
+    done = work(graph)
+    moved = done.weight_bytes + done.read_bytes + done.write_bytes
+    return np.maximum(done.flops / _FLOPS_PER_MS, moved / _BYTES_PER_MS) + done.kernels * _KERNEL_MS
 
 
 def constant_bytes(graph: OpGraph) -> dict[int, int]:

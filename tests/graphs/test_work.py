@@ -8,7 +8,7 @@ import pytest
 from openvino import opset13 as opset
 
 from ovplace import zoo
-from ovplace.graphs.work import work
+from ovplace.graphs.work import expected_ms, work
 from ovplace.ir.read import op_graph
 
 
@@ -45,6 +45,19 @@ def test_totals_of_published_models(name, options, gflop):
     recipe = zoo.recipe(name)
     found = work(op_graph(recipe.build(recipe.Config(**options))))
     assert found.flops.sum() / 1e9 == pytest.approx(gflop, rel=0.02)
+
+
+def test_expected_times_follow_arithmetic_or_traffic_and_views_take_none():
+    image = data(1, 64, 100, 100)
+    convolution = opset.convolution(image, weight(64, 64, 3, 3), [1, 1], [1, 1], [1, 1], [1, 1])
+    added = opset.add(convolution, image)
+    flat = opset.reshape(added, opset.constant(np.array([1, -1])), False)
+    graph, found = of(flat, inputs=[image])
+    ms = expected_ms(graph)
+    conv, add, view = (ms[graph.index[node.get_friendly_name()]] for node in (convolution, added, flat))
+    assert conv == pytest.approx(found.flops.max() / 5e7, rel=0.01)
+    assert add == pytest.approx(3 * 64 * 1e4 * 4 / 1e7, rel=0.01)  # reads two tensors and writes one
+    assert view == 0 and ms.min() >= 0
 
 
 @pytest.mark.parametrize("name", zoo.names())

@@ -47,7 +47,7 @@ def assemble(problem: Problem, layout: PartLayout, times: PartTimes, links: Link
 
 
 def _completed(unit_ms: FloatArray, layout: PartLayout, whole_ms: FloatArray) -> FloatArray:
-    """Return times, with a share of the whole model's, by operations, where units were not timed or failed alone.
+    """Return times, with a share of the whole model's, by expected times, where units were not timed or failed alone.
 
     A device that runs the whole model, as at least one does, runs each unit among its neighbours, even one that failed
     without them. On any other device a unit that failed keeps its infinite cost.

@@ -8,10 +8,14 @@ import numpy as np
 
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
-from ovplace.graphs.op_kinds import FREE
+from ovplace.graphs.work import expected_ms
 
 COMPETITIVE = 2.0
 """Pairs of groups within this factor of their fastest devices are timed early: they may well run there."""
+
+
+LEAST_MS = 2e-3
+"""Expected time of a group that runs no kernel, so that none has a share of nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class PartLayout:
         unit_of: unit of each group, `[G]`.
         members: operations of each unit, `[U]` tuples.
         allowed: whether each device can run each unit, `[U, D]`.
-        weight: number of operations of each group that compute, at least 1, `[G]`.
+        weight: about how long each group takes, for use as proportions; positive, `[G]`.
         pairs: neighbouring units, ascending, `[2, P]`.
     """
 
@@ -53,7 +57,7 @@ class PartLayout:
             problem: the groups to place.
             most_units: about the largest number of units.
         """
-        return cls.of_units(problem, _stretches(problem, most_units))
+        return cls.of_units(problem, _stretches(problem, _weight(problem), most_units))
 
     @classmethod
     def of_units(cls, problem: Problem, unit_of: IntArray) -> PartLayout:
@@ -63,19 +67,16 @@ class PartLayout:
             problem: the groups to place.
             unit_of: unit of each group, `[G]`; groups of a unit run on the same devices.
         """
-        n = problem.n_groups
         n_units = int(unit_of.max()) + 1
         allowed = np.ones((n_units, len(problem.devices)), dtype=bool)
         np.logical_and.at(allowed, unit_of, problem.allowed)
         of_op = unit_of[problem.partition.group_of]
-        computing = np.array([kind not in FREE for kind in problem.graph.types], dtype=np.float64)
-        weight = np.bincount(problem.partition.group_of, weights=computing, minlength=n)
         ends = np.sort(unit_of[problem.quotient.edges], axis=0)
         return cls(
             unit_of=unit_of,
             members=tuple(tuple(np.flatnonzero(of_op == unit).tolist()) for unit in range(n_units)),
             allowed=allowed,
-            weight=np.maximum(weight, 1.0),
+            weight=_weight(problem),
             pairs=np.unique(ends[:, ends[0] != ends[1]], axis=1),
         )
 
@@ -140,10 +141,20 @@ def _net(ms: tuple[float, float, float], alone_ms: float) -> tuple[float, float,
     return low, median, high
 
 
-def _stretches(problem: Problem, most: int) -> IntArray:
-    """Return the unit of each group, `[G]`: stretches of the group order, whose groups run on the same devices."""
+def _weight(problem: Problem) -> FloatArray:
+    ms = np.bincount(problem.partition.group_of, expected_ms(problem.graph), minlength=problem.n_groups)
+    return np.maximum(ms, LEAST_MS)
+
+
+def _stretches(problem: Problem, weight: FloatArray, most: int) -> IntArray:
+    """Return the unit of each group, `[G]`: stretches of the group order, whose groups run on the same devices.
+
+    Where groups have to share units, light ones do: stretches have about equal sums of the roots of weights.
+    """
     order, n = problem.group_order, problem.n_groups
-    stretch = np.arange(n) * min(n, most) // n
+    root = np.sqrt(weight[order])
+    middle = (np.cumsum(root) - root / 2) / root.sum()
+    stretch = np.arange(n) if n <= most else (middle * most).astype(np.int64)
     rows = problem.allowed[order]
     begins = (np.diff(stretch) > 0) | (rows[1:] != rows[:-1]).any(axis=1)
     unit_of = np.empty(n, dtype=np.int64)

@@ -102,6 +102,30 @@ def test_units_are_stretches_that_run_on_the_same_devices():
     assert len(layout.singles()) == layout.allowed.sum()
 
 
+def uneven():
+    """Return a chain of twenty groups, of which the twelfth has a thousand times the work of any other."""
+    chain = graph(["Sin"] * 20, [(op, op + 1) for op in range(19)])
+    shapes = tuple(((10**7,),) if op == 11 else ((10**4,),) for op in range(20))
+    return problem(replace(chain, shapes=shapes), D, 0)
+
+
+def test_light_groups_share_a_unit_and_a_heavy_one_has_its_own():
+    of = uneven()
+    layout = PartLayout.of(of, 3)
+    heavy = layout.unit_of[of.partition.group_of[11]]
+    assert layout.members[heavy] == (11,)
+    assert len(layout.members) == 3
+
+
+def test_what_was_not_timed_is_shared_out_by_expected_times():
+    of = uneven()
+    layout = PartLayout.of(of, 64)
+    found = assemble(of, layout, PartTimes(), links_of(of.costs), whole(of.costs))
+    share = found.group_ms / found.group_ms.sum(axis=0)
+    np.testing.assert_allclose(share[of.partition.group_of[11]], layout.weight.max() / layout.weight.sum(), rtol=1e-6)
+    assert share[of.partition.group_of[11]].min() > 0.9
+
+
 def test_a_group_that_fails_on_a_device_cannot_run_there():
     of = true()
     layout = PartLayout.of(of, 64)
