@@ -1,16 +1,17 @@
 """Costs of parts for which a profile had no time, shared out by expected times or by numbers of operations.
 
 A complete profile of each model is the truth. Either the times of its first groups are kept, as where time is up, or
-groups are timed together in stretches, as where there are too many for the time. `expected times`, as in a profile:
-what was not timed is shared out by them, and stretches have about equal sums of their roots. `operations`: it is shared
-out by their numbers, and stretches have equally many groups. `off by`: factor by which the costs of groups differ from
-the truth, weighted by their time. `placement` and `optimum`: time of the best placement under these costs, and under
-the truth, by the truth, over that of the best single device.
+groups are timed together in stretches, as where there are too many for the time; figures are means over 15 to 70 % of
+the groups, or as many stretches. `expected times`, as in a profile: what was not timed is shared out by them, and
+stretches have about equal sums of their roots. `operations`: it is shared out by their numbers, and stretches have
+equally many groups. `error`: factor by which the costs of groups differ from the truth, weighted by their time.
+`placement` and `optimum`: time of the best placement under these costs, and under the truth, by the truth, over that of
+the best single device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,7 +47,7 @@ class Options:
     models: tuple[str, ...] = ("demo", "siren", "hyperbolic", "unet", "detector-head", "decoder", "mobilenet-v2")
     devices: str = "cpu+emulated-gpu"
     budget_s: float = 400.0
-    shares: tuple[float, ...] = (0.5, 0.25)
+    shares: tuple[float, ...] = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7)
 
 
 SHORT = Options(models=("demo",), devices="cpu+cpu", budget_s=2.0, shares=(0.5,))
@@ -61,7 +62,7 @@ class Truth:
         links: costs of transfers.
         whole_ms: latency of the whole model on each device, `[D]`.
         table: the costs.
-        untimed: parts that even this profile had no time for.
+        untimed: parts that it had no time for; 0 where it is complete.
     """
 
     problem: Problem
@@ -93,13 +94,13 @@ class Truth:
         return times
 
     def judged(self, layout: PartLayout, share: float = 1.0) -> tuple[float, float]:
-        """Return how far costs from a part of the times are off, and the time of the placement that they lead to."""
+        """Return the error of costs from a part of the times, and the time of the placement that they lead to."""
         found = assemble(self.problem, layout, self.timed(layout, share), self.links, self.whole_ms)
         of, true = found.group_ms, self.table.group_ms
         known = np.isfinite(true) & (true > 0)
         weights = (true / np.where(known, true, 0.0).sum(axis=0))[known]
-        off = float(np.exp(np.average(np.abs(np.log(of[known] / true[known])), weights=weights)))
-        return off, self.relative(candidates(found)[0])
+        error = float(np.exp(np.average(np.abs(np.log(of[known] / true[known])), weights=weights)))
+        return error, self.relative(candidates(found)[0])
 
     def relative(self, choice: IntArray) -> float:
         """Return the time of a placement by the truth, over that of the best single device."""
@@ -108,27 +109,27 @@ class Truth:
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """Yield a row for each model, part and rule."""
+    """Yield two rows for each model: with the first of its groups timed, and with stretches of them."""
     for model in options.models:
         truth = Truth.of(model, options)
         n, optimum = truth.problem.n_groups, truth.relative(candidates(truth.table)[0])
-        for share in options.shares:
-            for rule in RULES:
-                every, few = (_layout(truth.problem, rule, count) for count in (n, max(2, round(share * n))))
-                for timed, (off, placement) in (
-                    (f"{share:.0%} of the groups", truth.judged(every, share)),
-                    (f"{share:.0%} as many stretches", truth.judged(few)),
-                ):
-                    yield {
-                        "model": model,
-                        "groups": n,
-                        "untimed in truth": truth.untimed,
-                        "timed": timed,
-                        "shared by": rule,
-                        "off by": off,
-                        "placement": placement,
-                        "optimum": optimum,
-                    }
+        case: Row = {"model": model, "groups": n, "untimed": truth.untimed}
+        first = {
+            rule: [truth.judged(_layout(truth.problem, rule, n), share) for share in options.shares] for rule in RULES
+        }
+        counts = [max(2, round(share * n)) for share in options.shares]
+        joined = {rule: [truth.judged(_layout(truth.problem, rule, count)) for count in counts] for rule in RULES}
+        yield {**case, "timed": "the first groups", **_means(first), "optimum": optimum}
+        yield {**case, "timed": "stretches", **_means(joined), "optimum": optimum}
+
+
+def _means(judged: Mapping[str, Sequence[tuple[float, float]]]) -> Row:
+    """Return the columns of each rule: means of what `Truth.judged` returned."""
+    errors = {
+        f"error: {rule}": float(np.exp(np.mean(np.log([error for error, _ in of])))) for rule, of in judged.items()
+    }
+    placements = {f"placement: {rule}": float(np.mean([ms for _, ms in of])) for rule, of in judged.items()}
+    return errors | placements
 
 
 def _layout(problem: Problem, rule: str, most_units: int) -> PartLayout:

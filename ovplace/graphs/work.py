@@ -84,8 +84,8 @@ def work(graph: OpGraph) -> Work:
 def expected_ms(graph: OpGraph) -> FloatArray:
     """Return about how long each operation takes on one core of a processor, ms `[N]`; for use as proportions.
 
-    Parts of a model take 0.4 to 2.5 times of their share by these on the devices that they were compared on, and 0.1 to
-    10 times of their share by the number of operations (`python -m benchmarks run untimed_parts`).
+    Costs that are shared out by these are off by a factor of 1.05 to 2.3; by the number of operations, by one of 1.2 to
+    4.9 (`python -m benchmarks run untimed_parts`).
     """
     done = work(graph)
     moved = done.weight_bytes + done.read_bytes + done.write_bytes
