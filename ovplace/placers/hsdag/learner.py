@@ -55,15 +55,14 @@ class HsdagLearner:
         policy: the policy being learned.
     """
 
-    def __init__(self, policy: HsdagPolicy, learning_rate: float, learns_levels: bool) -> None:
+    def __init__(self, policy: HsdagPolicy, learning_rate: float) -> None:
         """Start with a new optimiser.
 
         Args:
             policy: the policy to learn.
             learning_rate: of Adam.
-            learns_levels: whether the number of levels is drawn, so that its probability is learned as well.
         """
-        self.policy, self._learns_levels = policy, learns_levels
+        self.policy = policy
         self._optimiser = Optimiser(policy, learning_rate, fused=True)
 
     def learn(
@@ -145,9 +144,9 @@ class HsdagLearner:
         """Add the gradient of the steps on some of the encodings."""
         place = {int(number): i for i, number in enumerate(batch)}
         taken = [k for k, step in enumerate(steps) if step.encoding in place]
-        out = self._replayed(graph, [encodings[int(number)] for number in batch], embedded)
-        copy_of = [place[steps[k].encoding] for k in taken]
-        log_p = step_log_p(out, [steps[k].devices for k in taken], copy_of, len(batch), self._learns_levels)
+        replayed = [encodings[int(number)] for number in batch]
+        out = self._replayed(graph, replayed, embedded)
+        log_p = step_log_p(out, [steps[k].devices for k in taken], [place[steps[k].encoding] for k in taken], replayed)
         before = torch.tensor([steps[k].log_p for k in taken])
         gain = surrogate_gain(log_p, before, torch.from_numpy(weights[taken]).float(), settings.clip)
         entropy = entropy_terms(out.log_p).sum(dim=1).mean()

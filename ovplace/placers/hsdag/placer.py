@@ -305,7 +305,7 @@ class Placer(protocols.Placer):
         self._graph = input_graph(self._problem, config)
         sizes = self._graph.features.shape[1], len(self._problem.devices)
         policy = seeded(lambda: HsdagPolicy(*sizes, config), int(self._rng("weights").integers(2**31)))
-        self._learner = HsdagLearner(policy, config.learning_rate, config.levels == 0)
+        self._learner = HsdagLearner(policy, config.learning_rate)
         self._episodes = Episodes(self._problem, policy, self._rng, config.redraws)
         self._rollout_settings = RolloutSettings(
             config.grouping, config.levels, config.state_update, config.sampling_dropout

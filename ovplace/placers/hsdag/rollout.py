@@ -6,6 +6,7 @@ not published.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,6 @@ from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.learning.sampling import sample_categorical
 from ovplace.placers.hsdag.network.dropout import active_dropout
 from ovplace.placers.hsdag.network.levels import Level, drawn_level, fixed_level, parsed_level, tied_level
-from ovplace.placers.hsdag.network.parsing_network import ContinueParsing
 from ovplace.placers.hsdag.network.policy import HsdagPolicy, PolicyOutput
 from ovplace.placers.hsdag.network.policy_graph import PolicyGraph
 from ovplace.placers.hsdag.step import Encoding, RolloutStep, step_log_p
@@ -80,7 +80,7 @@ class Rollout:
             out = self._encoded(policy, rng)
             p = self._mixed(out.log_p.double().exp().numpy(), out.log_p.isfinite().numpy())
             devices = sample_categorical(p, rng.random(len(p)))
-            log_p = step_log_p(out, [devices], [0], 1, self.settings.levels == 0)
+            log_p = step_log_p(out, [devices], [0], self.encodings[-1:])
         self.steps.append(RolloutStep(len(self.encodings) - 1, devices, float(log_p[0])))
         choice = np.empty(int(self.graph.group_of.max()) + 1, dtype=np.int64)
         choice[self.graph.group_of] = devices[out.parsed.group_of]
@@ -105,7 +105,7 @@ class Rollout:
             rng: the only source of randomness.
         """
         with torch.no_grad():
-            return Encoding(None, self._output(policy, None, rng).parsed.levels)
+            return self._output(policy, None, rng)[1]
 
     def _encoded(self, policy: HsdagPolicy, rng: np.random.Generator) -> PolicyOutput:
         """Return the policy's output for the next step; the last one if neither state nor parse can differ."""
@@ -115,11 +115,13 @@ class Rollout:
         if self._last is None or not same:
             state = policy.next_state(self._last) if settings.state_update and self._last else None
             with active_dropout(policy, int(rng.integers(2**31))) if settings.dropout else nullcontext():
-                self._last = self._output(policy, state, rng)
-            self.encodings.append(Encoding(state, self._last.parsed.levels))
+                self._last, encoding = self._output(policy, state, rng)
+            self.encodings.append(encoding)
         return self._last
 
-    def _output(self, policy: HsdagPolicy, state: torch.Tensor | None, rng: np.random.Generator) -> PolicyOutput:
+    def _output(
+        self, policy: HsdagPolicy, state: torch.Tensor | None, rng: np.random.Generator
+    ) -> tuple[PolicyOutput, Encoding]:
         first = iter([True])
 
         def grouping(n_nodes: int, pairs: IntArray, scores: FloatArray) -> Level:
@@ -136,16 +138,37 @@ class Rollout:
 
         if self._embedded is None or self.settings.dropout:
             self._embedded = policy.embedded(self.graph)
-        out: PolicyOutput = policy(self.graph, [state], grouping, self._continue(rng), self._embedded)
-        return out
-
-    def _continue(self, rng: np.random.Generator) -> ContinueParsing:
-        if self.settings.grouping == "fixed":
-            return lambda *_: False
-        if self.settings.levels:
-            return lambda level, _: level < self.settings.levels
-        return lambda level, p_stop: level < MAX_LEVELS and bool(rng.random() >= self._explored(p_stop))
+        levels = 1 if self.settings.grouping == "fixed" else self.settings.levels
+        stops = _Stops(levels, self._explored, rng)
+        out: PolicyOutput = policy(self.graph, [state], grouping, stops, self._embedded)
+        return out, Encoding(state, out.parsed.levels, stops.drawn)
 
     def _explored(self, p: Any) -> Any:
         """Return a probability, or an array of them, mixed with one half."""
         return (1 - self._exploration_rate) * p + self._exploration_rate / 2
+
+
+class _Stops:
+    """Decides after each level of a parse whether another follows.
+
+    Attributes:
+        drawn: number of decisions that were drawn.
+    """
+
+    def __init__(self, levels: int, explored: Callable[[float], float], rng: np.random.Generator) -> None:
+        """Start with none.
+
+        Args:
+            levels: number of levels; 0 draws it.
+            explored: returns the probability of stopping to draw with, from the policy's.
+            rng: the only source of randomness.
+        """
+        self.drawn = 0
+        self._levels, self._explored, self._rng = levels, explored, rng
+
+    def __call__(self, level: int, p_stop: float) -> bool:
+        """Return whether another level follows the first `level` ones."""
+        if self._levels or level >= MAX_LEVELS:
+            return level < self._levels
+        self.drawn += 1
+        return bool(self._rng.random() >= self._explored(p_stop))

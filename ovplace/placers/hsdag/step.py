@@ -21,10 +21,13 @@ class Encoding:
     Attributes:
         state: tensor added to the embedded features, `[N, H]`; None for nothing.
         levels: levels of the parse.
+        stops_drawn: number of levels after which it was drawn whether another follows: none if their number is given,
+            and all but the last one if nothing was left to merge.
     """
 
     state: Tensor | None
     levels: tuple[Level, ...]
+    stops_drawn: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class RolloutStep:
 
 
 def step_log_p(
-    out: PolicyOutput, devices: Sequence[IntArray], copy_of: Sequence[int], copies: int, learns_levels: bool
+    out: PolicyOutput, devices: Sequence[IntArray], copy_of: Sequence[int], encodings: Sequence[Encoding]
 ) -> Tensor:
     """Return the log probability of steps: of their devices, their groups and, if drawn, their number of levels.
 
@@ -51,20 +54,25 @@ def step_log_p(
         out: output of the policy for copies of a graph.
         devices: device of each group of a copy, `[C]` for each of K steps.
         copy_of: index of the copy that each step belongs to, `[K]`.
-        copies: number of copies.
-        learns_levels: whether the number of levels was drawn.
+        encodings: of the copies, which have the same number of levels.
 
     Returns:
         `[K]`.
     """
+    copies = len(encodings)
     copy_of_group = np.empty(len(out.parsed.z), dtype=np.int64)
     copy_of_group[out.parsed.group_of] = np.repeat(np.arange(copies), len(out.z) // copies)
     start = np.searchsorted(copy_of_group, np.arange(copies))
     rows = np.concatenate([start[c] + np.arange(len(d)) for d, c in zip(devices, copy_of, strict=True)])
     chosen = out.log_p[torch.from_numpy(rows), torch.from_numpy(np.concatenate(devices))]
     choice_of = torch.from_numpy(np.repeat(np.arange(len(devices)), [len(d) for d in devices]))
-    log_p = chosen.new_zeros(len(devices)).index_add(0, choice_of, chosen) + out.parsed.log_p[list(copy_of)]
-    if not learns_levels:
-        return log_p
-    p = out.parsed.p_stop.clamp(1e-6, 1 - 1e-6)
-    return log_p + (torch.log(p[-1]) + torch.log(1 - p[:-1]).sum(dim=0))[list(copy_of)]
+    log_p = chosen.new_zeros(len(devices)).index_add(0, choice_of, chosen)
+    return log_p + (out.parsed.log_p + _levels_log_p(out.parsed.p_stop, encodings))[list(copy_of)]
+
+
+def _levels_log_p(p_stop: Tensor, encodings: Sequence[Encoding]) -> Tensor:
+    """Return the log probability of the numbers of levels, as far as they were drawn, `[B]`."""
+    p = p_stop.clamp(1e-6, 1 - 1e-6)
+    of_each = torch.cat([torch.log(1 - p[:-1]), torch.log(p[-1:])])
+    drawn = torch.tensor([encoding.stops_drawn for encoding in encodings])
+    return (of_each * (torch.arange(len(p))[:, None] < drawn)).sum(dim=0)
