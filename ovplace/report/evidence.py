@@ -16,7 +16,7 @@ from ovplace.core.result.labels import label
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval, latency_interval
 from ovplace.graphs.op_graph import IntArray
-from ovplace.graphs.submodels import running_submodels, submodel_devices
+from ovplace.graphs.submodels import is_unread, running_submodels, submodel_devices
 from ovplace.profiling.obtain import stored_costs
 from ovplace.search.comparison.rounds import MIN_ROUNDS
 from ovplace.search.completed_run import CompletedRun, open_completed_run
@@ -35,6 +35,7 @@ class Placed:
         device_of: device of each operation, an index into the run's devices, `[N]`.
         submodels: operations of each submodel, in running order.
         devices: device of each submodel.
+        timed: numbers of the submodels that run something, which are those that are timed.
         choice: device of each group, `[G]`; None where the placement divides a group.
     """
 
@@ -42,6 +43,7 @@ class Placed:
     device_of: IntArray
     submodels: Sequence[IntArray]
     devices: Sequence[int]
+    timed: Sequence[int]
     choice: IntArray | None
 
     @classmethod
@@ -55,7 +57,8 @@ class Placed:
         device_of = placement.indices(run.devices)
         submodels = running_submodels(run.graph, device_of)
         devices = submodel_devices(run.graph, device_of, submodels)
-        return cls(placement.hash, device_of, submodels, devices, run.device_of_groups(placement))
+        timed = [number for number, ops in enumerate(submodels) if not is_unread(run.graph, ops)]
+        return cls(placement.hash, device_of, submodels, devices, timed, run.device_of_groups(placement))
 
 
 @dataclass(frozen=True, eq=False)

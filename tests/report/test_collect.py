@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ovplace.core.measurement import OutputError
+from ovplace.core.measurement import Measurement, OutputError, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Accuracy
 from ovplace.core.statistics import Interval
@@ -96,6 +96,20 @@ def test_the_predicted_timeline_is_as_long_as_the_prediction():
     report = report_of(evidence(group=1))
     predicted = report.timeline.lanes[-1]
     assert sum(map(sum, predicted.ms)) == pytest.approx(report.why.subject_ms)
+
+
+def test_an_input_that_nobody_reads_is_no_stage_and_no_move():
+    kinds = ("Parameter", "Parameter", "Relu", "Sin", "Exp", "Tanh", "Sigmoid", "Abs")
+    model = graph(kinds, [(i, i + 1) for i in range(1, 7)])
+    of = evidence(model, segments=2, group=4)  # the first group, on the CPU, has the unread input
+    stages = Measurement((3.0,), (1,), submodels=("CPU", "GPU"), stages_ms=(1.0, 2.0))
+    of = replace(of, trials=(*of.trials, Trial(6, of.run.answer, stages, 0.7, "cut")))
+    numbers = [next(i for i, ops in enumerate(of.answer.submodels) if op in ops) for op in (2, 4)]
+    report = report_of(of)
+    assert [lane.device for lane in report.timeline.lanes] == [("CPU", "GPU")] * 2
+    assert [lane.submodels for lane in report.timeline.lanes] == [tuple((number,) for number in numbers)] * 2
+    other = report_of(replace(of, run=replace(of.run, answer=Placement(1 - of.run.answer.device_of, ("GPU", "CPU")))))
+    assert [(move.submodel, move.operations) for move in other.why.moves] == [(numbers[0], 3)]
 
 
 def test_the_best_so_far_never_rises_and_failures_have_none(report):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,16 +45,16 @@ def timeline_section(evidence: Evidence) -> TimelineSection:
 
 def _measured(evidence: Evidence) -> Lane | None:
     """Return the times of the submodels where the answer was run in stages."""
-    digest, n = evidence.answer.hash, len(evidence.answer.submodels)
+    digest, timed = evidence.answer.hash, evidence.answer.timed
     times = [
         trial.measurement.stages_ms
         for trial in evidence.trials
-        if trial.placement.hash == digest and len(trial.measurement.stages_ms) == n
+        if trial.placement.hash == digest and len(trial.measurement.stages_ms) == len(timed)
     ]
     if not times:
         return None
     rows = tuple((float(ms),) for ms in np.median(times, axis=0))
-    return Lane("measured, stage by stage", ("run",), rows, _devices(evidence), tuple((i,) for i in range(n)))
+    return _lane(evidence, "measured, stage by stage", ("run",), rows, [(number,) for number in timed])
 
 
 def _predicted(evidence: Evidence) -> Lane | None:
@@ -63,18 +64,20 @@ def _predicted(evidence: Evidence) -> Lane | None:
         return None
     stages, ms = stage_times(evidence, evidence.costs, evidence.answer)
     copies = ms["transfers"]
-    of = stages.stage_of_submodel.tolist()
-    members = tuple(tuple(i for i, stage in enumerate(of) if stage == s) for s in range(len(stages.n_submodels)))
-    devices = _devices(evidence)
-    return Lane(
-        label="predicted by the cost model",
-        parts=("copies", "run"),
-        ms=tuple(zip(copies.tolist(), (sum(ms.values()) - copies).tolist(), strict=True)),
-        device=tuple(devices[submodels[0]] for submodels in members),
-        submodels=members,
-    )
+    members: list[list[int]] = [[] for _ in stages.n_submodels]
+    for number, stage in zip(evidence.answer.timed, stages.stage_of_submodel.tolist(), strict=True):
+        members[stage].append(number)
+    rows = tuple(zip(copies.tolist(), (sum(ms.values()) - copies).tolist(), strict=True))
+    return _lane(evidence, "predicted by the cost model", ("copies", "run"), rows, members)
 
 
-def _devices(evidence: Evidence) -> tuple[str, ...]:
-    """Return the label of the device of each submodel."""
-    return tuple(evidence.label(evidence.run.devices[device]) for device in evidence.answer.devices)
+def _lane(
+    evidence: Evidence,
+    label: str,
+    parts: tuple[str, ...],
+    ms: tuple[tuple[float, ...], ...],
+    submodels: Sequence[Sequence[int]],
+) -> Lane:
+    """Return a lane of the answer, each stage on the device of its submodels."""
+    devices = [evidence.run.devices[evidence.answer.devices[numbers[0]]] for numbers in submodels]
+    return Lane(label, parts, ms, tuple(map(evidence.label, devices)), tuple(map(tuple, submodels)))

@@ -142,7 +142,8 @@ def _moves(evidence: Evidence, costs: CostTable, placed: Placed, home: int) -> I
     copies_ms = _copies_ms(evidence, costs, placed)
     kind = np.array(evidence.run.graph.types)
     groups = evidence.run.partition.group_of
-    for number, (ops, device) in enumerate(zip(placed.submodels, placed.devices, strict=True)):
+    for number in placed.timed:
+        ops, device = placed.submodels[number], placed.devices[number]
         if device == home:
             continue
         moved = np.unique(groups[ops])
