@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,9 @@ from ovplace.ir.read import op_graph
 from ovplace.plugins import protocols
 
 SUMMARY = "Graphviz, a colour for each device, a cluster for each submodel, transfers on the edges"
+
+_ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "&": "&amp;"})
+"""What is no plain text in a label (https://graphviz.org/docs/attr-types/escString/)."""
 
 _COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fc9272", "#d9d9d9")
 
@@ -76,4 +78,4 @@ def _colour(device: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(written_out(text), ensure_ascii=False)
+    return f'"{written_out(text).translate(_ESCAPED)}"'

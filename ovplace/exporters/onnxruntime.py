@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from os.path import commonprefix
 from pathlib import Path
 from typing import ClassVar
 
@@ -91,8 +92,8 @@ def _prefixes(names: Sequence[str], length: int, device_of: Mapping[str, str]) -
         devices = {device_of[name] for name in same}
         if len(devices) == 1:
             yield prefix, devices.pop()
-        else:  # they differ, so all but one of them are longer
-            yield from _prefixes(same, length + 1, device_of)
+        else:  # they differ, so all but one of them are longer than what they share
+            yield from _prefixes(same, len(commonprefix(same)), device_of)  # noqa: RUF071 - names are no paths
 
 
 def _chosen(rules: Mapping[str, str], name: str) -> set[str]:

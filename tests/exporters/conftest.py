@@ -14,7 +14,7 @@ from ovplace.ir.placed_model import write_placed
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.testing.models import TINY
 
-NASTY = " 'q' \"d\" \\n\n${x} <é&> /*%s*/ {0}"
+NASTY = " 'q' \"d\" \\n\n\t${x} <é&lt;> /*%s*/ {0}"
 """Follows every operation's name, and is the name of the folder."""
 
 

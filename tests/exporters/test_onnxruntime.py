@@ -99,3 +99,8 @@ def test_too_long_a_text_is_said(monkeypatch, plain):
 
 def test_a_name_that_begins_another_has_the_shorter_rule():
     assert shortest_rules({"conv1": "CPU", "conv10": "GPU"}) == {"conv1": "CPU", "conv10": "GPU"}
+
+
+def test_names_may_share_a_long_beginning():
+    one, other = "a" * 2000 + "b", "a" * 2000 + "c"
+    assert shortest_rules({one: "CPU", other: "GPU"}) == {one: "CPU", other: "GPU"}
