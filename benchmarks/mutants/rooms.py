@@ -35,7 +35,7 @@ class Room:
 
 
 ROOMS = (
-    Room("run store", ("ovplace/store/*.py",), ("tests/store",)),
+    Room("run store", ("ovplace/atomic.py", "ovplace/store/*.py"), ("tests/store",)),
     Room("search loop", ("ovplace/search/**/*.py",), ("tests/search",)),
     Room("affinities", ("ovplace/ir/affinity.py",), ("tests/ir/test_affinity.py",)),
     Room("exports", ("ovplace/exporters/*.py",), ("tests/exporters",)),

@@ -18,6 +18,7 @@ from benchmarks.searches.failing import FailingBackend, drawn_failures
 from benchmarks.searches.place import Place
 from benchmarks.searches.simulated import Simulated, TimedPlacer, simulated
 from benchmarks.searches.wrong_costs import wrong_costs
+from ovplace.atomic import atomic_write, write_json
 from ovplace.config import toml
 from ovplace.config.schema import RunConfig
 from ovplace.core.cost_table import CostTable
@@ -26,7 +27,6 @@ from ovplace.cost.solvers.portfolio import best_certified
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.session.events import silent
-from ovplace.store.atomic import atomic_write, write_json
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ovplace.api.options import shape_text
+from ovplace.atomic import replacing
 from ovplace.errors import ConfigError, StoreError, UsageError
 from ovplace.store.arrays import read_arrays, write_arrays
-from ovplace.store.atomic import replacing
 from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from math import ceil, inf
 from pathlib import Path
 from statistics import fmean
 
+from ovplace.atomic import atomic_write
 from ovplace.commands.output_folder import writing_into
 from ovplace.commands.run_inputs import with_inputs
 from ovplace.core.device import Device
@@ -20,7 +21,6 @@ from ovplace.errors import OvplaceError, UsageError
 from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.session.events import Listener, Progress
-from ovplace.store.atomic import atomic_write
 from ovplace.store.device_lock import for_search
 from ovplace.store.run_folder import RunFolder
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ovplace.atomic import write_json
 from ovplace.errors import InterruptedRunError, StoreError
 from ovplace.experiments import score
 from ovplace.experiments.cell_state import CellState
@@ -14,7 +15,6 @@ from ovplace.experiments.run_grid import run_grid, states
 from ovplace.experiments.summary import ScoredRun, comparison_rows
 from ovplace.experiments.task import Task
 from ovplace.session.events import Listener, silent
-from ovplace.store.atomic import write_json
 from ovplace.store.run_folder import RunFolder
 
 SCHEMA = 1

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ovplace.atomic import write_json
 from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import Job
 from ovplace.core.result.run_result import RunResult
@@ -22,7 +23,6 @@ from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.search.completed_run import CompletedRun, open_completed_run
 from ovplace.session.devices import choose_devices
-from ovplace.store.atomic import write_json
 
 FILE = "score.json"
 """File in a run folder, written last: where it is, the run is finished."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import openvino as ov
 
+from ovplace.atomic import atomic_write
 from ovplace.ir.placed_model import PlacedModel, read_placed, save_placed
 from ovplace.plugins import protocols
 from ovplace.store.run_folder import RunFolder
@@ -31,7 +32,7 @@ class ModelFolderExporter(protocols.Exporter):
         save_placed(found.model, target, found.table)
         programs = self.programs(found)
         for name, text in programs.items():
-            (target / name).write_text(text, encoding="utf-8")
+            atomic_write(target / name, text)
         files = RunFolder(target)
         model = [files.placed_model, files.placed_model.with_suffix(".bin"), files.placement]
         return [*(target / name for name in programs), *model]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from ovplace.atomic import replacing
 from ovplace.errors import ModelError
 from ovplace.ir.load import load
 from ovplace.plugins import protocols
-from ovplace.store.atomic import replacing
 
 SUMMARY = "compiled model for core.import_model, bound to this OpenVINO and these drivers"
 

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import openvino as ov
 
+from ovplace.atomic import replacing
 from ovplace.errors import UsageError
 from ovplace.exporters._control_characters import written_out
 from ovplace.ir import placed_model
@@ -60,9 +61,10 @@ class Exporter(protocols.Exporter):
                 data = ElementTree.Element("data")
                 layer.insert(0, data)
             data.set("device", device_of[layer.attrib["name"]])
-        document.write(target, encoding="utf-8", xml_declaration=True)
         weights = target.with_suffix(".bin")
-        shutil.copyfile(source.with_suffix(".bin"), weights)
+        with replacing(target) as new, replacing(weights) as new_weights:
+            document.write(new, encoding="utf-8", xml_declaration=True)
+            shutil.copyfile(source.with_suffix(".bin"), new_weights)
         return [target, weights]
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import openvino as ov
 
+from ovplace.atomic import atomic_write
 from ovplace.core.measurement import Trial
 from ovplace.core.result.labels import label
 from ovplace.core.result.run_result import RunResult
@@ -23,7 +22,6 @@ from ovplace.errors import OvplaceError
 from ovplace.ir.affinity import op_names
 from ovplace.ir.opening import open_model
 from ovplace.plugins import protocols
-from ovplace.store.atomic import replacing
 from ovplace.store.run_folder import RunFolder
 
 SUMMARY = "Optuna study of the run's trials, in SQLite (extra 'optuna')"
@@ -61,11 +59,7 @@ class Exporter(protocols.Exporter):
         with closing(run.open_store()) as store:
             trials = store.trials()
         names = op_names(open_model(ov.Core(), run.placed_model))
-        # Optuna takes a URL, in which a path such as 'a?b' means something else; so it writes to a plain one.
-        with tempfile.TemporaryDirectory() as temporary, replacing(target) as new:
-            written = Path(temporary) / "study.db"
-            _write_study(optuna, written, folder.resolve().name, run.read_result(), trials, names)
-            shutil.copyfile(written, new)
+        atomic_write(target, _study(optuna, folder.resolve().name, run.read_result(), trials, names))
         return [target]
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:
@@ -73,10 +67,9 @@ class Exporter(protocols.Exporter):
         return f"open it with: optuna-dashboard {shlex.quote(f'sqlite:///{written[0]}')}"
 
 
-def _write_study(
-    optuna: Any, path: Path, name: str, result: RunResult, trials: Sequence[Trial], names: Sequence[str]
-) -> None:
-    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+def _study(optuna: Any, name: str, result: RunResult, trials: Sequence[Trial], names: Sequence[str]) -> bytes:
+    """Return the SQLite file of a study, which is made in memory: a URL of Optuna's takes not every path."""
+    storage = optuna.storages.RDBStorage("sqlite:///:memory:")
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
@@ -85,6 +78,8 @@ def _write_study(
         study.set_user_attr("devices", [label(result, name) for name in result.device_names])
         choices = _distinct_choices(trials, names, partial(label, result))
         study.add_trials([_converted(optuna, trial, choices, t) for t, trial in enumerate(trials)])
+        with closing(storage.engine.raw_connection()) as connection:
+            return bytes(connection.driver_connection.serialize())
     finally:
         optuna.logging.set_verbosity(verbosity)
         storage.engine.dispose()

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ovplace.atomic import delete_abandoned, replacing
 from ovplace.errors import StoreError
-from ovplace.store.atomic import delete_abandoned, replacing
 from ovplace.store.cache import cache_folder
 
 CHUNK_BYTES = 4 * 2**20

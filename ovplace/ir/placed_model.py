@@ -9,6 +9,7 @@ from pathlib import Path
 
 import openvino as ov
 
+from ovplace.atomic import atomic_write
 from ovplace.core.device import Device
 from ovplace.core.text.json_text import parse_json
 from ovplace.core.text.placement_table import parse_table
@@ -17,7 +18,6 @@ from ovplace.ir.content_hash import content_hash
 from ovplace.ir.exceptions import unwritten
 from ovplace.ir.opening import open_model
 from ovplace.ir.saving import save_over
-from ovplace.store.atomic import atomic_write
 from ovplace.store.run_folder import RunFolder
 
 SCHEMA = 1

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import openvino as ov
 
+from ovplace.atomic import replace_file
 from ovplace.errors import ConfigError, StoreError, UsageError
 from ovplace.ir.content_hash import computation_hash
 from ovplace.ir.exceptions import unwritten
 from ovplace.ir.opening import open_model
-from ovplace.store.atomic import replace_file
 from ovplace.store.run_folder import RunFolder
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ovplace.atomic import replacing
 from ovplace.core.text.json_text import parse_json
 from ovplace.errors import ConfigError, StoreError, UsageError
 from ovplace.plugins import registry
 from ovplace.shipped import shipped, shipped_in
 from ovplace.store.arrays import DAMAGE, write_arrays
-from ovplace.store.atomic import replacing
 
 if TYPE_CHECKING:
     from torch import nn

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+from ovplace.atomic import atomic_write
 from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.core.device import Device
@@ -368,5 +369,5 @@ class TextExporter(Exporter):
 
     def write(self, folder: Path, target: Path) -> list[Path]:
         """Write the text to the file `target`, in UTF-8."""
-        target.write_text(self.text(folder), encoding="utf-8")
+        atomic_write(target, self.text(folder))
         return [target]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ovplace.atomic import temporary_folder
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Job
 from ovplace.measuring.pool import Pool
@@ -21,7 +22,6 @@ from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
-from ovplace.store.atomic import temporary_folder
 from ovplace.store.run_db import RunStore, cache_key
 
 _TABLE, _ABOUT = "costs", "costs_about"  # in the run's store

@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ovplace.atomic import atomic_write
 from ovplace.errors import StoreError
 from ovplace.report.ablation import is_ablation, read_ablation
 from ovplace.report.collect import collect
 from ovplace.report.compare import compare
 from ovplace.report.page import ablation_html, comparison_html, html
-from ovplace.store.atomic import atomic_write
 from ovplace.store.overwriting import check_keeps_runs
 from ovplace.store.run_folder import RunFolder
 

@@ -7,13 +7,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
+from ovplace.atomic import delete_abandoned
 from ovplace.config.schema import RunConfig
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.text.input_shapes import parse_shapes
 from ovplace.errors import ConfigError, PlacementError
 from ovplace.session.run_files import changed_file, fingerprints, with_names_of
-from ovplace.store.atomic import delete_abandoned
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ovplace.atomic import atomic_write
 from ovplace.core.text.json_text import parse_json
-from ovplace.store.atomic import atomic_write
 
 VARIABLE = "OVPLACE_CACHE"
 """Environment variable that names another folder."""

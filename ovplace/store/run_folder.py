@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ovplace.atomic import atomic_write, write_json
 from ovplace.config import toml
 from ovplace.config.files import reachable
 from ovplace.config.resolve import resolved
@@ -15,7 +16,6 @@ from ovplace.core.result.run_result import RunResult
 from ovplace.core.text.json_text import parse_json
 from ovplace.core.text.placement_table import parse_table
 from ovplace.errors import PlacementError, StoreError
-from ovplace.store.atomic import atomic_write, write_json
 from ovplace.store.lock import locked
 from ovplace.store.run_db import RunStore
 

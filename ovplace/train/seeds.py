@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Protocol
 
+from ovplace.atomic import replacing, write_json
 from ovplace.core.text.json_text import parse_json
 from ovplace.errors import BackendError, ConfigError, InterruptedRunError, StoreError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.model_fingerprint import fingerprint
-from ovplace.store.atomic import replacing, write_json
 from ovplace.train.policy_lock import training_of
 from ovplace.train.run_training import TRAINED
 from ovplace.train.training_plan import TrainingPlan

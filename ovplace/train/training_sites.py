@@ -9,10 +9,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ovplace.atomic import replacing
 from ovplace.core.text.json_text import parse_json
 from ovplace.errors import BackendError, InterruptedRunError, OvplaceError, StoreError
 from ovplace.learning.policy_file import PolicyFile
-from ovplace.store.atomic import replacing
 from ovplace.train.training_plan import TrainingPlan
 from ovplace.train.training_process import TrainingProcess
 from ovplace.train.worker_training import check_names

@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ovplace.atomic import atomic_write
 from ovplace.core.text.json_text import parse_json
 from ovplace.errors import ConfigError, StoreError
-from ovplace.store.atomic import atomic_write
 
 VERSION = 1
 """Version of the state file."""

@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import sys
+import tempfile
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,12 @@ def get(app, path):
     body = b"".join(app(environment, lambda code, _headers, *_: status.append(code)))
     assert status == ["200 OK"], body
     return json.loads(body)
+
+
+def test_a_study_needs_no_temporary_files(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    Exporter(Config()).write(run, tmp_path / "study.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["study.db"]
 
 
 def test_an_exported_folder_has_no_trials(nasty, tmp_path):

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from ovplace import atomic
+from ovplace.atomic import atomic_write, delete_abandoned, replacing, temporary_folder, write_json
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.errors import InUseError, PlacementError, StoreError
-from ovplace.store import atomic
-from ovplace.store.atomic import atomic_write, delete_abandoned, replacing, temporary_folder, write_json
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.results import run_result
 

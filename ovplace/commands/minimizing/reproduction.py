@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
+from ovplace.atomic import atomic_write
 from ovplace.commands.output_folder import writing_into
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind
@@ -19,7 +20,6 @@ from ovplace.exporters._registration import steps, target_text
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import FREE
 from ovplace.ir.placed_model import STORED_AFFINITY
-from ovplace.store.atomic import atomic_write
 
 MODEL, INPUTS, PROGRAM, REPORT = "model.xml", "inputs.npz", "reproduce.py", "report.md"
 """Names of the files; the weights are beside the model."""
