@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -99,6 +100,13 @@ class OpGraph:
     def index(self) -> Mapping[str, int]:
         """Operation index by friendly name."""
         return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def all_types(self) -> frozenset[str]:
+        """Types of all operations, those in bodies of If, Loop and TensorIterator among them."""
+        texts = (attributes.items() for attributes in self.attributes)
+        inside = (text.split(",") for items in texts for key, text in items if re.fullmatch(r"body_\d+_types", key))
+        return frozenset(self.types).union(*inside)
 
     @cached_property
     def in_degree(self) -> IntArray:

@@ -41,7 +41,7 @@ def not_finite_notes(facts: Mapping[str, str]) -> tuple[str, ...]:
 
 def why_outputs_differ(graph: OpGraph) -> str:
     """Return why correct devices give different outputs of a model; empty where they should not."""
-    drawn, quantised = (sorted(kinds & set(graph.types)) for kinds in (RANDOM, QUANTISING))
+    drawn, quantised = (sorted(kinds & graph.all_types) for kinds in (RANDOM, QUANTISING))
     reasons = [f"draws random numbers ({', '.join(drawn)})"] if drawn else []
     reasons += [f"is quantised ({', '.join(quantised)}), and devices round differently"] if quantised else []
     coarse = sorted(COARSE & _output_types(graph))

@@ -78,7 +78,9 @@ def test_dynamic_dimensions() -> None:
 
 def test_bodies_are_summarised() -> None:
     graph = op_graph(looped())
-    assert graph.attributes[graph.index["loop"]] == {"body_0_ops": "4"}
+    types = "Constant,Multiply,Parameter,Result"
+    assert graph.attributes[graph.index["loop"]] == {"body_0_ops": "4", "body_0_types": types}
+    assert graph.all_types == {"TensorIterator", *types.split(",")}
 
 
 def test_the_hash_ignores_files_and_notes(tmp_path: Path) -> None:

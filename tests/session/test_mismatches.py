@@ -23,6 +23,13 @@ def test_it_is_said_why_devices_differ(kinds: list[str], why: str) -> None:
     assert why in note
 
 
+def test_what_is_inside_a_body_is_named() -> None:
+    graph = diamond()
+    attributes = ({"body_0_ops": "3", "body_0_types": "Add,RandomUniform"}, *graph.attributes[1:])
+    (note,) = mismatch_notes(replace(graph, attributes=attributes), ["GPU"])
+    assert "the model draws random numbers (RandomUniform); allow" in note
+
+
 @pytest.mark.parametrize("kinds", [("bf16", "f32"), ("f8e5m2", "f16")])
 def test_an_output_in_a_coarse_type_is_named(kinds: tuple[str, str]) -> None:
     graph = diamond()
