@@ -58,13 +58,8 @@ class Coarsener(protocols.Coarsener):
         quotient, n = legal.quotient(graph), legal.n_groups
         if n <= self.config.groups:
             return legal
-        source, target = legal.group_of[graph.edges]
-        low, high = np.minimum(source, target), np.maximum(source, target)
-        between = low != high
-        pairs, which = np.unique(low[between] * n + high[between], return_inverse=True)
-        n_bytes = np.bincount(which, weights=graph.out_bytes[between], minlength=len(pairs)).astype(np.float64)
-        size = np.bincount(legal.group_of, minlength=n).astype(np.float64)
-        cut = WeightedGraph(size, np.stack([pairs // n, pairs % n]), n_bytes, self.config.seed)
+        n_bytes = graph.out_bytes.astype(np.float64)
+        cut = WeightedGraph(quotient.sizes.astype(np.float64), legal.group_of[graph.edges], n_bytes, self.config.seed)
         part = cut.parts(np.ones(self.config.groups))
         if quotient.is_acyclic:
             part += self.config.groups * _phases(n, quotient.edges, part)

@@ -128,8 +128,7 @@ class Placement:
         Constants do not count: HETERO copies them into the submodel that reads them.
         """
         source, target = self.device_of[graph.edges]
-        constant = np.array([t == "Constant" for t in graph.types], dtype=bool)
-        crossing = np.flatnonzero((source != target) & ~constant[graph.edges[0]])
+        crossing = np.flatnonzero((source != target) & ~graph.is_constant[graph.edges[0]])
         tensor = np.stack([graph.edges[0], graph.ports[0], target])[:, crossing]
         _, once = np.unique(tensor, axis=1, return_index=True)
         return int(graph.out_bytes[crossing[once]].sum())

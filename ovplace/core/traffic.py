@@ -49,9 +49,8 @@ class Traffic:
             partition: its groups.
         """
         group = partition.group_of
-        constant = np.array([kind == "Constant" for kind in graph.types], dtype=bool)
         source, target = group[graph.edges]
-        crossing = np.flatnonzero((source != target) & ~constant[graph.edges[0]])
+        crossing = np.flatnonzero((source != target) & ~graph.is_constant[graph.edges[0]])
         rows = np.stack([graph.edges[0], graph.ports[0], target])[:, crossing]
         (op, port, reader), first = np.unique(rows, axis=1, return_index=True)
         starts = np.flatnonzero(np.diff(op, prepend=-1) | np.diff(port, prepend=-1))

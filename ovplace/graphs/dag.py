@@ -50,9 +50,7 @@ def topological_rank(n: int, edges: _Int) -> _Int:
 
     Cost: as `topological_order`.
     """
-    rank = np.empty(n, dtype=np.int64)
-    rank[topological_order(n, edges)] = np.arange(n)
-    return rank
+    return np.argsort(topological_order(n, edges))
 
 
 def component_rank(n: int, edges: _Int) -> _Int:

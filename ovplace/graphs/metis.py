@@ -21,20 +21,25 @@ class WeightedGraph:
     """An undirected graph to be cut."""
 
     def __init__(self, node_weight: FloatArray, ends: IntArray, edge_weight: FloatArray, seed: int) -> None:
-        """Round the weights.
+        """Add up the weights of parallel edges, and round all.
 
         Args:
             node_weight: weight of each node, `[N]`.
-            ends: distinct pairs of nodes, `[2, E]`.
-            edge_weight: cost of cutting each pair, `[E]`.
+            ends: the nodes at both ends of each edge, in either direction, `[2, E]`; edges to oneself do not count.
+            edge_weight: cost of cutting each edge, `[E]`.
             seed: seed of METIS.
 
         Raises:
             OvplaceError: pymetis is not installed.
         """
-        self._metis, self._seed, self._ends = _metis(), seed, ends
+        self._metis, self._seed, n = _metis(), seed, len(node_weight)
+        low, high = np.sort(ends, axis=0)
+        between = low != high
+        pairs, which = np.unique((low * n + high)[between], return_inverse=True)
+        summed = np.bincount(which, weights=edge_weight[between], minlength=len(pairs)).astype(np.float64)
+        self._ends = np.stack([pairs // n, pairs % n])
         self._node = _integers(node_weight)
-        self._edge = np.maximum(1, _integers(edge_weight))
+        self._edge = np.maximum(1, _integers(summed))
 
     def parts(self, shares: FloatArray) -> IntArray:
         """Return the part of each node, `[N]`, each with about its share of the weight, by repeated bisection.

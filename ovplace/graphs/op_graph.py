@@ -92,9 +92,12 @@ class OpGraph:
     @cached_property
     def rank(self) -> IntArray:
         """Position of each operation in `order`, `[N]`."""
-        rank = np.empty(len(self), dtype=np.int64)
-        rank[self.order] = np.arange(len(self))
-        return rank
+        return np.argsort(self.order)
+
+    @cached_property
+    def is_constant(self) -> BoolArray:
+        """Which operations are Constants, `[N]`."""
+        return np.array([kind == "Constant" for kind in self.types], dtype=bool)
 
     @cached_property
     def index(self) -> Mapping[str, int]:

@@ -89,15 +89,11 @@ def _assignments(n_devices: int) -> Iterator[Sequence[int]]:
 
 
 def _edges(table: CostTable) -> tuple[IntArray, FloatArray]:
-    """Return the undirected edges `[2, E]` and the cost of cutting them in ms, `[E]`."""
-    n, d, traffic = table.n_groups, table.n_devices, table.traffic
+    """Return the edges `[2, E]`, some of them parallel, and the cost of cutting them in ms, `[E]`."""
+    d, traffic = table.n_devices, table.traffic
     moved = table.transfer_ms().sum(axis=(1, 2)) / max(1, d * (d - 1))
     ends = np.concatenate([traffic.pairs, table.edges], axis=1)
-    cost = np.concatenate([moved[traffic.tensor_of], table.saving_ms.mean(axis=1)])
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    pairs, inverse = np.unique(low * n + high, return_inverse=True)
-    summed: FloatArray = np.bincount(inverse, weights=cost, minlength=len(pairs)).astype(np.float64)
-    return np.stack([pairs // n, pairs % n]), summed
+    return ends, np.concatenate([moved[traffic.tensor_of], table.saving_ms.mean(axis=1)])
 
 
 def _finite_mean(values: FloatArray, axis: int) -> FloatArray:

@@ -108,8 +108,7 @@ def _of_groups(
 
 def _constant_bytes(graph: OpGraph, group_of: IntArray, n_groups: int) -> FloatArray:
     """Return the bytes of Constants that the operations of each group read, `[G]`."""
-    constant = np.array([kind == "Constant" for kind in graph.types], dtype=bool)
-    from_constant = constant[graph.edges[0]]
+    from_constant = graph.is_constant[graph.edges[0]]
     rows = np.stack([group_of[graph.edges[1]], graph.edges[0]])[:, from_constant]
     _, first = np.unique(rows, axis=1, return_index=True)
     sizes = graph.out_bytes[from_constant][first].astype(np.float64)

@@ -41,9 +41,8 @@ def boundaries(graph: OpGraph, device_of: IntArray) -> Boundaries:
         graph: the model.
         device_of: device of each operation, `[N]`.
     """
-    constant = np.array([kind == "Constant" for kind in graph.types], dtype=bool)
     source, target = graph.edges
-    crossing = np.flatnonzero((device_of[source] != device_of[target]) & ~constant[source])
+    crossing = np.flatnonzero((device_of[source] != device_of[target]) & ~graph.is_constant[source])
     reads = np.stack([source[crossing], graph.ports[0, crossing], target[crossing]])
     crossing = crossing[np.unique(reads, axis=1, return_index=True)[1]]  # an operation may read a tensor twice
     crossing = crossing[np.lexsort((graph.rank[target[crossing]], graph.rank[source[crossing]]))]

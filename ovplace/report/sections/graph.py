@@ -95,7 +95,7 @@ class GraphSection:
 def graph_section(evidence: Evidence) -> GraphSection:
     """Return the graph of the answer."""
     run, graph = evidence.run, evidence.run.graph
-    drawn = np.array([kind != "Constant" for kind in graph.types], dtype=bool)
+    drawn = ~graph.is_constant
     boxes = boxes_of([ops[drawn[ops]] for ops in evidence.answer.submodels], run.partition.group_of, graph.rank)
     shown = np.flatnonzero(drawn)
     position = np.full(len(graph), -1, dtype=np.int64)
