@@ -28,8 +28,8 @@ class Feature(protocols.Feature):
         """Return log(1 + bytes read) and log(1 + bytes written), scaled, `[N, 2]`.
 
         A tensor counts once for each reader, even if that reads it several times, and once for its writer if it has a
-        reader. Constants, and tensors computed from constants alone, do not count because every device has them. Not
-        in the HSDAG paper.
+        reader. Constants, and tensors computed from constants alone, do not count as read, because every device has
+        them. Not in the HSDAG paper.
         """
         return np.asarray(np.log1p(np.stack([_read(graph), tensor_bytes(graph)], axis=1)) / np.log1p(SCALE))
 

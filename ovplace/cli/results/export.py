@@ -35,7 +35,7 @@ class _Command(click.Command):
     "-o",
     "--output",
     metavar="PATH",
-    help="File, or folder for ir, python and cpp. By default texts go to standard output.",
+    help="File, or folder for ir, python and cpp. By default texts go to standard output, other forms into RUN.",
 )
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a setting of the form; may be repeated."
