@@ -235,7 +235,7 @@ def _group(machine: Machine, number: int) -> tuple[str, list[str]]:
     for line in _text(machine.root / "etc/group").splitlines():
         fields = line.split(":")
         if len(fields) == 4 and fields[2] == str(number):
-            return fields[0], fields[3].split(",")
+            return fields[0], fields[3].split(",") if fields[3] else []
     return "render", []
 
 

@@ -127,6 +127,15 @@ def test_a_closed_node_names_its_group(machine, monkeypatch, tmp_path, member):
     assert found.command == ("newgrp render7" if member else "sudo usermod -a -G render7 $USER")
 
 
+def test_a_user_without_a_name_is_in_no_group(machine, monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.delenv("USER", raising=False)  # as in a container that was started with a user's number
+    machine(files=GPU_NODE)
+    number = (tmp_path / "dev/dri/renderD128").stat().st_gid
+    found = about(machine(files={"etc/group": f"render:x:{number}:\n"}), "GPU")
+    assert found.command == "sudo usermod -a -G render $USER"
+
+
 def test_a_missing_plugin(machine):
     made = machine(
         files={"openvino/libopenvino_intel_cpu_plugin.so": "", "openvino/libopenvino_intel_gpu_plugin.so": ""}
