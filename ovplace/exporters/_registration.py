@@ -9,6 +9,7 @@ import openvino as ov
 
 from ovplace.core.device import Device
 from ovplace.devices.variants import library, properties
+from ovplace.errors import DeviceError
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,16 @@ class Step:
 
 
 def steps(devices: Sequence[Device]) -> list[Step]:
-    """Return what to do for those devices that need anything."""
+    """Return what to do for those devices that need anything.
+
+    Raises:
+        DeviceError: this OpenVINO has no plugin for one of them.
+    """
     core = ov.Core()
-    found = [Step(d.name, library(core, d.plugin) if d.is_variant else "", properties(d)) for d in devices]
+    try:
+        found = [Step(d.name, library(core, d.plugin) if d.is_variant else "", properties(d)) for d in devices]
+    except RuntimeError as error:
+        raise DeviceError(f"{error} in this OpenVINO; export the run on the machine that it is of") from error
     return [step for step in found if step.library or step.properties]
 
 

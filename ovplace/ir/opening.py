@@ -96,7 +96,7 @@ def _check_weights(path: Path) -> None:
 
 
 def _explain(path: Path, said: str, shaped: bool) -> str:
-    if "weights" in said.lower() and path.suffix.lower() == ".xml":
+    if "in bin file" in last_line(said) and path.suffix.lower() == ".xml":
         weights = path.with_suffix(".bin")
         size = f"has only {weights.stat().st_size} bytes" if weights.exists() else "does not exist"
         found = "is a folder" if weights.is_dir() else size

@@ -12,6 +12,7 @@ from openvino import opset13 as ops
 from openvino import opset15
 
 from ovplace.core.device import Device
+from ovplace.errors import DeviceError
 from ovplace.exporters import cpp, python
 from ovplace.exporters.cpp import _quoted
 from tests.exporters.conftest import NASTY, place, placed, run_python
@@ -35,6 +36,13 @@ def test_python_needs_no_ovplace_and_may_be_moved(nasty, tmp_path, outputs):
     assert done.returncode == 0, done.stderr
     assert done.stdout == "output 0: f32 [1, 4]\n"
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), outputs)
+
+
+@pytest.mark.parametrize("form", [python, cpp])
+def test_a_variant_without_a_plugin_is_one_clear_error(form, tmp_path):
+    folder = placed(tmp_path / "run", [Device("CPU", "CPU"), Device("TEMPLATE_A", "TEMPLATE")], "TEMPLATE_A")
+    with pytest.raises(DeviceError, match=r"^there is no plugin for TEMPLATE in this OpenVINO; export the run on the"):
+        form.Exporter(form.Config()).write(folder, tmp_path / "out")
 
 
 def test_python_takes_the_model_from_another_folder(nasty, tmp_path):

@@ -258,6 +258,17 @@ def test_what_is_no_weights_file_is_told_in_one_line(core: ov.Core, tmp_path: Pa
         prepare(tmp_path / "m.xml", tmp_path / "out.xml", core=core)
 
 
+def test_an_operation_called_like_weights_is_no_reason_to_doubt_the_weights_file(core: ov.Core, tmp_path: Path) -> None:
+    x = ops.parameter([1, 3, 8, 8], np.float32, name="x")
+    kernel = ops.constant(np.ones((4, 3, 3, 3), np.float32), name="weights")
+    y = ops.convolution(x, kernel, [1, 1], [0, 0], [0, 0], [1, 1])
+    ov.save_model(ov.Model([ops.result(y)], [x], "m"), tmp_path / "m.xml")
+    text = (tmp_path / "m.xml").read_text(encoding="utf-8").replace('strides="1, 1"', 'strides="1, 1, 1"')
+    (tmp_path / "m.xml").write_text(text, encoding="utf-8")
+    with pytest.raises(ModelError, match=r"cannot read the model '.*': Strides should be defined"):
+        prepare(tmp_path / "m.xml", tmp_path / "out.xml", core=core)
+
+
 def test_a_pipe_is_no_model(core: ov.Core, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.xml")
     with pytest.raises(ModelError, match="is no regular file"):
