@@ -19,7 +19,7 @@ def last_line(error: Exception | str) -> str:
     said = (texts or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
     if external := _EXTERNAL.search(said):
         return f"its external data file '{external[1]}' is missing, or shorter than the model says"
-    return said
+    return f"there is not enough memory ({said})" if said == "std::bad_alloc" else said
 
 
 def unwritten(error: Exception, folder: Path) -> str:

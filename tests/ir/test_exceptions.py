@@ -33,6 +33,11 @@ def test_what_is_nothing_but_positions_stays() -> None:
     assert last_line(RuntimeError(said)) == said
 
 
+def test_exhausted_memory_is_said_in_words() -> None:
+    said = "Exception from src/core/src/runtime/allocator.cpp:79:\nstd::bad_alloc\n"
+    assert last_line(said) == "there is not enough memory (std::bad_alloc)"
+
+
 def test_missing_weights_of_an_onnx_file_are_named() -> None:
     said = "Invalid usage of method for externally stored data in file (ext.data, offset: 0, data_length: 512)"
     assert last_line(said) == "its external data file 'ext.data' is missing, or shorter than the model says"

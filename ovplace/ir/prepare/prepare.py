@@ -8,7 +8,7 @@ import openvino as ov
 
 from ovplace.core.text.input_shapes import parse_shapes
 from ovplace.errors import ModelError, UsageError
-from ovplace.ir.exceptions import unwritten
+from ovplace.ir.exceptions import last_line, unwritten
 from ovplace.ir.opening import open_model
 from ovplace.ir.prepare.duplicate_constants import duplicate_constants
 from ovplace.ir.prepare.fold import fold
@@ -29,7 +29,8 @@ def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | Non
         core: The OpenVINO core that reads the model; a new one by default.
 
     Raises:
-        ModelError: The model cannot be read, has no outputs, or has dynamic inputs that `shape` does not fix.
+        ModelError: The model cannot be read, has no outputs, has dynamic inputs that `shape` does not fix, or has
+            tensors that no memory holds.
         UsageError: `shape` is not understood or does not fit the inputs, or the target is the source.
 
     Source: HETERO keys placements by friendly name, and infers shapes anew in each submodel, so that cuts inside a
@@ -46,11 +47,20 @@ def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | Non
     for one in (model, again):
         stabilise(one, read)
         make_static(one, shapes)
-        fold(one)
+        _fold(one, source)
     stabilise(model, counted(model, again))  # what reshaping and folding have named by the counter, too
     duplicate_constants(model)
     make_unique(model)
     _save(model, target_xml)
+
+
+def _fold(model: ov.Model, source: Path) -> None:
+    try:
+        fold(model)
+    except RuntimeError as error:  # it makes room for each tensor, also where none is folded
+        raise ModelError(
+            f"'{source}' cannot be prepared: {last_line(error)}; give smaller shapes by --shape, or export it anew"
+        ) from error
 
 
 def _save(model: ov.Model, target_xml: Path) -> None:

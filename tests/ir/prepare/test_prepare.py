@@ -269,6 +269,13 @@ def test_an_operation_called_like_weights_is_no_reason_to_doubt_the_weights_file
         prepare(tmp_path / "m.xml", tmp_path / "out.xml", core=core)
 
 
+def test_shapes_that_no_memory_holds_are_one_clear_error(core: ov.Core, tmp_path: Path) -> None:
+    x = ops.parameter(ov.PartialShape("?,?"), np.float32, name="x")
+    ov.save_model(ov.Model([ops.result(ops.relu(x))], [x], "m"), tmp_path / "m.xml")
+    with pytest.raises(ModelError, match=r"m\.xml' cannot be prepared: .*; give smaller shapes by --shape"):
+        prepare(tmp_path / "m.xml", tmp_path / "out.xml", "x[999999999,999999999]", core=core)
+
+
 def test_a_pipe_is_no_model(core: ov.Core, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.xml")
     with pytest.raises(ModelError, match="is no regular file"):
