@@ -15,7 +15,7 @@ from pathlib import Path
 from ovplace.errors import StoreError
 
 
-def atomic_write(path: Path, content: str | bytes) -> None:
+def atomic_write(path: Path, content: str | bytes | memoryview) -> None:
     """Replace the content of a file.
 
     Args:

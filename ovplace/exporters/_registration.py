@@ -10,6 +10,7 @@ import openvino as ov
 from ovplace.core.device import Device
 from ovplace.devices.variants import library, properties
 from ovplace.errors import DeviceError
+from ovplace.ir.exceptions import last_line
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ def steps(devices: Sequence[Device]) -> list[Step]:
     try:
         found = [Step(d.name, library(core, d.plugin) if d.is_variant else "", properties(d)) for d in devices]
     except RuntimeError as error:
-        raise DeviceError(f"{error} in this OpenVINO; export the run on the machine that it is of") from error
+        raise DeviceError(
+            f"{last_line(error)} in this OpenVINO; export the run on the machine that it is of"
+        ) from error
     return [step for step in found if step.library or step.properties]
 
 

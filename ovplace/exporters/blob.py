@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from ovplace.atomic import replacing
+from ovplace.atomic import atomic_write
 from ovplace.errors import ModelError
+from ovplace.ir.exceptions import last_line
 from ovplace.ir.load import load
 from ovplace.plugins import protocols
 
@@ -41,9 +42,8 @@ class Exporter(protocols.Exporter):
         try:
             blob = compiled.export_model()
         except RuntimeError as error:
-            raise ModelError(f"a device of this placement cannot export compiled models: {error}") from error
-        with replacing(target) as new:
-            new.write_bytes(blob.getbuffer())
+            raise ModelError(f"a device of this placement cannot export compiled models: {last_line(error)}") from error
+        atomic_write(target, blob.getbuffer())
         return [target]
 
     def next_step(self, run: str, written: Sequence[Path]) -> str:

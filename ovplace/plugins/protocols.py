@@ -368,6 +368,6 @@ class TextExporter(Exporter):
         """
 
     def write(self, folder: Path, target: Path) -> list[Path]:
-        """Write the text to the file `target`, in UTF-8."""
+        """Write the text to the file `target`, in UTF-8; where that fails, the old file stays."""
         atomic_write(target, self.text(folder))
         return [target]

@@ -8,7 +8,9 @@ from ovplace.exporters import blob
 
 class NoExport:
     def export_model(self):
-        raise RuntimeError("not implemented by this plugin")
+        raise RuntimeError(
+            "Exception from src/inference/src/cpp/compiled_model.cpp:90:\nnot implemented by this plugin\n"
+        )
 
 
 def test_a_plugin_that_cannot_export_is_one_clear_error(monkeypatch, tmp_path):
