@@ -24,12 +24,12 @@ def open_model(core: ov.Core, path: Path, shapes: Mapping[str, Shape] | None = N
     """Read a model file.
 
     Args:
-        core: The OpenVINO core that reads it.
-        path: An IR, ONNX, TFLite, Paddle or TensorFlow file, or a SavedModel folder.
-        shapes: Of the inputs, as from `parse_shapes`: used only where operations cannot be converted without.
+        core: the OpenVINO core that reads it.
+        path: an IR, ONNX, TFLite, Paddle or TensorFlow file, or a SavedModel folder.
+        shapes: of the inputs, as from `parse_shapes`: used only where operations cannot be converted without.
 
     Raises:
-        ModelError: The file is missing, unreadable, damaged, of an unknown format, or holds unknown operations.
+        ModelError: the file is missing, unreadable, damaged, of an unknown format, or holds unknown operations.
         UsageError: `shapes` names an input that the file does not have.
     """
     path = Path(path)

@@ -24,8 +24,8 @@ def cycle_constraints(graph: OpGraph, fragile: Collection[Pair]) -> Iterator[Pai
     other inputs lie behind, what is upstream of the operation.
 
     Args:
-        graph: The model.
-        fragile: Connections (source, reader) that must not be cut.
+        graph: the model.
+        fragile: connections (source, reader) that must not be cut.
 
     Source: openvino `src/plugins/hetero/src/subgraph_collector.cpp` (2026), `split_cyclic_dependencies`.
     """

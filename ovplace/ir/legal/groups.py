@@ -46,7 +46,7 @@ def legal_groups(graph: OpGraph) -> Partition:
     cut one of the last three apart again. What computes nothing joins the first group.
 
     Args:
-        graph: A prepared model: static inputs, constants and shapes folded.
+        graph: a prepared model: static inputs, constants and shapes folded.
 
     Source: openvino `src/plugins/hetero/src/subgraph_collector.cpp` (2026): shapes are inferred anew in each submodel,
     so that a shape that arrives as a tensor from another one is unknown there.

@@ -14,8 +14,8 @@ def counted(model: ov.Model, again: ov.Model) -> set[int]:
     repeats, so these are the names in which two reads of one file differ.
 
     Args:
-        model: The model as read.
-        again: The same file, read once more in the same process.
+        model: the model as read.
+        again: the same file, read once more in the same process.
     """
     first, second = model.get_ordered_ops(), again.get_ordered_ops()
     if [op.get_type_name() for op in first] != [op.get_type_name() for op in second]:

@@ -23,13 +23,13 @@ def prepare(source: Path, target_xml: Path, shape: str = "", core: ov.Core | Non
     replaced by type and position. Weights keep their precision.
 
     Args:
-        source: Model file of any format that `open_model` reads.
-        target_xml: Where the IR is written; its weights go beside it, as `.bin`.
-        shape: Shapes of the inputs in the syntax of `parse_shapes`; empty keeps those of the file.
-        core: The OpenVINO core that reads the model; a new one by default.
+        source: model file of any format that `open_model` reads.
+        target_xml: where the IR is written; its weights go beside it, as `.bin`.
+        shape: shapes of the inputs in the syntax of `parse_shapes`; empty keeps those of the file.
+        core: the OpenVINO core that reads the model; a new one by default.
 
     Raises:
-        ModelError: The model cannot be read, has no outputs, has dynamic inputs that `shape` does not fix, or has
+        ModelError: the model cannot be read, has no outputs, has dynamic inputs that `shape` does not fix, or has
             tensors that no memory holds.
         UsageError: `shape` is not understood or does not fit the inputs, or the target is the source.
 
