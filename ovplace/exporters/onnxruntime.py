@@ -3,7 +3,7 @@
 Source: ONNX Runtime 1.32, `session.name_based_layer_assignment` (pull request 28903,
 `onnxruntime/core/framework/layering_annotations.cc`): `device(part, part); device(part)`. The longest part that occurs
 in a node's name decides; there are no quotes, so `(`, `)`, `,` and `;` cannot be written; a value has at most 8192
-characters. Prefixes that several operations share keep the text short.
+bytes. Prefixes that several operations share keep the text short.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ovplace.plugins import protocols
 SUMMARY = "rules for ONNX Runtime, part of a name to device, as JSON of session options"
 
 KEY = "session.name_based_layer_assignment"
-MAX_CHARACTERS = 8192
+MAX_BYTES = 8192
 """Longest value of a session option that ONNX Runtime 1.32 takes."""
 
 
@@ -118,8 +118,8 @@ def _unsaid(names: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _too_long(value: str) -> Iterator[str]:
-    if len(value) > MAX_CHARACTERS:
-        yield f"the rules have {len(value)} characters, ONNX Runtime takes at most {MAX_CHARACTERS}"
+    if (n_bytes := len(value.encode())) > MAX_BYTES:
+        yield f"the rules have {n_bytes} bytes, ONNX Runtime takes at most {MAX_BYTES}"
 
 
 def _sayable(names: Sequence[tuple[str, str]]) -> dict[str, str]:

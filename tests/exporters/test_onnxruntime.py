@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ovplace.core.device import Device
 from ovplace.exporters.onnxruntime import KEY, Config, Exporter, shortest_rules
-from tests.exporters.conftest import run_python
+from ovplace.testing.models import TINY
+from tests.exporters.conftest import place, placed, run_python
 
 READER = """
 import sys, json
@@ -79,22 +81,23 @@ def test_what_cannot_be_said_is_said(nasty, emulated, plain):
 
 
 def test_names_with_marks_of_the_syntax_are_counted(tmp_path):
-    from ovplace.core.device import Device
-    from tests.exporters.conftest import placed
-
     folder = placed(tmp_path / "run", [Device("CPU", "CPU"), Device("GPU", "GPU")], "GPU", " (a, b)")
     *_, line = Exporter(Config()).limits(folder)
     assert line.startswith("5 of 5 names cannot be written")
     assert json.loads(Exporter(Config()).text(folder)) == {KEY: ""}
 
 
-def test_too_long_a_text_is_said(monkeypatch, plain):
-    monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_CHARACTERS", 5)
-    *others, line = Exporter(Config()).limits(plain)
-    length = len(json.loads(Exporter(Config()).text(plain))[KEY])
-    assert line == f"the rules have {length} characters, ONNX Runtime takes at most 5"
-    monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_CHARACTERS", length)
-    assert Exporter(Config()).limits(plain) == tuple(others)
+def test_too_long_a_text_is_said(monkeypatch, tmp_path):
+    model = TINY["residual"]()
+    for op in model.get_ops():
+        op.set_friendly_name(f"é{op.get_friendly_name()}")
+    folder = place(model, tmp_path / "run", [Device("CPU", "CPU"), Device("GPU", "GPU")], "GPU", ("éconv1", "éw1"))
+    length = len(json.loads(Exporter(Config()).text(folder))[KEY].encode())
+    monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_BYTES", length - 1)
+    *others, line = Exporter(Config()).limits(folder)
+    assert line == f"the rules have {length} bytes, ONNX Runtime takes at most {length - 1}"
+    monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_BYTES", length)
+    assert Exporter(Config()).limits(folder) == tuple(others)
 
 
 def test_a_name_that_begins_another_has_the_shorter_rule():
