@@ -97,10 +97,10 @@ def _prefixes(names: Sequence[str], length: int, device_of: Mapping[str, str]) -
 
 
 def _chosen(rules: Mapping[str, str], name: str) -> set[str]:
-    """Return the devices of the longest parts that occur in `name`."""
-    found = [part for part in rules if part in name]
-    longest = max(map(len, found), default=0)
-    return {rules[part] for part in found if len(part) == longest}
+    """Return the devices of the longest parts that occur in `name`, in bytes as C++ counts them."""
+    found = {part: len(part.encode()) for part in rules if part in name}
+    longest = max(found.values(), default=0)
+    return {rules[part] for part, n_bytes in found.items() if n_bytes == longest}
 
 
 def _is_writable(name: str) -> bool:
