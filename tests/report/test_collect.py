@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ovplace.core.measurement import Measurement, OutputError, Trial
+from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Accuracy
 from ovplace.core.statistics import Interval
@@ -17,7 +18,7 @@ from ovplace.report.collect import report_of
 from ovplace.report.page import html
 from ovplace.report.sections.boundaries import boundaries
 from ovplace.report.sections.verdict import verdict_section
-from ovplace.testing.graphs import graph
+from ovplace.testing.graphs import graph, problem
 from ovplace.testing.reports import evidence
 from ovplace.testing.results import baseline_summary, device_summary, run_result
 
@@ -76,8 +77,11 @@ def test_the_steps_lead_from_one_device_to_the_answer(of, report):
 
 
 def test_moves_are_the_submodels_of_the_other_device(of, report):
-    gpu = [ops for ops in of.answer.submodels if of.answer.device_of[ops[-1]] == 0]
-    assert [move.operations for move in report.why.moves] == [len(ops) for ops in gpu]
+    gpu = {i: len(ops) for i, ops in enumerate(of.answer.submodels) if of.answer.device_of[ops[-1]] == 0}
+    assert sorted(number for move in report.why.moves for number in move.submodels) == list(gpu)
+    assert [move.operations for move in report.why.moves] == [
+        sum(gpu[number] for number in move.submodels) for move in report.why.moves
+    ]
     assert {move.device for move in report.why.moves} == {"GPU"}
     assert sum(move.copies_ms for move in report.why.moves) == pytest.approx(sum(report.graph.boundaries.ms))
 
@@ -109,7 +113,21 @@ def test_an_input_that_nobody_reads_is_no_stage_and_no_move():
     assert [lane.device for lane in report.timeline.lanes] == [("CPU", "GPU")] * 2
     assert [lane.submodels for lane in report.timeline.lanes] == [tuple((number,) for number in numbers)] * 2
     other = report_of(replace(of, run=replace(of.run, answer=Placement(1 - of.run.answer.device_of, ("GPU", "CPU")))))
-    assert [(move.submodel, move.operations) for move in other.why.moves] == [(numbers[0], 3)]
+    assert [(move.submodels, move.operations) for move in other.why.moves] == [((numbers[0],), 3)]
+
+
+def test_submodels_that_share_a_group_are_one_move():
+    kinds = ("Parameter", "Relu", "Sin", "Exp", "Tanh", "Add")
+    model = graph(kinds, [(0, 1), (1, 2), (2, 3), (1, 4), (3, 5), (4, 5)])
+    of = evidence(model)
+    partition = Partition.from_labels([0, 1, 1, 2, 1, 1])  # HETERO cuts the second group, which the third comes back to
+    answer = partition.lift([1, 0, 1], ("GPU", "CPU"))
+    run = replace(of.run, partition=partition, answer=answer)
+    why = report_of(replace(of, run=run, costs=problem(model, partition=partition).costs)).why
+    (move,) = why.moves
+    assert len(move.submodels) == 2 and move.operations == 4
+    step = next(step for step in why.steps if step.label == "times of groups")
+    assert move.after_ms - move.before_ms == pytest.approx(step.ms)
 
 
 def test_the_best_so_far_never_rises_and_failures_have_none(report):

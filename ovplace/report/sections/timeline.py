@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ovplace.report.evidence import Evidence
-from ovplace.report.sections.why import stage_times
+from ovplace.report.sections.why import stage_times, submodels_of_stages
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,7 @@ def _predicted(evidence: Evidence) -> Lane | None:
         return None
     stages, ms = stage_times(evidence, evidence.costs, evidence.answer)
     copies = ms["transfers"]
-    members: list[list[int]] = [[] for _ in stages.n_submodels]
-    for number, stage in zip(evidence.answer.timed, stages.stage_of_submodel.tolist(), strict=True):
-        members[stage].append(number)
+    members = submodels_of_stages(evidence.answer, stages)
     rows = tuple(zip(copies.tolist(), (sum(ms.values()) - copies).tolist(), strict=True))
     return _lane(evidence, "predicted by the cost model", ("copies", "run"), rows, members)
 

@@ -35,18 +35,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Move:
-    """A submodel that left the device.
+    """A submodel that left the device; several, where they share a group, whose time is known as a whole only.
 
     Attributes:
-        submodel: its number in running order.
-        device: where it runs.
-        operations: how many it has, Constants left out.
+        submodels: their numbers in running order.
+        device: where they run.
+        operations: how many they have, Constants left out.
         before_ms: predicted time of its groups where they came from; None where one cannot run there.
         after_ms: predicted time of its groups where they run.
-        copies_ms: predicted time of the copies into it and out of it.
+        copies_ms: predicted time of the copies into them and out of them.
     """
 
-    submodel: int
+    submodels: tuple[int, ...]
     device: str
     operations: int
     before_ms: float | None
@@ -55,7 +55,7 @@ class Move:
 
     @property
     def saved_ms(self) -> float | None:
-        """What the move saves, copies deducted; None where the submodel cannot run where it came from."""
+        """What the move saves, copies deducted; None where the submodels cannot run where they came from."""
         return None if self.before_ms is None else self.before_ms - self.after_ms - self.copies_ms
 
 
@@ -140,21 +140,20 @@ def _steps(costs: CostTable, uniform: IntArray, choice: IntArray) -> Iterator[St
 
 def _moves(evidence: Evidence, costs: CostTable, placed: Placed, home: int) -> Iterator[Move]:
     copies_ms = _copies_ms(evidence, costs, placed)
-    kind = np.array(evidence.run.graph.types)
-    groups = evidence.run.partition.group_of
-    for number in placed.timed:
-        ops, device = placed.submodels[number], placed.devices[number]
+    constant, groups = evidence.run.graph.is_constant, evidence.run.partition.group_of
+    for numbers in submodels_of_stages(placed, _stages(evidence, placed)):
+        ops, device = np.concatenate([placed.submodels[number] for number in numbers]), placed.devices[numbers[0]]
         if device == home:
             continue
         moved = np.unique(groups[ops])
         before = float(costs.group_ms[moved, home].sum())
         yield Move(
-            submodel=number,
+            submodels=tuple(numbers),
             device=evidence.label(evidence.run.devices[device]),
-            operations=int((kind[ops] != "Constant").sum()),
+            operations=int((~constant[ops]).sum()),
             before_ms=before if np.isfinite(before) else None,
             after_ms=float(costs.group_ms[moved, device].sum()),
-            copies_ms=float(copies_ms[number]),
+            copies_ms=float(copies_ms[numbers].sum()),
         )
 
 
@@ -194,10 +193,26 @@ def stage_times(evidence: Evidence, costs: CostTable, placed: Placed) -> tuple[S
         placed: the placement, which divides no group.
     """
     assert placed.choice is not None
-    choice = placed.choice
-    devices = tuple(Device(device.name, device.base) for device in evidence.result.devices)
-    stages = Stages.of(evidence.run.graph, evidence.run.partition, placed.device_of, reader_shares(devices))
+    choice, stages = placed.choice, _stages(evidence, placed)
     return stages, {term.label: _stage_ms(term, costs, choice, stages) for term in TERMS}
+
+
+def submodels_of_stages(placed: Placed, stages: Stages) -> list[list[int]]:
+    """Return the numbers of the submodels of each stage of a placement.
+
+    Args:
+        placed: the placement.
+        stages: its stages.
+    """
+    members: list[list[int]] = [[] for _ in stages.n_submodels]
+    for number, stage in zip(placed.timed, stages.stage_of_submodel.tolist(), strict=True):
+        members[stage].append(number)
+    return members
+
+
+def _stages(evidence: Evidence, placed: Placed) -> Stages:
+    devices = tuple(Device(device.name, device.base) for device in evidence.result.devices)
+    return Stages.of(evidence.run.graph, evidence.run.partition, placed.device_of, reader_shares(devices))
 
 
 def _stage_ms(term: CostTerm, costs: CostTable, choice: IntArray, stages: Stages) -> FloatArray:
