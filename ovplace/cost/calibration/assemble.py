@@ -97,13 +97,21 @@ def _of_groups(
         factor = np.divide(unit_ms[:, d], unit_ms[:, d] - lost, out=np.ones(len(unit_ms)), where=lost > 0)
         group_ms[:, d] *= factor[unit]
         saving_ms[:, d] *= factor[ends[0]]
-    if layout.pairs.shape[1]:
-        n = len(unit_ms)
-        position = np.searchsorted(layout.pairs[0] * n + layout.pairs[1], ends[0] * n + ends[1])
-        position = np.minimum(position, layout.pairs.shape[1] - 1)
-        shared = np.bincount(position[~inside], minlength=layout.pairs.shape[1])
-        saving_ms[~inside] = (saved[position] / np.maximum(shared[position], 1)[:, None])[~inside]
+    saving_ms[~inside] = _shared_out(layout, saved, ends[:, ~inside])
     return np.where(problem.allowed, group_ms, np.inf), saving_ms
+
+
+def _shared_out(layout: PartLayout, saved: FloatArray, ends: IntArray) -> FloatArray:
+    """Return the savings of edges between units `[E, D]`: edges between the same two units have equal shares.
+
+    Args:
+        layout: the parts that were timed.
+        saved: saving of each pair of units on each device, `[P, D]`.
+        ends: the two units of each edge, the lower one first, `[2, E]`.
+    """
+    n = len(layout.members)
+    pair = np.searchsorted(layout.pairs[0] * n + layout.pairs[1], ends[0] * n + ends[1])
+    return np.asarray(saved[pair] / np.bincount(pair)[pair][:, None])
 
 
 def _constant_bytes(graph: OpGraph, group_of: IntArray, n_groups: int) -> FloatArray:
