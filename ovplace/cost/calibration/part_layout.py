@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.graphs.work import expected_ms
@@ -67,15 +68,12 @@ class PartLayout:
             problem: the groups to place.
             unit_of: unit of each group, `[G]`; groups of a unit run on the same devices.
         """
-        n_units = int(unit_of.max()) + 1
-        allowed = np.ones((n_units, len(problem.devices)), dtype=bool)
-        np.logical_and.at(allowed, unit_of, problem.allowed)
-        of_op = unit_of[problem.partition.group_of]
+        units = Partition(unit_of)
         ends = np.sort(unit_of[problem.quotient.edges], axis=0)
         return cls(
             unit_of=unit_of,
-            members=tuple(tuple(np.flatnonzero(of_op == unit).tolist()) for unit in range(n_units)),
-            allowed=allowed,
+            members=tuple(tuple(ops.tolist()) for ops in problem.partition.then(units).members),
+            allowed=units.every(problem.allowed),
             weight=_weight(problem),
             pairs=np.unique(ends[:, ends[0] != ends[1]], axis=1),
         )
