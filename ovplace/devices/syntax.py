@@ -122,7 +122,7 @@ def _check_threads(requests: Sequence[DeviceRequest]) -> None:
 def _check_scheduling(requests: Sequence[DeviceRequest]) -> None:
     first: dict[str, DeviceRequest] = {}
     for request in requests:
-        other = first.setdefault(request.base, request)
+        other = first.setdefault(request.base.removesuffix(".0"), request)  # GPU.0 is GPU
         differing = [k for k in sorted(_SCHEDULING) if request.properties.get(k) != other.properties.get(k)]
         if differing:
             raise UsageError(

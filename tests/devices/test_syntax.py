@@ -53,6 +53,7 @@ def test_reads(text, expected):
         ("CPU{INFERENCE_NUM_THREADS:1},GPU", "taskset"),
         ("CPU_A=CPU{NUM_STREAMS:1},CPU_B=CPU{NUM_STREAMS:2}", "NUM_STREAMS"),
         ("CPU,CPU_B=CPU{ENABLE_HYPER_THREADING:NO}", "ENABLE_HYPER_THREADING"),
+        ("GPU_A=GPU{NUM_STREAMS:1},GPU_B=GPU.0{NUM_STREAMS:2}", "NUM_STREAMS"),
     ],
 )
 def test_refuses_in_one_line(text, said):
