@@ -159,8 +159,16 @@ def _integers(kind: ov.Type) -> range:
 
 
 def _numpy_type(kind: ov.Type) -> np.dtype[Any]:
-    """Return numpy's type for an element type: f32 for bf16 and those of 8 bits and less, which numpy has not."""
-    return np.dtype(kind.to_dtype() if kind in _NUMPY_REALS or not kind.is_real() else np.float32)
+    """Return numpy's type for the values of an element type."""
+    return np.dtype(_unpacked(kind).to_dtype())
+
+
+def _unpacked(kind: ov.Type) -> ov.Type:
+    """Return the type in which numpy has the values of another: f32 for bf16 and f8, a byte for 4 bits."""
+    if kind.is_real():
+        return kind if kind in _NUMPY_REALS else ov.Type.f32
+    narrow = ov.Type.i8 if kind.is_signed() else ov.Type.u8
+    return narrow if kind.bitwidth < 8 else kind
 
 
 def as_tensor(port: ov.Output, array: Array) -> ov.Tensor:
@@ -187,12 +195,12 @@ def fill(request: ov.InferRequest, model: ov.Model, arrays: Sequence[Array]) -> 
 
 
 def as_array(tensor: ov.Tensor) -> Array:
-    """Return a copy of a tensor's values; floating-point numbers that numpy has not are f32."""
+    """Return a copy of a tensor's values, in numpy's type for them."""
     kind = tensor.get_element_type()
     if kind == ov.Type.string:
         return np.array(tensor.str_data)
-    known = kind in _NUMPY_REALS or not kind.is_real()
-    return np.array((tensor if known else _converted(tensor, ov.Type.f32)).data)
+    unpacked = _unpacked(kind)
+    return np.array((tensor if kind == unpacked else _converted(tensor, unpacked)).data)
 
 
 def _converted(tensor: ov.Tensor, kind: ov.Type) -> ov.Tensor:

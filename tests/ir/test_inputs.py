@@ -46,6 +46,14 @@ def test_values_of_types_that_numpy_has_not_are_kept(kind: ov.Type, tmp_path: Pa
     np.testing.assert_array_equal(as_array(as_tensor(model.inputs[0], read)), values)
 
 
+@pytest.mark.parametrize("kind", [ov.Type.u4, ov.Type.i4, ov.Type.u2], ids=lambda kind: kind.get_type_name())
+def test_integers_of_less_than_a_byte_keep_their_shape(kind: ov.Type) -> None:
+    given = opset.parameter([3, 3], kind, name="given")
+    values = np.arange(9).reshape(3, 3) % 4 - (2 if kind.is_signed() else 0)
+    found = as_array(as_tensor(given.output(0), values.astype(kind.to_dtype())))
+    np.testing.assert_array_equal(found, values)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_single_integer_is_a_valid_count(seed: int) -> None:
     values, k = opset.parameter([5], ov.Type.f32, name="values"), opset.parameter([], ov.Type.i32, name="k")
