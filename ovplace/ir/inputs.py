@@ -160,7 +160,8 @@ def _integers(kind: ov.Type) -> range:
 
 def _numpy_type(kind: ov.Type) -> np.dtype[Any]:
     """Return numpy's type for the values of an element type."""
-    return np.dtype(_unpacked(kind).to_dtype())
+    found: np.dtype[Any] = _unpacked(kind).to_dtype()
+    return found
 
 
 def _unpacked(kind: ov.Type) -> ov.Type:

@@ -24,6 +24,7 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.devices import emulated_gpu
 from ovplace.errors import StoreError, UsageError
+from ovplace.ir.inputs import as_array, as_tensor
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.placed_model import STORED_AFFINITY
 from ovplace.ir.read import read_graph
@@ -111,6 +112,32 @@ def with_texts():
     texts, x = texts_ops.parameter([2], ov.Type.string, name="texts"), ops.parameter([3], np.float32, name="x")
     packed = texts_ops.string_tensor_pack(*texts_ops.string_tensor_unpack(texts).outputs())
     return ov.Model([ops.result(packed), ops.result(ops.relu(x, name="relu"))], [texts, x])
+
+
+VALUES = """
+import sys
+names = {"__name__": "__main__", "__file__": sys.argv[1]}
+try:
+    exec(open(sys.argv[1], encoding="utf-8").read(), names)
+except SystemExit:
+    print([array.tolist() for array in names["expected"]])
+"""
+
+
+@pytest.mark.parametrize("kind", ["bf16", "u4", "i64", "boolean"])
+def test_a_program_keeps_values_of_types_that_numpy_has_not(kind, tmp_path):
+    x = ops.parameter([3], getattr(ov.Type, kind), name="x")
+    model = ov.Model([ops.result(x, name="as it is"), ops.result(ops.convert(x, "f32"), name="as f32")], [x])
+    for op in model.get_ops():
+        op.get_rt_info()[STORED_AFFINITY] = "CPU"
+    ov.save_model(model, tmp_path / MODEL)
+    np.savez(tmp_path / INPUTS, x=as_array(as_tensor(x.output(0), np.array([0, 1, 1], np.float32))))
+    graph = read_graph(tmp_path / MODEL)
+    what = Reproduction(ErrorKind.CRASH, "it crashed", [Device("CPU", "CPU")], 1e-3)
+    write_reproduction(tmp_path, what, {}, graph, dict.fromkeys(graph.names, "CPU"))
+    command = [sys.executable, "-c", VALUES, tmp_path / PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == str([[0.0, 1.0, 1.0]] * 2), done.stderr
 
 
 @pytest.mark.parametrize("limit", [1e-3, float("inf")])

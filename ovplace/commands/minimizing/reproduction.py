@@ -47,6 +47,7 @@ ovplace.enable_emulated_gpu()  # before the first import of openvino: the GPU of
 
 _BODY = """\
 import openvino as ov
+from openvino import opset13 as ops
 
 folder = Path(__file__).resolve().parent
 core = ov.Core()
@@ -55,12 +56,21 @@ arrays = np.load(folder / "inputs.npz")
 names = [min(port.get_names(), default=port.get_node().get_friendly_name()) for port in model.inputs]
 
 
+def converted(tensor, kind):  # NumPy has not all types, such as bf16
+    if tensor.element_type in (kind, ov.Type.string):
+        return tensor
+    made = ov.Tensor(kind, tensor.shape)
+    ops.convert(ops.parameter(tensor.shape, tensor.element_type), kind).evaluate([made], [tensor])
+    return made
+
+
 def outputs(compiled):
     request = compiled.create_infer_request()
+    given = [converted(ov.Tensor(arrays[name]), port.get_element_type()) for name, port in zip(names, model.inputs)]
     for _ in range(2):
-        request.infer([arrays[name] for name in names])
+        request.infer(given)
     numbers = [tensor for tensor in request.output_tensors if tensor.element_type != ov.Type.string]
-    return [np.array(tensor.data, dtype=np.float64) for tensor in numbers]
+    return [np.array(converted(tensor, ov.Type.f64).data) for tensor in numbers]
 
 
 print("OpenVINO", ov.get_version())
