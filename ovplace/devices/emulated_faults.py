@@ -6,6 +6,8 @@ faults of the plugin's kernels on this OpenCL runtime, not of a real GPU:
 * the tiled permute kernel gives garbage for three-dimensional data whose last two dimensions are swapped; the plugin
   also puts such a swap in front of three-dimensional matrix products;
 * LSTMSequence does not compile (CL_INVALID_BINARY), NonZero has no kernel, NonMaxSuppression keeps other boxes.
+
+They are the same inside If, Loop and TensorIterator.
 """
 
 from __future__ import annotations

@@ -35,6 +35,14 @@ def all_models(model: ov.Model) -> Iterator[ov.Model]:
             yield from all_models(body)
 
 
+def nested(op: ov.Node) -> Iterator[ov.Node]:
+    """Yield `op` and every operation in its bodies."""
+    yield op
+    for body in bodies(op):
+        for model in all_models(body):
+            yield from model.get_ops()
+
+
 def _text(description: object) -> str:
     fields = sorted(name for name in dir(description) if not name.startswith("_"))
     values = ((name, getattr(description, name)) for name in fields)

@@ -45,9 +45,10 @@ def query_support(core: ov.Core, model: ov.Model, device: Device) -> set[str]:
         device: the device to ask.
     """
     from ovplace.devices.emulated_faults import is_faulty
+    from ovplace.ir.bodies import nested
     from ovplace.ir.legal.support import supported_names
 
     known = supported_names(model, lambda part: set(core.query_model(part, device.name)))
     if device.emulated:
-        known -= {op.get_friendly_name() for op in model.get_ops() if is_faulty(op)}
+        known -= {op.get_friendly_name() for op in model.get_ops() if any(map(is_faulty, nested(op)))}
     return known

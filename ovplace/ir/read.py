@@ -10,7 +10,7 @@ import openvino as ov
 
 from ovplace.errors import ModelError
 from ovplace.graphs.op_graph import OpGraph
-from ovplace.ir.bodies import all_models, bodies
+from ovplace.ir.bodies import bodies, nested
 from ovplace.ir.content_hash import content_hash
 from ovplace.ir.opening import open_model
 from ovplace.ir.tensors import output_bytes, shape_of
@@ -53,7 +53,7 @@ def _attributes(op: ov.Node) -> dict[str, str]:
     """Return the attributes as text, with the number of operations of each body, and their types."""
     texts = {key: _text(value) for key, value in op.get_attributes().items()}
     for i, body in enumerate(bodies(op)):
-        types = {inner.get_type_name() for model in all_models(body) for inner in model.get_ops()}
+        types = {inner.get_type_name() for outer in body.get_ops() for inner in nested(outer)}
         texts |= {f"body_{i}_ops": str(len(body.get_ops())), f"body_{i}_types": ",".join(sorted(types))}
     return texts
 
