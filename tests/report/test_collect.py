@@ -123,9 +123,11 @@ def test_submodels_that_share_a_group_are_one_move():
     partition = Partition.from_labels([0, 1, 1, 2, 1, 1])  # HETERO cuts the second group, which the third comes back to
     answer = partition.lift([1, 0, 1], ("GPU", "CPU"))
     run = replace(of.run, partition=partition, answer=answer)
-    why = report_of(replace(of, run=run, costs=problem(model, partition=partition).costs)).why
-    (move,) = why.moves
-    assert len(move.submodels) == 2 and move.operations == 4
+    report = report_of(replace(of, run=run, costs=problem(model, partition=partition).costs))
+    why, (move,) = report.why, report.why.moves
+    first, second = move.submodels
+    assert f">{first + 1} + {second + 1}</td>" in html(report)
+    assert move.operations == 4
     step = next(step for step in why.steps if step.label == "times of groups")
     assert move.after_ms - move.before_ms == pytest.approx(step.ms)
 
