@@ -84,7 +84,7 @@ def work(graph: OpGraph) -> Work:
 def expected_ms(graph: OpGraph) -> FloatArray:
     """Return about how long each operation takes on one core of a processor, ms `[N]`; for use as proportions.
 
-    Costs that are shared out by these are off by a factor of 1.05 to 2.3; by the number of operations, by one of 1.2 to
+    Costs that are shared out by these are off by a factor of 1.2 to 3.0; by the number of operations, by one of 1.4 to
     4.9 (`python -m benchmarks run untimed_parts`).
     """
     done = work(graph)
