@@ -14,13 +14,13 @@ from ovplace.graphs.op_graph import OpGraph
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.limited_baselines import NOT_MEASURED, fitting_spec, measure_alone
-from ovplace.session.measurer import Measurer, latency_ratio
+from ovplace.session.measurer import ATTEMPTS, Measurer, latency_ratio
 from ovplace.session.mismatches import why_outputs_differ
 from ovplace.session.session import Session
 from ovplace.store.run_db import StoredMeasurement
 
-ATTEMPTS = 3
-"""A baseline lost to a crash or a timeout is tried again: everything is compared with it."""
+_REFERENCE = "reference"
+"""Key in the run's store of the single device that its placements are measured in turns with."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Baseline:
     Attributes:
         candidate: what was compiled.
         measurement: its measurement.
-        ratio: its latency over the best single device's, measured in turns.
+        ratio: its latency over the reference's, measured in turns.
         competes: whether it may be the answer. A plugin's default precision may not, as it computes other numbers.
         placement: its placement; None where OpenVINO's choice is not known.
     """
@@ -83,7 +83,8 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
         listener: is called with each step.
 
     Returns:
-        Single devices first, the fastest at the head: the reference of all later measurements.
+        Single devices first, at their head the reference of all later measurements: the fastest one, or what it was
+        for the placements that the run has measured already, whose ratios are to it.
 
     Raises:
         BackendError: no single device can run the model.
@@ -92,7 +93,8 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
     total = len(measurer.session.devices) + len(others)
     listener(Progress("baselines", 0, total, "single devices"))
     baselines = _singles(measurer, spec)
-    reference = baselines[0].candidate
+    reference, fastest = baselines[0].candidate, min(baselines, key=lambda b: b.measurement.median_ms)
+    measurer.store.put(_REFERENCE, reference.name)
     alone = {baseline.name: baseline.measurement for baseline in baselines}
     for candidate, competes in others:
         listener(Progress("baselines", len(baselines), total, candidate.name))
@@ -101,7 +103,7 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
         baselines.append(
             Baseline(candidate, stored.measurement, stored.ratio, competes and placement is not None, placement)
         )
-    listener(Progress("baselines", total, total, f"the best single device is {reference.name}", 1.0))
+    listener(Progress("baselines", total, total, f"the best single device is {fastest.name}", 1.0))
     return baselines
 
 
@@ -113,9 +115,13 @@ def _singles(measurer: Measurer, spec: MeasureSpec) -> list[Baseline]:
     best = min(measured, key=lambda m: m.median_ms)
     if not best.ok:
         raise BackendError(_nothing_works(measurer.session.graph, candidates, measured))
+    by_name = dict(zip(names, measured, strict=True))
+    # A call with little time may have had no time for the device that is the fastest.
+    earlier = by_name.get(str(measurer.store.get(_REFERENCE))) if measurer.store.count_trials() else None
+    reference = earlier if earlier and earlier.ok else best
     pairs = zip(candidates, measured, strict=True)
-    found = [Baseline(c, m, latency_ratio(m, best), True, c.placement) for c, m in pairs]
-    return sorted(found, key=lambda baseline: baseline.measurement.median_ms)
+    found = [Baseline(c, m, latency_ratio(m, reference), True, c.placement) for c, m in pairs]
+    return sorted(found, key=lambda b: (b.measurement is not reference, b.measurement.median_ms))
 
 
 def _stored_or_measured(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.session.deadline import Deadline, TimeIsUpError
 from ovplace.session.fitting import fitting
-from ovplace.session.measurer import Measurer
+from ovplace.session.measurer import ATTEMPTS, Measurer
 from ovplace.session.session import Session
 
 REPEATED_SHARE = 0.05
@@ -77,7 +77,11 @@ def fitting_spec(
 def _once(measurer: Measurer, candidate: Candidate, spec: MeasureSpec, deadline: Deadline) -> Measurement:
     earlier, measurer.deadline = measurer.deadline, deadline
     try:
-        return _or_none(measurer, [candidate], spec.one_sample())[0]
+        for _ in range(ATTEMPTS):
+            found = _or_none(measurer, [candidate], spec.one_sample())[0]
+            if found.error != ErrorKind.CRASH:  # a timeout would take as long again
+                break
+        return found
     finally:
         measurer.deadline = earlier
 

@@ -15,6 +15,9 @@ from ovplace.session.deadline import Deadline, Phase, TimeBudget, TimeIsUpError
 from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
 
+ATTEMPTS = 3
+"""What everything is compared with is tried again where a crash or a timeout has lost it."""
+
 LEAST_EXTENSION_S = 2.0
 """Time left of the call that is still worth dividing."""
 

@@ -26,10 +26,10 @@ from ovplace.search.comparison.final_comparison import FinalComparison, decide
 from ovplace.search.explore import limiting_baselines
 from ovplace.search.result import environment_of
 from ovplace.search.time_limit import with_labels, with_time_left
-from ovplace.session.baselines import ATTEMPTS, Baseline
+from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase, TimeBudget, TimeIsUpError
 from ovplace.session.events import Listener
-from ovplace.session.measurer import Measurer
+from ovplace.session.measurer import ATTEMPTS, Measurer
 from ovplace.session.mismatches import not_finite_notes
 from ovplace.session.run_files import fingerprints_beside_model
 from ovplace.session.session import open_session

@@ -58,7 +58,7 @@ class BaselineSummary:
     Attributes:
         name: its name in tables.
         latency_ms: median latency in ms with its interval, measured before the search; None where it failed.
-        ratio: latency over the best single device's, measured in turns; None where it failed.
+        ratio: latency over the reference's, which is the first baseline, measured in turns; None where it failed.
         competes: whether it may be the answer.
         submodels: device of each submodel, in running order.
         runs_on: the execution devices that OpenVINO names.

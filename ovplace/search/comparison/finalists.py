@@ -25,7 +25,7 @@ LIMIT = 200
 """Placements that are raced, those with the lowest ratios: what is believed takes time cubic in their number."""
 
 _REFERENCE = 1.0
-"""Ratio of the best single device, which every placement of the search was measured beside."""
+"""Ratio of the reference, the single device that every placement of the search was measured beside."""
 
 _HEAT = "heat"
 

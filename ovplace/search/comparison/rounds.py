@@ -11,8 +11,7 @@ from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, rotate
 from ovplace.core.statistics import Interval, latency_interval, ratio_interval
 from ovplace.core.verdict import LEVEL
 from ovplace.graphs.op_graph import FloatArray
-from ovplace.session.baselines import ATTEMPTS
-from ovplace.session.measurer import Measurer, latency_ratio
+from ovplace.session.measurer import ATTEMPTS, Measurer, latency_ratio
 from ovplace.store.run_db import StoredMeasurement
 
 
