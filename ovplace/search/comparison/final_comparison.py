@@ -88,7 +88,7 @@ def decide(
 
 
 def comparable(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
-    """Return the trials that could be the answer, one a placement, the best first: those that work and are no baseline.
+    """Return the trials that could be the answer, one a placement, the best first: those that work, no baselines.
 
     Args:
         trials: of the search.
@@ -120,8 +120,8 @@ def _contenders(baselines: Sequence[Baseline]) -> list[Baseline]:
 
 
 def _distinct(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
-    """Return the trials that are not baselines anyway, one a placement, the best first."""
-    known = {b.placement.hash for b in baselines if b.competes and b.placement}
+    """Return the trials that do not come to a working baseline, one a placement, the best first."""
+    known = {b.placement.hash for b in distinct_answers(baselines) if b.placement}
     distinct: dict[str, Trial] = {}
     for trial in sorted(trials, key=lambda t: t.ratio):
         if trial.placement.hash not in known:

@@ -114,6 +114,13 @@ def test_a_device_that_failed_is_no_contender():
     assert bench.names == ["trial 0", "CPU_0"]
 
 
+def test_a_device_that_failed_as_a_baseline_may_be_found_by_the_search():
+    bench = Bench({"trial 0": 5.0})
+    lost = on("CPU_1", np.inf, LATE)
+    found = decided(bench, [trial(0, 0.5, lost.placement)], [BASELINES[0], lost])
+    assert (found.origin, found.placement.used) == ("cut", ("CPU_1",))
+
+
 def test_a_placement_that_some_baseline_names_but_does_not_offer_may_be_found():
     offered = replace(BASELINES[1], competes=False)
     bench = Bench({"trial 0": 5.0})
