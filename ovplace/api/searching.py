@@ -113,7 +113,7 @@ def _leave_report(folder: Path) -> None:
     from ovplace.report.write import try_report
 
     if problem := try_report(folder):
-        warnings.warn(problem, ReportWarning, stacklevel=4)
+        warnings.warn(problem, ReportWarning, stacklevel=5)  # past `optimize` and its decorator
 
 
 def _emulate_if_asked(config: RunConfig) -> None:

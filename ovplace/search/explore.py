@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec, Trial
@@ -123,7 +121,8 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
         BackendError: no single device runs the model.
     """
     session = measurer.session
-    measurer.limit = _asked_limit(session)
+    fixed = _fixed_limit(session)
+    measurer.limit = float("inf") if fixed is None else fixed
     measurer.enter(Phase.BASELINES)
     with measurer.seconds.counting("baselines"):
         baselines = measure_baselines(measurer, session.config.measure, listener)
@@ -166,11 +165,11 @@ def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener
         return obtain_costs(measurer, baselines, listener)
 
 
-def _asked_limit(session: Session) -> float:
-    """Return the error limit for the baselines: the user's, or that of f32 where all devices compute in f32."""
+def _fixed_limit(session: Session) -> float | None:
+    """Return the user's error limit, or that of f32 where all devices compute in f32; None where baselines tell it."""
     if session.config.search.max_error is not None:
         return session.config.search.max_error
-    return F32_LIMIT if all(device.precision == "f32" for device in session.devices) else float("inf")
+    return F32_LIMIT if all(device.precision == "f32" for device in session.devices) else None
 
 
 def error_limit(session: Session, alone: Sequence[Measurement]) -> float:
@@ -183,9 +182,8 @@ def error_limit(session: Session, alone: Sequence[Measurement]) -> float:
     Where a device computes in a lower precision and the user set no limit, a placement may be twice as far off as the
     worst working device alone: mixing devices of one run must not lose more than using one of them.
     """
-    asked = _asked_limit(session)
-    if np.isfinite(asked):
-        return asked
+    if (fixed := _fixed_limit(session)) is not None:
+        return fixed
     return max(F32_LIMIT, 2 * max((m.max_error for m in alone if m.ok), default=0.0))
 
 

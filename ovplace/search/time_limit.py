@@ -112,9 +112,10 @@ def notes(
     if estimated > timed + failed:
         parts = estimated + timed + failed
         found.append(f"profiling was cut short, {timed} of {parts} parts were timed; expect a weak result")
+    n_measured = sum(not trial.cached for trial in trials)
     if cut and budget:
-        found.append(f"the search was cut short after {len(trials)} of {budget} placements")
-    elif budget and len(trials) >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
+        found.append(f"the search was cut short after {n_measured} of {budget} placements")
+    elif budget and n_measured >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
         left = f"{measurer.time.left_s:.0f} s before the time was up"
         found.append(f"the search ended with its budget of {budget} placements, {left}; a larger budget uses them")
     return tuple(found)

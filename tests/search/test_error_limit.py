@@ -38,6 +38,7 @@ def on(*properties, **search):
     [
         (on(F32, F32, max_error=0.25), [off_by(0.4)], 0.25),
         (on(F32, {}, max_error=0.0), [off_by(0.4)], 0.0),
+        (on(F32, {}, max_error=float("inf")), [off_by(0.4)], float("inf")),
         (on(F32, F32), [off_by(0.4), off_by(0.1)], 1e-3),
         (on(F32, {}), [off_by(0.4), off_by(0.1)], 0.8),
         (on(F32, {}), [off_by(1e-6), FAILED], 1e-3),

@@ -160,6 +160,13 @@ def test_a_budget_that_ends_before_the_time_does_says_so(store, budget, left_s, 
     assert notes(of, trials, {}, cut=True) == (f"the search was cut short after 50 of {budget} placements",)
 
 
+def test_the_budget_is_not_spent_by_placements_that_were_measured_before(store):
+    of = measurer(World(SLOW["nothing"], split=0.5), store, budget=50)
+    trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t", i > 9) for i in range(70)]
+    assert notes(of, trials, None, cut=False) == ()
+    assert notes(of, trials, None, cut=True) == ("the search was cut short after 10 of 50 placements",)
+
+
 def test_a_search_that_only_its_time_limits_is_not_cut_short(store):
     of = measurer(World(SLOW["nothing"], split=0.5), store, budget=None, time_s=LIMIT_S)
     trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t") for i in range(70)]
@@ -231,6 +238,33 @@ def test_a_baseline_without_time_is_listed_and_measured_by_a_later_call(store):
     world.cost_s = SLOW["nothing"]
     again = explore(measurer(world, store), silent)
     assert all(b.measurement.ok for b in again.baselines)
+
+
+def test_a_baseline_that_crashed_once_is_measured_again(store, monkeypatch):
+    world = World(SLOW["nothing"])
+    crash, real = [Measurement.failed(ErrorKind.CRASH, "gone")], world.measure
+    answers = iter([crash, crash])
+    monkeypatch.setattr(world, "measure", lambda candidates, spec: next(answers, None) or real(candidates, spec))
+    found = explore_module.limiting_baselines(measurer(world, store), silent)
+    assert [(b.name, b.measurement.ok) for b in found[:2]] == [("CPU_0", True), ("CPU_1", True)]
+
+
+def test_a_call_that_continues_times_placements_beside_the_device_that_it_began_with(store, monkeypatch):
+    world = World(lambda c, spec: 500.0 if c.name == "CPU_1" else 0.5)
+    real = world.measure
+
+    def measure(candidates, spec):
+        found = zip(candidates, real(candidates, spec), strict=True)
+        return [replace(m, samples_ms=(4.0,), blocks=(1,)) if on("CPU_1")(c) and m.ok else m for c, m in found]
+
+    monkeypatch.setattr(world, "measure", measure)
+    first = explore(measurer(world, store, placer="local_search"), silent)
+    world.cost_s = SLOW["nothing"]
+    again = explore(measurer(world, store, placer="local_search", budget=500), silent)
+    assert [(b.name, b.ratio) for b in again.baselines[:2]] == [("CPU_0", 1.0), ("CPU_1", 0.4)]
+    assert len(again.trials) > len(first.trials) > 1
+    assert all(trial.reference_ms == pytest.approx(10.0) for trial in again.trials)
+    assert again.comparison.verdict.against == "CPU_1"
 
 
 def test_single_samples_do_not_stand_for_measurements_in_turns(store):

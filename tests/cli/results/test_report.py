@@ -48,8 +48,9 @@ def test_a_report_that_is_cut_off_is_written_anew(finished, tmp_path, damage):
 
 def test_a_run_is_not_lost_with_its_report(monkeypatch, tmp_path):
     monkeypatch.setattr(searching, "run", lambda *_: run_result())
-    with pytest.warns(RuntimeWarning, match=r"its report is not written.*ovplace report"):
+    with pytest.warns(RuntimeWarning, match=r"its report is not written.*ovplace report") as warned:
         assert ovplace.optimize("demo", tmp_path / "run").is_faster
+    assert warned[0].filename == __file__  # and not a file of ovplace
 
 
 def test_runs_are_compared_on_one_page(ovplace, finished, tmp_path):
