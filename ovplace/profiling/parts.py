@@ -21,7 +21,7 @@ from ovplace.profiling.links import CUTS, LinkBench, LinkSamples
 from ovplace.profiling.timed_parts import TimedParts
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
-from ovplace.session.measurer import Measurer
+from ovplace.session.measurer import LOST, Measurer
 from ovplace.session.session import Session
 
 LINKS_SHARE = 0.3
@@ -42,8 +42,8 @@ PART_S = 0.15
 SLOW_MS = 30.0
 """A part that is expected to take longer gets one sample."""
 
-GRACE_S = 5.0
-_LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
+OVERRUN_S = 5.0
+"""A request that begins within the budget may end this much later."""
 
 OpenLinks = Callable[[Session], AbstractContextManager[tuple[LinkBench, Pool]]]
 
@@ -173,7 +173,7 @@ class Profiler:
                 if self._left_s() < (1 - LINKS_SHARE) * self._budget_s:
                     break
                 self._tell(f"cuts, {bench.pieces[CUTS[cut][0]].tensor_bytes} bytes")
-                limited = dataclasses.replace(spec, deadline_s=self._left_s() + GRACE_S)
+                limited = dataclasses.replace(spec, deadline_s=self._left_s() + OVERRUN_S)
                 bench.measure(cut, lambda c, s: self._measurer.request(c, s, pool), limited, self._links)
 
     def _measure(self, bundles: Sequence[Sequence[PartTask]], reserve_s: float) -> None:
@@ -201,7 +201,7 @@ class Profiler:
         start = self._clock()
         measured = self._measurer.request([self._candidate(task) for task in tasks], spec)
         spent_ms = (self._clock() - start) * 1e3
-        if len(tasks) > 1 and any(m.error in _LOST for m in measured):  # one by one, so that the culprit fails alone
+        if len(tasks) > 1 and any(m.error in LOST for m in measured):  # one by one, so that the culprit fails alone
             for task in tasks:
                 if self._left_s() > 0:
                     self._time([task], self._spec(slow=spec.blocks == 1))
@@ -220,7 +220,7 @@ class Profiler:
         return Candidate(f"part {task.units} on {names[task.device]}", placement, part=self._layout.part(task))
 
     def _spec(self, *, slow: bool) -> MeasureSpec:
-        deadline_s = min(self._measurer.session.config.measure.deadline_s, self._left_s() + GRACE_S)
+        deadline_s = min(self._measurer.session.config.measure.deadline_s, self._left_s() + OVERRUN_S)
         if slow:
             return MeasureSpec(0, blocks=1, repeats=1, min_time_ms=0.0, deadline_s=deadline_s)
         return MeasureSpec(

@@ -134,18 +134,10 @@ def _stored_or_measured(measurer: Measurer, candidates: Sequence[Candidate], spe
         if fitted != spec or NOT_MEASURED in measured:
             return measured
     else:
-        measured = [measurer.check_outputs(m) for m in _in_turns_or_alone(measurer, candidates, spec)]
+        measured = [measurer.check_outputs(m) for m in measurer.in_turns_or_alone(candidates, spec)]
     for key, candidate, m in zip(keys, candidates, measured, strict=True):
         measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, 1.0))
     return measured
-
-
-def _in_turns_or_alone(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
-    """Measure in turns; if the process hangs or dies, one by one, so that the culprit fails alone."""
-    measured = measurer.request(candidates, spec)
-    if any(m.ok for m in measured):
-        return measured
-    return [measurer.measure([candidate], spec, ATTEMPTS)[0] for candidate in candidates]
 
 
 def _stored_pair(

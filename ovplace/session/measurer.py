@@ -18,6 +18,9 @@ from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
 ATTEMPTS = 3
 """What everything is compared with is tried again where a crash or a timeout has lost it."""
 
+LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
+"""Failures of a request as a whole, whichever of its candidates is to blame."""
+
 LEAST_EXTENSION_S = 2.0
 """Time left of the call that is still worth dividing."""
 
@@ -251,13 +254,30 @@ class Measurer:
         Returns:
             One measurement for each candidate, of the last request.
         """
-        lost = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
         measured = self.request(candidates, spec)
         for _ in range(attempts - 1):
-            if not any(m.error in lost for m in measured):
+            if not any(m.error in LOST for m in measured):
                 break
             measured = self.request(candidates, spec)
         return measured
+
+    def in_turns_or_alone(
+        self, candidates: Sequence[Candidate], spec: MeasureSpec, attempts: int = 1
+    ) -> list[Measurement]:
+        """Measure the candidates in turns; if that is lost each time, one by one, so that the culprit fails alone.
+
+        Args:
+            candidates: what to measure.
+            spec: how long and how often.
+            attempts: requests for all of them, at most.
+
+        Returns:
+            One measurement for each candidate.
+        """
+        measured = self.measure(candidates, spec, attempts)
+        if len(candidates) == 1 or not all(m.error in LOST for m in measured):
+            return measured
+        return [self.measure([candidate], spec, ATTEMPTS)[0] for candidate in candidates]
 
     def check_outputs(self, measurement: Measurement) -> Measurement:
         """Return the measurement, as a failure if its outputs are further off than the limit allows."""

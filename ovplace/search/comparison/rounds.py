@@ -31,7 +31,7 @@ def measured_afresh(
     if stored := stored_afresh(measurer, candidates, spec, phase, number):
         return stored
     measurer.start_afresh()
-    measured = rotated(measurer.measure(rotated(candidates, number), spec, ATTEMPTS), -number)
+    measured = rotated(measurer.in_turns_or_alone(rotated(candidates, number), spec, ATTEMPTS), -number)
     for key, candidate, m in zip(_keys(measurer, candidates, spec, phase, number), candidates, measured, strict=True):
         measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, latency_ratio(m, measured[1])))
     return measured

@@ -114,6 +114,21 @@ def test_a_device_that_failed_is_no_contender():
     assert bench.names == ["trial 0", "CPU_0"]
 
 
+@pytest.mark.parametrize(("race", "culprit"), [(24, "trial 0"), (0, "CPU_1")])
+def test_a_candidate_that_ends_its_process_fails_alone(monkeypatch, race, culprit):
+    bench = Bench({"trial 0": 4.0, "trial 1": 5.0, "trial 2": 6.0})
+    real = bench.measure
+
+    def measure(candidates, spec):
+        gone = any(candidate.name == culprit for candidate in candidates)
+        return [LOST] * len(candidates) if gone else real(candidates, spec)
+
+    monkeypatch.setattr(bench, "measure", measure)
+    found = decided(bench, [trial(i, 0.4 + 0.1 * i) for i in range(3)], config=replace(ROUNDS, race=race))
+    assert (found.found.name, found.verdict.status) == ("trial 1" if race else "trial 0", "faster")
+    assert found.verdict.against == "CPU_0"
+
+
 def test_a_device_that_failed_as_a_baseline_may_be_found_by_the_search():
     bench = Bench({"trial 0": 5.0})
     lost = on("CPU_1", np.inf, LATE)
