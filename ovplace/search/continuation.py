@@ -17,7 +17,10 @@ from ovplace.session.run_files import changed_file, fingerprints, with_names_of
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
-_MAY_CHANGE = ("model", "cluster", "budget", "time_s", "require_gain", "rounds", "early_exit")
+_MAY_CHANGE = {
+    *(f"search.{key}" for key in ("model", "cluster", "budget", "time_s", "require_gain", "early_exit")),
+    "comparison.rounds",
+}
 """Settings that do not make it another run. A model may be called by another path: its fingerprint must be the same."""
 
 
@@ -119,10 +122,11 @@ def finishing_limits(config: RunConfig, folder: RunFolder, result: RunResult) ->
 def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:
     old, new = asdict(earlier), asdict(config)
     return [
-        f"{section}.{key}"
+        name
         for section in old
         for key in sorted({*old[section], *new[section]})
-        if key not in _MAY_CHANGE and _meaning(old, section, key) != _meaning(new, section, key)
+        if (name := f"{section}.{key}") not in _MAY_CHANGE
+        and _meaning(old, section, key) != _meaning(new, section, key)
     ]
 
 

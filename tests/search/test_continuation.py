@@ -66,6 +66,27 @@ def test_the_number_of_rounds_may_change_and_how_a_round_is_measured_may_not(fol
         pass
 
 
+PLACER = """
+from dataclasses import dataclass
+from ovplace.placers.random import Placer as Placer
+
+@dataclass(frozen=True)
+class Config:
+    rounds: int = 1
+"""
+
+
+def test_a_setting_of_a_plug_in_may_not_change_though_it_is_called_like_one_that_may(folder, tmp_path, monkeypatch):
+    (tmp_path / "own_plugins").mkdir()
+    (tmp_path / "own_plugins" / "often.py").write_text(PLACER)
+    monkeypatch.syspath_prepend(tmp_path)
+    began = asking(placer="own_plugins.often")
+    folder.write_config(began)
+    changed = resolved(replace(began, placer={"rounds": 9}))
+    with pytest.raises(ConfigError, match=r"\(placer\.rounds differs\)"), opened_store(changed, folder):
+        pass
+
+
 def test_another_run_is_refused_with_all_that_differs(folder):
     folder.write_config(asking())
     changed = replace(asking(seed=3, batch=2, placer="random"), placer={})
