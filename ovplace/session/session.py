@@ -111,21 +111,6 @@ def _digest(path: Path, changed_ns: int, size: int) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
 
 
-def _groups_of(begun: Begun, config: RunConfig, graph: OpGraph) -> Partition:
-    """Return the groups of a run that has begun.
-
-    Raises:
-        StoreError: those that it has kept are not of its model.
-    """
-    groups = begun.groups or form_groups(config, graph)
-    if len(groups.group_of) != len(graph):
-        raise StoreError(
-            f"the groups in the run folder are damaged: expected one for each of {len(graph)} operations, got "
-            f"{len(groups.group_of)}; start anew in another folder with -o"
-        )
-    return groups
-
-
 def check_settings(config: RunConfig) -> None:
     """Check the names and the settings of all plug-ins, and the inputs' file, before anything is done.
 
@@ -207,6 +192,21 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
     except BaseException:
         pool.close()
         raise
+
+
+def _groups_of(begun: Begun, config: RunConfig, graph: OpGraph) -> Partition:
+    """Return the groups of a run that has begun.
+
+    Raises:
+        StoreError: those that it has kept are not of its model.
+    """
+    groups = begun.groups or form_groups(config, graph)
+    if len(groups.group_of) != len(graph):
+        raise StoreError(
+            f"the groups in the run folder are damaged: expected one for each of {len(graph)} operations, got "
+            f"{len(groups.group_of)}; start anew in another folder with -o"
+        )
+    return groups
 
 
 def _job(config: RunConfig, folder: RunFolder, devices: tuple[Device, ...]) -> Job:
