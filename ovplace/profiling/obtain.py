@@ -99,8 +99,8 @@ def obtain_costs(
         OvplaceError: the measuring process cannot be started.
     """
     session = measurer.session
-    found = _stored(measurer.store)
-    if found is None or not _fits(found.table, session) or _may_be_completed(found, measurer):
+    found = kept_costs(measurer)
+    if found is None or _may_be_completed(found, measurer):
         if session.config.plugins.backend.factory.knows_costs:
             table = session.pool.ask("costs", session.problem.partition)
             found = Costs(table, {"source": table.source})
@@ -109,6 +109,12 @@ def obtain_costs(
         measurer.store.put(_ABOUT, dict(found.about))
         measurer.store.put(_TABLE, found.table.to_dict())
     return found
+
+
+def kept_costs(measurer: Measurer) -> Costs | None:
+    """Return the costs that earlier calls of the run have kept; None for none, or for damaged ones."""
+    found = _stored(measurer.store)
+    return found if found and _fits(found.table, measurer.session) else None
 
 
 def costs_of_run(measurer: Measurer, listener: Listener) -> CostTable:

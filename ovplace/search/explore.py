@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec, Trial
-from ovplace.profiling.obtain import Costs, obtain_costs
+from ovplace.profiling.obtain import Costs, kept_costs, obtain_costs
 from ovplace.search.busy_machine import busy_notes
 from ovplace.search.comparison.final_comparison import FinalComparison, comparable, decide
 from ovplace.search.early_exit import why_hopeless
@@ -72,7 +72,7 @@ class _Searched:
 
     Attributes:
         trials: placements that were measured; where there was no time, those of earlier calls.
-        costs: of groups and cuts; None where the placer needs none.
+        costs: of groups and cuts, likewise; None where the placer needs none.
         certificate: what the placer proves of its best placement; None for nothing.
         info: what the placer tells of itself.
         notes: what the placer notes of the search, and whether its policy has diverged.
@@ -133,8 +133,9 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
 
 def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> _Searched:
     measurer.enter(Phase.PROFILE)
-    if not measurer.session.problem.is_divisible or measurer.deadline.left_s <= 0:
-        return _Searched(measurer.store.trials(), cut=measurer.deadline.left_s <= 0)
+    is_late = measurer.deadline.left_s <= 0
+    if is_late or not measurer.session.problem.is_divisible:
+        return _Searched(measurer.store.trials(), kept_costs(measurer), cut=is_late)
     costs = _costs(measurer, baselines, listener)
     table = costs.table if costs else None
     measurer.enter(Phase.SEARCH)

@@ -139,6 +139,13 @@ def test_every_limit_that_a_run_was_finished_under_is_kept(model, tmp_path):
     assert len(simulated(model, folder, budget=4).search.finished_under) == 3
 
 
+def test_a_call_without_time_works_with_the_costs_that_the_run_knows(model, tmp_path):
+    first, late = (
+        simulated(model, tmp_path / "run", placer="min_cut", **limits) for limits in ({"budget": 2}, {"time_s": 0.001})
+    )
+    assert first.search.costs == late.search.costs is not None
+
+
 def test_a_damaged_result_is_made_anew(model, tmp_path):
     folder = tmp_path / "run"
     simulated(model, folder, budget=2)
