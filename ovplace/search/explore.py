@@ -16,7 +16,7 @@ from ovplace.search.flight import Flight, OneByOne
 from ovplace.search.loop import Budget, Loop
 from ovplace.search.result import Findings
 from ovplace.search.staging import Staging, stages_over_hetero
-from ovplace.search.time_limit import expected_s, notes, with_labels, with_time_left
+from ovplace.search.time_limit import expected_s, time_notes, with_labels, with_time_left
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener
@@ -98,8 +98,8 @@ class _Searched:
 def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searched) -> list[str]:
     """Return what there is to know about the search beside its result."""
     session, about = measurer.session, searched.costs.about if searched.costs else None
-    found = (searched.hopeless,) if searched.hopeless else notes(measurer, searched.trials, about, cut=searched.cut)
-    shown = session.shown
+    of_time = time_notes(measurer, searched.trials, about, cut=searched.cut)
+    found, shown = (searched.hopeless,) if searched.hopeless else of_time, session.shown
     differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     busy = busy_notes(shown(baselines[0].name), searched.trials)
     of_outputs = [*mismatch_notes(session.graph, differing), *not_finite_notes(session.facts)]
@@ -122,11 +122,11 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
     """
     session = measurer.session
     fixed = _fixed_limit(session)
-    measurer.limit = float("inf") if fixed is None else fixed
+    measurer.error_limit = float("inf") if fixed is None else fixed
     measurer.enter(Phase.BASELINES)
     with measurer.seconds.counting("baselines"):
         baselines = measure_baselines(measurer, session.config.measure, listener)
-    measurer.limit = error_limit(session, [b.measurement for b in baselines[: len(session.devices)]])
+    measurer.error_limit = error_limit(session, [b.measurement for b in baselines[: len(session.devices)]])
     measurer.time = measurer.time.expecting(*expected_s(session, baselines))
     return baselines
 

@@ -91,7 +91,7 @@ def with_time_left(listener: Listener, measurer: Measurer) -> Listener:
     return listen
 
 
-def notes(
+def time_notes(
     measurer: Measurer, trials: Sequence[Trial], costs: Mapping[str, Any] | None, *, cut: bool
 ) -> tuple[str, ...]:
     """Return what to say of a search that the time limit has cut short.

@@ -87,7 +87,7 @@ class Measurer:
     Attributes:
         session: the run.
         store: its store.
-        limit: largest relative output error a placement may have.
+        error_limit: largest relative output error a placement may have.
         seconds: time spent so far.
         time: of the call; unlimited by default.
         phase: the present one.
@@ -96,7 +96,7 @@ class Measurer:
 
     session: Session
     store: RunStore
-    limit: float = float("inf")
+    error_limit: float = float("inf")
     seconds: Seconds = field(default_factory=Seconds)
     time: TimeBudget = field(default_factory=TimeBudget)
     phase: Phase = Phase.BASELINES
@@ -132,7 +132,7 @@ class Measurer:
             [device.to_dict() for device in (*session.devices, *session.defaults)],
             session.facts,
             spec.key(),
-            self.limit,
+            self.error_limit,
             candidate.hash,
             [other.hash for other in others],
         )
@@ -281,9 +281,10 @@ class Measurer:
 
     def check_outputs(self, measurement: Measurement) -> Measurement:
         """Return the measurement, as a failure if its outputs are further off than the limit allows."""
-        if not measurement.ok or (measurement.max_error <= self.limit and np.isfinite(measurement.max_error)):
+        error, allowed = measurement.max_error, self.error_limit
+        if not measurement.ok or (error <= allowed and np.isfinite(error)):
             return measurement
-        return _mismatch(measurement, f"relative output error {measurement.max_error:.2g}, allowed is {self.limit:.2g}")
+        return _mismatch(measurement, f"relative output error {error:.2g}, allowed is {allowed:.2g}")
 
 
 def _mismatch(measurement: Measurement, text: str) -> Measurement:

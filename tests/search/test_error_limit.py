@@ -67,7 +67,7 @@ def test_the_limit_of_placements_is_twice_the_error_of_the_worst_device_alone(st
     of = measuring({"CPU_0": 0.1, "CPU_1": 0.2, "HETERO:CPU_0,CPU_1 (automatic)": 0.9}, store, {}, {})
     found = limiting_baselines(of, silent)
     assert all(baseline.measurement.ok for baseline in found)
-    assert of.limit == 0.4
+    assert of.error_limit == 0.4
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_limit_of_placements_is_twice_the_error_of_the_worst_device_alone(st
 def test_devices_in_f32_and_those_that_the_user_limits_have_to_keep_to_it(store, search, works, limit):
     of = measuring({"CPU_1": 2e-3}, store, F32, F32, **search)
     assert {b.name: b.measurement.ok for b in limiting_baselines(of, silent)}["CPU_1"] == works
-    assert of.limit == limit
+    assert of.error_limit == limit
 
 
 def test_after_the_baselines_it_is_known_how_long_the_rest_takes(store):

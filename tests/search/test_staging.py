@@ -54,7 +54,7 @@ def test_a_placement_is_compared_with_itself_under_names_of_its_own(staging):
 
 def test_outputs_do_not_matter_to_how_long_stages_take(staging):
     using = staging(fault="wrong_outputs")
-    using.measurer.limit = 0.1
+    using.measurer.error_limit = 0.1
     assert using.candidate("a", split(using)).staged
     assert stages_over_hetero(using.measurer.store) == {"a": 1.0}
 

@@ -21,7 +21,7 @@ from ovplace.profiling.obtain import obtain_costs
 from ovplace.search import explore as explore_module
 from ovplace.search.explore import explore, make_loop
 from ovplace.search.run import run
-from ovplace.search.time_limit import IMPORTING, expected_s, notes, with_labels, with_time_left
+from ovplace.search.time_limit import IMPORTING, expected_s, time_notes, with_labels, with_time_left
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import GRACE_S, Phase, TimeBudget
 from ovplace.session.events import Progress, silent
@@ -136,14 +136,14 @@ def test_a_search_that_was_cut_short_says_so(store):
 def test_a_profile_that_was_cut_short_says_so(store, estimated, said):
     of = measurer(World(SLOW["nothing"], split=0.5), store)
     trials = explore(of, silent).trials
-    found = notes(of, trials, {"estimated": estimated, "measured": 2, "failed": 1}, cut=False)
+    found = time_notes(of, trials, {"estimated": estimated, "measured": 2, "failed": 1}, cut=False)
     text = f"profiling was cut short, 2 of {estimated + 3} parts were timed; expect a weak result"
     assert (text in found) == said
 
 
 def test_a_profile_of_nothing_but_estimates_was_cut_short(store):
     of = measurer(World(SLOW["nothing"], split=0.5), store)
-    found = notes(of, explore(of, silent).trials, {"estimated": 1}, cut=False)
+    found = time_notes(of, explore(of, silent).trials, {"estimated": 1}, cut=False)
     assert found[0] == "profiling was cut short, 0 of 1 parts were timed; expect a weak result"
 
 
@@ -156,34 +156,34 @@ def test_a_budget_that_ends_before_the_time_does_says_so(store, budget, left_s, 
     trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t") for i in range(50)]
     world.now += LIMIT_S - left_s
     ended = f"the search ended with its budget of 50 placements, {left_s:.0f} s before the time was up"
-    assert notes(of, trials, None, cut=False) == (f"{ended}; a larger budget uses them",) * said
-    assert notes(of, trials, {}, cut=True) == (f"the search was cut short after 50 of {budget} placements",)
+    assert time_notes(of, trials, None, cut=False) == (f"{ended}; a larger budget uses them",) * said
+    assert time_notes(of, trials, {}, cut=True) == (f"the search was cut short after 50 of {budget} placements",)
 
 
 def test_the_budget_is_not_spent_by_placements_that_were_measured_before(store):
     of = measurer(World(SLOW["nothing"], split=0.5), store, budget=50)
     trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t", i > 9) for i in range(70)]
-    assert notes(of, trials, None, cut=False) == ()
-    assert notes(of, trials, None, cut=True) == ("the search was cut short after 10 of 50 placements",)
+    assert time_notes(of, trials, None, cut=False) == ()
+    assert time_notes(of, trials, None, cut=True) == ("the search was cut short after 10 of 50 placements",)
 
 
 def test_a_search_that_only_its_time_limits_is_not_cut_short(store):
     of = measurer(World(SLOW["nothing"], split=0.5), store, budget=None, time_s=LIMIT_S)
     trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t") for i in range(70)]
-    assert notes(of, trials, None, cut=True) == notes(of, trials, None, cut=False) == ()
+    assert time_notes(of, trials, None, cut=True) == time_notes(of, trials, None, cut=False) == ()
     assert expected_s(of.session, measure_baselines(of, SPEC, silent))[0] == float("inf")
 
 
 def test_a_call_without_a_limit_or_anything_to_place_is_not_cut_short(store):
     world = World(SLOW["nothing"])
-    assert notes(measurer(world, store, limit_s=float("inf")), [], None, cut=True) == ()
+    assert time_notes(measurer(world, store, limit_s=float("inf")), [], None, cut=True) == ()
     of = measurer(world, store)
-    assert notes(of, [], None, cut=True) == (
+    assert time_notes(of, [], None, cut=True) == (
         "the time did not suffice to measure a placement; expect more of a longer time limit",
     )
-    assert notes(of, [], None, cut=False) == ()  # the placer knew none
+    assert time_notes(of, [], None, cut=False) == ()  # the placer knew none
     of.session.problem = problem(of.session.graph, partition=Partition(np.zeros(OPS, dtype=int)))
-    assert notes(of, [], None, cut=True) == ()
+    assert time_notes(of, [], None, cut=True) == ()
 
 
 def test_time_that_is_left_is_spent_on_more_rounds(store):

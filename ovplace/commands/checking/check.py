@@ -155,7 +155,7 @@ def _lost(files: RunFolder, result: RunResult, answer: Placement) -> Placement |
 
 def _with_answer(report: CheckReport, put: _Put, measurer: Measurer, listener: Listener) -> CheckReport:
     m = put.measurement
-    report = replace(report, limit=measurer.limit, max_rel_error=m.max_error if m.outputs else None)
+    report = replace(report, limit=measurer.error_limit, max_rel_error=m.max_error if m.outputs else None)
     if not m.ok:
         return replace(report, problem=f"{m.error}: {m.error_text}")
     comparison = decide(measurer, put.baselines, put.trials, listener)

@@ -11,9 +11,9 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Trial
 from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.search.comparison.afresh import measured_afresh, stored_afresh
 from ovplace.search.comparison.disturbance import disturbances, usual_ms
 from ovplace.search.comparison.race import Field, Standing, race
-from ovplace.search.comparison.rounds import measured_afresh, stored_afresh
 from ovplace.search.staging import in_stages, note_agreement
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress

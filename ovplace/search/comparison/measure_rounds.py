@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
+from ovplace.search.comparison.afresh import measured_afresh, stored_afresh
 from ovplace.search.comparison.judgement import leading, rounds_wanted
 from ovplace.search.comparison.planned_rounds import plan_rounds, planned_rounds
-from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds, measured_afresh, stored_afresh
+from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer

@@ -134,7 +134,7 @@ def test_outputs_that_are_too_far_off_now_are_a_failure(racing):
     bench = Bench({"trial 0": 125.0})
     bench.errors = {"trial 0": 0.5}
     measurer = racing(bench)
-    measurer.limit = 0.1
+    measurer.error_limit = 0.1
     assert choose(measurer, [trial(0, 0.5), trial(1, 0.51), trial(2, 0.9)], None, silent).name != "trial 0"
 
 
@@ -157,7 +157,7 @@ def test_what_the_search_ran_in_stages_is_compared_with_hetero_in_the_first_heat
     bench = Bench({"trial 0": 125.0, "trial 0 in stages": 150.0, "trial 2": 125.0})
     bench.errors = {"trial 0 in stages": 0.5}
     measurer = racing(bench)
-    measurer.limit = 0.1  # which the outputs of stages need not keep to here
+    measurer.error_limit = 0.1  # which the outputs of stages need not keep to here
     choose(measurer, [staged(0, 0.5), trial(1, 0.51), staged(2, 0.505)], None, silent)
     assert [names for names, _ in bench.asked[:3]] == [
         ["trial 0", "trial 2", "trial 1"],

@@ -11,7 +11,8 @@ import pytest
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.core.verdict import LEVEL
-from ovplace.search.comparison.rounds import Rounds, measured_afresh
+from ovplace.search.comparison.afresh import measured_afresh
+from ovplace.search.comparison.rounds import Rounds
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.testing.sessions import OPS, QUICK, DirectPool, session
