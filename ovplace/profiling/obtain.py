@@ -172,7 +172,8 @@ def _profiled(measurer: Measurer, baselines: Sequence[Baseline], listener: Liste
     known = TimedParts.find(key, session.problem) if reuse else None
     profile = profile_costs(measurer, baselines, listener, _budget_s(measurer), open_links, known)
     if reuse and profile.parts is not known:
-        profile.parts.keep(key)
+        beside = TimedParts.find(key, session.problem)  # another run may have kept some meanwhile
+        profile.parts.with_those_of(beside).keep(key)
     about = {"source": profile.table.source, "reused": profile.reused}
     return Costs(profile.table, about | dataclasses.asdict(profile.report))
 

@@ -195,17 +195,25 @@ class Profiler:
         for slow in (False, True):
             chosen = [task for task in tasks if (self._expected_ms(task) > SLOW_MS) == slow]
             if chosen and self._left_s() > 0:
-                self._time(chosen, self._spec(slow=slow))
+                self._time(chosen, slow=slow)
 
-    def _time(self, tasks: Sequence[PartTask], spec: MeasureSpec) -> None:
-        start = self._clock()
-        measured = self._measurer.request([self._candidate(task) for task in tasks], spec)
-        spent_ms = (self._clock() - start) * 1e3
-        if len(tasks) > 1 and any(m.error in LOST for m in measured):  # one by one, so that the culprit fails alone
-            for task in tasks:
-                if self._left_s() > 0:
-                    self._time([task], self._spec(slow=spec.blocks == 1))
+    def _time(self, tasks: Sequence[PartTask], *, slow: bool) -> None:
+        """Time parts in turns; if that is lost, one by one, so that a culprit fails alone, and not by chance."""
+        measured, spent_ms = self._measured(tasks, slow=slow)
+        if not any(m.error in LOST for m in measured):
+            self._note(tasks, measured, spent_ms)
             return
+        for task in tasks:
+            if self._left_s() > 0:
+                self._note([task], *self._measured([task], slow=slow))
+
+    def _measured(self, tasks: Sequence[PartTask], *, slow: bool) -> tuple[list[Measurement], float]:
+        """Return a measurement of each part, and what all of them took in ms."""
+        start = self._clock()
+        measured = self._measurer.request([self._candidate(task) for task in tasks], self._spec(slow=slow))
+        return measured, (self._clock() - start) * 1e3
+
+    def _note(self, tasks: Sequence[PartTask], measured: Sequence[Measurement], spent_ms: float) -> None:
         for task, m in zip(tasks, measured, strict=True):
             if m.error != ErrorKind.TIMEOUT or self._left_s() > 0:
                 self._times.ms[task] = _range(m)

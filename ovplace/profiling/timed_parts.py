@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,13 @@ class TimedParts:
         except ValueError:
             return None
         return found if found and found._fits(problem) else None
+
+    def with_those_of(self, other: TimedParts | None) -> TimedParts:
+        """Return these measurements with another run's of the same units; these alone where there are none."""
+        if other is None or not np.array_equal(other.unit_of, self.unit_of):
+            return self
+        links = max(self.links, other.links, key=lambda links: links.cuts)
+        return replace(self, times=PartTimes(other.times.ms | self.times.ms), links=links)
 
     def keep(self, key: str) -> None:
         """Store it in the user's cache.

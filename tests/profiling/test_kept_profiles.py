@@ -16,6 +16,7 @@ from ovplace.ir.parts.link_model import save_link_model
 from ovplace.profiling.links import CUTS, PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs
 from ovplace.session.baselines import measure_baselines
+from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.cache import VARIABLE, find_profile, keep_profile
@@ -104,6 +105,25 @@ def test_another_run_times_what_the_first_had_no_time_for(tmp_path, store, open_
     assert second.about["estimated"] == 0 and not second.about["reused"]
     asked.clear()
     assert another_run(of, open_links).about["reused"] and not asked
+
+
+def test_what_a_run_beside_it_has_timed_meanwhile_stays(tmp_path, store, open_links, cache):
+    of = measurer(tmp_path, store)
+    obtain(of, open_links)
+    kept = next(cache.iterdir())
+    everything = kept.read_text()
+    kept.unlink()
+    real = of.session.pool.measure
+
+    def measure(candidates, spec):
+        if not any(candidate.part for candidate in candidates):
+            return real(candidates, spec)
+        kept.write_text(everything)
+        raise TimeIsUpError
+
+    of.session.pool.measure = measure
+    assert another_run(of, open_links).about["measured"] == 0
+    assert json.loads(kept.read_text())["times"] == json.loads(everything)["times"]
 
 
 @pytest.mark.parametrize("measured", [0, 2, len(CUTS)])

@@ -65,6 +65,20 @@ def test_a_part_that_fails_by_itself_gets_a_share_where_the_whole_model_runs(tmp
     assert found.report.failed == 1
 
 
+def test_a_part_whose_process_ends_once_is_timed_again(tmp_path, store, open_links, monkeypatch):
+    monkeypatch.setattr(profiler_module, "REQUEST_S", 0.0)  # pairs are timed one by one
+    pool = direct()
+    real, once = pool.measure, [Measurement.failed(ErrorKind.CRASH, "gone")]
+
+    def measure(candidates, spec):
+        is_pair = [len(candidate.part) for candidate in candidates] == [2]
+        return [once.pop()] if is_pair and once else real(candidates, spec)
+
+    pool.measure = measure
+    assert profile(measurer(tmp_path, store, pool), open_links).report.failed == 0
+    assert not once
+
+
 def test_a_part_costs_infinitely_much_where_neither_it_nor_the_whole_model_runs(tmp_path, store, open_links):
     of = measurer(tmp_path, store, failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",)))
     whole = {baseline.name: baseline for baseline in measure_baselines(of, of.session.config.measure, silent)}
