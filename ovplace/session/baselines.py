@@ -17,7 +17,7 @@ from ovplace.session.limited_baselines import NOT_MEASURED, fitting_spec, measur
 from ovplace.session.measurer import ATTEMPTS, Measurer, latency_ratio
 from ovplace.session.mismatches import why_outputs_differ
 from ovplace.session.session import Session
-from ovplace.store.run_db import StoredMeasurement
+from ovplace.store.run_db import RunStore, StoredMeasurement
 
 _REFERENCE = "reference"
 """Key in the run's store of the single device that its placements are measured in turns with."""
@@ -83,8 +83,8 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
         listener: is called with each step.
 
     Returns:
-        Single devices first, at their head the reference of all later measurements: the fastest one, or what it was
-        for the placements that the run has measured already, whose ratios are to it.
+        Single devices first. The first of them is the reference of all later measurements: the fastest, or the one that
+        placements of earlier calls were timed with.
 
     Raises:
         BackendError: no single device can run the model.
@@ -115,13 +115,19 @@ def _singles(measurer: Measurer, spec: MeasureSpec) -> list[Baseline]:
     best = min(measured, key=lambda m: m.median_ms)
     if not best.ok:
         raise BackendError(_nothing_works(measurer.session.graph, candidates, measured))
-    by_name = dict(zip(names, measured, strict=True))
-    # A call with little time may have had no time for the device that is the fastest.
-    earlier = by_name.get(str(measurer.store.get(_REFERENCE))) if measurer.store.count_trials() else None
-    reference = earlier if earlier and earlier.ok else best
+    reference = _earlier_reference(measurer.store, dict(zip(names, measured, strict=True))) or best
     pairs = zip(candidates, measured, strict=True)
     found = [Baseline(c, m, latency_ratio(m, reference), True, c.placement) for c, m in pairs]
     return sorted(found, key=lambda b: (b.measurement is not reference, b.measurement.median_ms))
+
+
+def _earlier_reference(store: RunStore, measured: Mapping[str, Measurement]) -> Measurement | None:
+    """Return what was measured of the device that the run's trials are relative to; None without such, or if it failed.
+
+    An earlier call may have had no time for the device that proves the fastest now.
+    """
+    found = measured.get(str(store.get(_REFERENCE))) if store.count_trials() else None
+    return found if found and found.ok else None
 
 
 def _stored_or_measured(measurer: Measurer, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
