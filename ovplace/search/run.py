@@ -30,7 +30,7 @@ from ovplace.session.deadline import TimeBudget
 from ovplace.session.events import Listener, Progress, silent
 from ovplace.session.measurer import Measurer
 from ovplace.session.model_fingerprint import fingerprint
-from ovplace.session.session import Begun, Session, check_settings, open_session
+from ovplace.session.session import Begun, Session, check_settings, devices_in_words, open_session
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
@@ -39,6 +39,9 @@ EMULATED = "emulated"
 
 HARDWARE = "hardware"
 """Key in the run's store of what the machines of its fleet have; empty where this machine measures."""
+
+DEVICES = "devices"
+"""Key in the run's store of its devices, as `devices_in_words` returns them."""
 
 ANSWER = "answer"
 """Key in the run's store of the fingerprints of the answer's files as they were written."""
@@ -78,7 +81,7 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
                 return earlier
             if folder.has_begun:
                 listener(Progress("prepare", 1, 3, f"continuing the run in '{folder}'"))
-            begun = Begun(str(store.get(HARDWARE) or ""), stored_groups(store)) if folder.has_begun else None
+            begun = _begun(store) if folder.has_begun else None
             with closing(open_session(config, folder, listener, begun)) as session:
                 # Only now, as model and devices have proved good: a mistyped call must not occupy the folder.
                 _occupy(session, store, fingerprints)
@@ -87,6 +90,10 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
         raise InterruptedRunError(
             f"stopped; everything measured is saved, the same command continues in '{folder}'"
         ) from error
+
+
+def _begun(store: RunStore) -> Begun:
+    return Begun(str(store.get(HARDWARE) or ""), stored_groups(store), store.get(DEVICES))
 
 
 def _undamaged(folder: RunFolder, store: RunStore, listener: Listener) -> RunResult | None:
@@ -131,7 +138,8 @@ def _occupy(session: Session, store: RunStore, fingerprints: Mapping[str, str]) 
     """Note in the folder and its store what run this is, and where it is made; the configuration says that it began."""
     emulated = [device.name for device in session.devices if device.emulated]
     groups = session.problem.partition.group_of.tolist()
-    kept = {**fingerprints, EMULATED: emulated, HARDWARE: session.site.hardware, GROUPS: groups}
+    devices, hardware = devices_in_words(session.devices), session.site.hardware
+    kept = {**fingerprints, EMULATED: emulated, DEVICES: devices, HARDWARE: hardware, GROUPS: groups}
     for key, value in kept.items():
         store.put(key, value)
     session.folder.write_config(session.config)

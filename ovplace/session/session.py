@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.core.result.labels import marked
 from ovplace.devices.select import Selection, references
-from ovplace.errors import BackendError, StoreError, UsageError
+from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import WorkerSpec
@@ -137,10 +137,34 @@ class Begun:
     Attributes:
         hardware: `Site.hardware` of the machines that it began on.
         groups: its groups; None for a run of an earlier version, which formed them as if one device supported all.
+        devices: its devices, as `devices_in_words` returned them; None for a run of an earlier version.
     """
 
     hardware: str = ""
     groups: Partition | None = None
+    devices: object = None
+
+    def check_devices(self, devices: Sequence[Device], folder: RunFolder) -> None:
+        """Check that the run is continued with the devices that it began with.
+
+        Args:
+            devices: chosen now.
+            folder: of the run.
+
+        Raises:
+            DeviceError: they are others, or their hardware is.
+        """
+        began, now = self.devices, devices_in_words(devices)
+        if isinstance(began, list) and began != now:
+            raise DeviceError(
+                f"the run in '{folder}' began with {', '.join(map(str, began))}, and the devices are now "
+                f"{', '.join(now)}; choose another folder with -o, or delete it"
+            )
+
+
+def devices_in_words(devices: Sequence[Device]) -> list[str]:
+    """Return what each device is called, and its hardware."""
+    return [f"{device.label} ({device.facts.get('full_name', device.base)})" for device in devices]
 
 
 def open_session(config: RunConfig, folder: RunFolder, listener: Listener, begun: Begun | None = None) -> Session:
@@ -169,6 +193,8 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener, begun
 
 def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listener, begun: Begun | None) -> Session:
     selection = site.choose_devices(config)
+    if begun:
+        begun.check_devices(selection.devices, folder)
     listener(Progress("prepare", 1, 3, selection.note))
     defaults, nulls = references(selection.devices), null_aliases(selection)
     job = _job(config, folder, (*selection.devices, *defaults, *nulls.values()))

@@ -17,11 +17,11 @@ from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.core.verdict import Status
-from ovplace.errors import ConfigError, InterruptedRunError, StoreError, UsageError
+from ovplace.errors import ConfigError, DeviceError, InterruptedRunError, StoreError, UsageError
 from ovplace.search.comparison import final_comparison
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.comparison.judgement import hardest_to_beat
-from ovplace.search.run import run
+from ovplace.search.run import DEVICES, run
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.configure import effective
 from ovplace.session.events import silent
@@ -137,6 +137,20 @@ def test_every_limit_that_a_run_was_finished_under_is_kept(model, tmp_path):
         assert simulated(model, folder, **limits) == large
     assert small.search.trials < large.search.trials
     assert len(simulated(model, folder, budget=4).search.finished_under) == 3
+
+
+def test_a_run_is_continued_on_its_own_devices(model, tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    simulated(model, folder.path, budget=2)
+    with closing(folder.open_store()) as store:
+        own = store.get(DEVICES)
+        store.put(DEVICES, ["GPU (another)"])
+    with pytest.raises(DeviceError, match=r"began with GPU \(another\), and the devices are now GPU \(Intel"):
+        simulated(model, folder.path, budget=3)
+    for kept in (own, None):  # None is of earlier versions
+        with closing(folder.open_store()) as store:
+            store.put(DEVICES, kept)
+        assert simulated(model, folder.path, budget=4 if kept else 5).search.trials > 2
 
 
 def test_a_call_without_time_works_with_the_costs_that_the_run_knows(model, tmp_path):
