@@ -133,37 +133,33 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
 
 def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> _Searched:
     measurer.enter(Phase.PROFILE)
-    is_late = measurer.deadline.left_s <= 0
+    placer, is_late = measurer.session.config.plugins.placer, measurer.deadline.left_s <= 0
+    needs_costs = placer.factory.needs_costs(placer.settings)
     if is_late or not measurer.session.problem.is_divisible:
-        return _Searched(measurer.store.trials(), kept_costs(measurer), cut=is_late)
-    costs = _costs(measurer, baselines, listener)
+        return _Searched(measurer.store.trials(), kept_costs(measurer) if needs_costs else None, cut=is_late)
+    costs: Costs | None = None
+    if needs_costs:
+        with measurer.seconds.counting("profiling"):
+            costs = obtain_costs(measurer, baselines, listener)
     table = costs.table if costs else None
     measurer.enter(Phase.SEARCH)
     hopeless = why_hopeless(measurer.session, baselines, costs)
     with measurer.seconds.searching():
         loop = make_loop(measurer, baselines[0], listener, table)
         trials = measurer.store.trials() if hopeless else loop.run()
+        aside = dict(loop.flight.notes)
         while not hopeless and not comparable(trials, baselines) and measurer.extend():
             loop = make_loop(measurer, baselines[0], listener, table)
             trials = loop.run()
+            aside |= loop.flight.notes
         cut = measurer.deadline.left_s <= 0  # before the certificate, which may take seconds
-    placer, aside = loop.placer, loop.flight.notes
-    told = (*placer.notes, loop.diverged) if loop.diverged else placer.notes
-    return _Searched(trials, costs, placer.certificate, placer.info, told, hopeless, aside, cut)
+    told = (*loop.placer.notes, loop.diverged) if loop.diverged else loop.placer.notes
+    return _Searched(trials, costs, loop.placer.certificate, loop.placer.info, told, hopeless, aside, cut)
 
 
 def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:
     verdict = comparison.verdict
     return replace(comparison, verdict=replace(verdict, notes=(*verdict.notes, *found)))
-
-
-def _costs(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> Costs | None:
-    """Return the costs of groups and cuts; None where the placer needs none."""
-    placer = measurer.session.config.plugins.placer
-    if not placer.factory.needs_costs(placer.settings):
-        return None
-    with measurer.seconds.counting("profiling"):
-        return obtain_costs(measurer, baselines, listener)
 
 
 def _fixed_limit(session: Session) -> float | None:

@@ -208,8 +208,10 @@ def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store
     references = []
 
     def made(of, reference, *rest):
+        loop = make_loop(of, reference, *rest)
+        loop.flight.notes[f"machine {len(references)}"] = "it is slow"
         references.append(reference.name)
-        return make_loop(of, reference, *rest)
+        return loop
 
     monkeypatch.setattr(explore_module, "make_loop", made)
     world = World(lambda c, spec: 3.0, fault="fail")
@@ -219,6 +221,7 @@ def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store
     assert LIMIT_S - 10.0 < world.now - 1000.0 <= LIMIT_S + world.longest_s
     assert len(references) > 1
     assert set(references) == {"CPU_0"}
+    assert len(found.aside) == len(references)
 
 
 def test_a_call_that_measured_baselines_only_answers_with_the_best(store):
