@@ -275,7 +275,7 @@ class Measurer:
             One measurement for each candidate.
         """
         measured = self.measure(candidates, spec, attempts)
-        if len(candidates) == 1 or not all(m.error in LOST for m in measured):
+        if not all(m.error in LOST for m in measured):
             return measured
         return [self.measure([candidate], spec, ATTEMPTS)[0] for candidate in candidates]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ovplace.core.measurement import Measurement
+from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.events import silent
@@ -47,3 +48,18 @@ def test_an_automatic_mode_is_known_by_its_submodels_in_whatever_order_they_run(
 def test_an_automatic_mode_with_other_submodels_does_not_compete():
     found = automatic(lambda chosen: (*chosen, "CPU_1"))
     assert not found.competes and found.placement is None
+
+
+@pytest.mark.parametrize("n_devices", [1, 2])
+def test_a_device_whose_process_ends_once_is_measured_again(n_devices):
+    once = [Measurement.failed(ErrorKind.CRASH, "gone")]
+
+    def measure(candidates, spec):
+        lost = once and once.pop()
+        return [lost or Measurement((1.0,), (1,)) for _ in candidates]
+
+    of = session(Path(), DirectPool(measure), GRAPH)
+    of.problem = problem(GRAPH, n_devices=n_devices)
+    with closing(RunStore(Path(":memory:"))) as store:
+        found = measure_baselines(Measurer(of, store), QUICK, silent)
+    assert all(baseline.measurement.ok for baseline in found) and not once
