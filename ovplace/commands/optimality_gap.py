@@ -18,8 +18,9 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.portfolio import CertifiedBest, best_certified
 from ovplace.errors import DeviceError
 from ovplace.graphs.op_graph import IntArray
-from ovplace.profiling.obtain import costs_of_run, stored_costs
+from ovplace.profiling.obtain import obtain_costs, stored_costs
 from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
+from ovplace.search.explore import limiting_baselines
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Begun, open_session
@@ -193,7 +194,8 @@ def _costs(run: CompletedRun, store: RunStore, listener: Listener) -> tuple[Cost
                 f"the run in '{run.folder}' was made on {', '.join(run.devices)}, here are "
                 f"{', '.join(session.problem.device_names)}; its groups can only be measured where it was made"
             )
-        return costs_of_run(Measurer(session, store), listener), True
+        measurer = Measurer(session, store)
+        return obtain_costs(measurer, limiting_baselines(measurer, listener), listener).table, True
 
 
 def _best(run: CompletedRun, table: CostTable, answer: IntArray | None, optimum: CertifiedBest) -> AnswerGap:

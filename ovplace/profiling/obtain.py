@@ -18,7 +18,7 @@ from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.parts import OpenLinks, Profile, Profiler
 from ovplace.profiling.timed_parts import TimedParts
-from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.session.baselines import Baseline
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
@@ -115,20 +115,6 @@ def kept_costs(measurer: Measurer) -> Costs | None:
     """Return the costs that earlier calls of the run have kept; None for none, or for damaged ones."""
     found = _stored(measurer.store)
     return found if found and _fits(found.table, measurer.session) else None
-
-
-def costs_of_run(measurer: Measurer, listener: Listener) -> CostTable:
-    """Return the costs of a run that needed none until now; its baselines come from the store.
-
-    Args:
-        measurer: of the run.
-        listener: is called with each step.
-
-    Raises:
-        OvplaceError: no single device runs the model, or the measuring process cannot be started.
-    """
-    baselines = measure_baselines(measurer, measurer.session.config.measure, listener)
-    return obtain_costs(measurer, baselines, listener).table
 
 
 def stored_costs(store: RunStore) -> CostTable | None:

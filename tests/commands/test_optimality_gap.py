@@ -19,11 +19,11 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
 from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import DeviceError, PlacementError, StoreError
+from ovplace.profiling.obtain import Costs
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
-from ovplace.search.explore import make_loop
+from ovplace.search.explore import limiting_baselines, make_loop
 from ovplace.search.result import Findings, build_result
-from ovplace.session.baselines import measure_baselines
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
@@ -47,7 +47,7 @@ def small_session(folder, table, **search):
         at = np.array([of.device_names.index(name) for name in placement.devices])[placement.device_of]
         return float(latency_ms(table, GROUPS.lower(at)[None])[0])
 
-    made = session(folder, DirectPool(measure), backend=fake_backend.NAME, placer="random", **search)
+    made = session(folder, DirectPool(measure), backend=fake_backend.NAME, placer="random", max_error=0.5, **search)
     return replace(made, problem=replace(of, costs=None))
 
 
@@ -56,7 +56,7 @@ def finished(folder, truth, stored=None, budget=30):
     made = small_session(folder, truth, budget=budget)
     store = RunStore(folder / "run.db")
     measurer = Measurer(made, store)
-    baselines = measure_baselines(measurer, made.config.measure, silent)
+    baselines = limiting_baselines(measurer, silent)
     trials = make_loop(measurer, baselines[0], silent).run()
     comparison = decide(measurer, baselines, trials, silent)
     result = build_result(Findings(made, baselines, trials, comparison, measurer.seconds, 1.0))
@@ -125,8 +125,11 @@ def test_what_was_not_profiled_is_measured_now(tmp_path, monkeypatch):
     run = finished(tmp_path, truth)
     made = small_session(tmp_path, truth)
     monkeypatch.setattr(module, "open_session", lambda *_: made)
-    monkeypatch.setattr(module, "costs_of_run", lambda *_: truth)
-    found = bound_of(run, 5.0, silent)
+    monkeypatch.setattr(module, "obtain_costs", lambda *_: Costs(truth, {}))
+    with closing(run.open_store()) as store:
+        known = store.measurements()
+        found = bound_of(run, 5.0, silent)
+        assert store.measurements() == known  # baselines are not measured again
     assert (found.costs_source, found.costs_measured_now) == ("random", True)
 
 
