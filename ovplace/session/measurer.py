@@ -16,7 +16,7 @@ from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
 
 ATTEMPTS = 3
-"""What everything is compared with is tried again where a crash or a timeout has lost it."""
+"""Requests, at most, for what everything is compared with: a crash or a timeout may lose it by chance."""
 
 LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
 """Failures of a request as a whole, whichever of its candidates is to blame."""
