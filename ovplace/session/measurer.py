@@ -269,7 +269,7 @@ class Measurer:
         Args:
             candidates: what to measure.
             spec: how long and how often.
-            attempts: requests for all of them, at most.
+            attempts: requests for all of them, at most; the more these are, the fewer are for each alone.
 
         Returns:
             One measurement for each candidate.
@@ -277,7 +277,8 @@ class Measurer:
         measured = self.measure(candidates, spec, attempts)
         if not all(m.error in LOST for m in measured):
             return measured
-        return [self.measure([candidate], spec, ATTEMPTS)[0] for candidate in candidates]
+        alone = 1 + ATTEMPTS - attempts
+        return [self.measure([candidate], spec, alone)[0] for candidate in candidates]
 
     def check_outputs(self, measurement: Measurement) -> Measurement:
         """Return the measurement, as a failure if its outputs are further off than the limit allows."""
