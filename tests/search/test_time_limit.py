@@ -261,9 +261,9 @@ def test_a_call_that_continues_times_placements_beside_the_device_that_it_began_
         return [replace(m, samples_ms=(4.0,), blocks=(1,)) if on("CPU_1")(c) and m.ok else m for c, m in found]
 
     monkeypatch.setattr(world, "measure", measure)
-    first = explore(measurer(world, store, placer="local_search"), silent)
+    first = explore(measurer(world, store, budget=20), silent)
     world.cost_s = SLOW["nothing"]
-    again = explore(measurer(world, store, placer="local_search", budget=500), silent)
+    again = explore(measurer(world, store, budget=60), silent)
     assert [(b.name, b.ratio) for b in again.baselines[:2]] == [("CPU_0", 1.0), ("CPU_1", 0.4)]
     assert len(again.trials) > len(first.trials) > 1
     assert all(trial.reference_ms == pytest.approx(10.0) for trial in again.trials)
