@@ -296,6 +296,7 @@ def _state_of(seat: _Seat, now_s: float) -> MachineState:
     return MachineState(
         machine.name,
         tuple(device.label for device in machine.devices),
+        machine.versions.get("ovplace", ""),
         machine.versions.get("openvino", ""),
         request.client if request else "",
         str(request.body["method"]) if request else "",

@@ -12,6 +12,7 @@ class MachineState:
     Attributes:
         name: of the machine.
         devices: labels of its devices.
+        ovplace: version of ovplace there.
         openvino: version of OpenVINO there.
         search: whose request it runs; empty while it waits for one.
         operation: what the request asks for.
@@ -22,6 +23,7 @@ class MachineState:
 
     name: str
     devices: tuple[str, ...]
+    ovplace: str
     openvino: str
     search: str
     operation: str

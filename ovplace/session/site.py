@@ -117,9 +117,7 @@ class Fleet:
         else:
             chosen = _most_frequent(config, machines, self._began_on)
             self._class, selection = chosen.device_class, chosen.selection
-        note = _note(
-            [m.name for m in machines if self._class.has(m)], [m.name for m in machines if not self._class.has(m)]
-        )
+        note = _note(self._cluster.machines(), self._class)
         return replace(selection, note="; ".join(filter(None, (selection.note, note))))
 
     def open_pool(self, spec: WorkerSpec) -> Pool:
@@ -201,9 +199,17 @@ def _in_words(device_class: DeviceClass) -> str:
     return ", ".join(" ".join(filter(None, (base, *facts))) for base, _, *facts in device_class.devices)
 
 
-def _note(used: list[str], others: list[str]) -> str:
-    left_out = f", not on {', '.join(others)}, which are unlike them" if others else ""
+def _note(machines: list[Machine], chosen: DeviceClass) -> str:
+    used = [machine.name for machine in machines if chosen.has(machine)]
+    others = [f"{machine.name}{_versions(machine, chosen)}" for machine in machines if not chosen.has(machine)]
+    left_out = f", not on machines of another kind: {', '.join(others)}" if others else ""
     return f"measured on {_named(used)}{left_out}"
+
+
+def _versions(machine: Machine, chosen: DeviceClass) -> str:
+    """Return the versions of a machine that differ from those of the chosen ones, in brackets."""
+    differing = [f"{of} {own}" for of, own in machine.versions.items() if chosen.versions.get(of, own) != own]
+    return f" ({', '.join(differing)})" if differing else ""
 
 
 def _named(machines: list[str]) -> str:

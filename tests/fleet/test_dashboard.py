@@ -17,8 +17,8 @@ from ovplace.fleet.files import FileStore
 from ovplace.fleet.overview import MachineState, Overview, SearchState
 from ovplace.fleet.scheduler import LONGEST_TITLE, Scheduler
 
-BUSY = MachineState("box1", ("CPU", "GPU"), "2026.2.0", "search-1", "measure", 75.0, 12, 0.5)
-FREE = MachineState("box2", ("CPU",), "2026.2.0", "", "", 0.0, 3, 0.25)
+BUSY = MachineState("box1", ("CPU", "GPU"), "0.1.0", "2026.2.0", "search-1", "measure", 75.0, 12, 0.5)
+FREE = MachineState("box2", ("CPU",), "0.1.0", "2026.2.0", "", "", 0.0, 3, 0.25)
 SEARCH = SearchState("search-1", "model.xml with hsdag", 1, 2, 15, "box1", ("box3",))
 FLEET = Overview(3661.0, (BUSY, FREE), (SEARCH,))
 
@@ -55,10 +55,10 @@ def test_an_empty_fleet_is_told_how_to_grow():
 
 def test_names_of_other_machines_are_shown_as_text():
     evil = "<script>alert(1)</script>"
-    machine = MachineState(evil, (evil,), evil, evil, evil, 0.0, 0, 0.0)
+    machine = MachineState(evil, (evil,), evil, evil, evil, evil, 0.0, 0, 0.0)
     page = page_of(Overview(0.0, (machine,), (SearchState(evil, evil, 0, 0, 0, evil, (evil,)),)))
     assert "<script" not in page
-    assert page.count("&lt;script&gt;") == 9
+    assert page.count("&lt;script&gt;") == 10
 
 
 def test_it_answers_with_the_page_and_the_same_as_json():

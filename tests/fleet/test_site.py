@@ -39,6 +39,9 @@ class Boxes:
     def wait_for(self, suits):
         return list(filter(suits, self.all))
 
+    def machines(self):
+        return self.all
+
 
 def chosen(began_on="", **cpus):
     site = Fleet(Boxes(**cpus), began_on)
@@ -47,13 +50,22 @@ def chosen(began_on="", **cpus):
 
 def test_the_most_frequent_kind_is_taken_and_a_run_goes_on_with_its_own():
     note, hardware = chosen(a="Xeon", b="Atom", c="Atom")
-    assert "measured on b, c, not on a" in note
+    assert "measured on b, c, not on machines of another kind: a" in note
     assert hardware == "CPU Atom"
     note, hardware = chosen("CPU Xeon", a="Xeon", b="Atom", c="Atom")
-    assert "measured on a, not on b, c" in note
+    assert "measured on a, not on machines of another kind: b, c" in note
     assert hardware == "CPU Xeon"
     with pytest.raises(DeviceError, match=r"began on machines with CPU Xeon, .* others only \(b: CPU Atom\)"):
         chosen("CPU Xeon", b="Atom")
+
+
+def test_machines_of_other_versions_are_left_out_by_name():
+    boxes = Boxes(a="Atom", b="Atom", c="Atom", d="Atom")
+    for position, name in ((2, "ovplace"), (3, "openvino")):
+        machine = boxes.all[position]
+        boxes.all[position] = replace(machine, versions={**machine.versions, name: "9"})
+    note = Fleet(boxes).choose_devices(CONFIG).note
+    assert note.endswith("measured on a, b, not on machines of another kind: c (ovplace 9), d (openvino 9)")
 
 
 def test_a_worker_and_a_search_exclude_each_other(monkeypatch, tmp_path):

@@ -101,7 +101,7 @@ def scheduler(
 
     limits, files = Limits(largest_mib, most_requests), FileStore.of_cache(room_gib)
     serving = Scheduler(Certificates(default_folder()), files, patience, console.log, limits)
-    host = f"[{host}]" if ":" in host else host
+    host = f"[{host}]" if ":" in host and not host.startswith("[") else host
 
     async def serve() -> None:
         shown = nullcontext("") if no_dashboard else serving_dashboard(dashboard_port, serving.overview)
@@ -120,7 +120,8 @@ def scheduler(
 @click.argument("address", metavar="tls://HOST:PORT")
 @options.as_json
 @options.common
-def machines(address: str, as_json: bool) -> None:
+@click.pass_obj
+def machines(console: Console, /, address: str, as_json: bool) -> None:
     """List the machines of a fleet and their devices."""
     from ovplace.cli.fleet.needs import require_distributed
 
@@ -135,9 +136,12 @@ def machines(address: str, as_json: bool) -> None:
     if as_json:
         show_json([machine.to_dict() for machine in found])
         return
+    if not found:
+        console.log(f"no machines yet; start 'ovplace worker --scheduler {address}' on one")
+        return
     rows = [
-        (m.name, d.label, d.facts.get("full_name", ""), m.versions.get("openvino", ""))
+        (m.name, d.label, d.facts.get("full_name", ""), m.versions.get("ovplace", ""), m.versions.get("openvino", ""))
         for m in found
         for d in m.devices
     ]
-    show_table(("machine", "device", "full name", "openvino"), rows)
+    show_table(("machine", "device", "full name", "ovplace", "openvino"), rows)
