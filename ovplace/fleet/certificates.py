@@ -86,12 +86,34 @@ class Certificates:
         arguments: dict[str, Any] = self._arguments(Role.SCHEDULER, "get_listen_args")
         return arguments
 
-    def _arguments(self, role: Role, method: str) -> Any:
-        from distributed.security import Security
+    def check(self, role: Role) -> None:
+        """Check what the other side of a connection would refuse without saying why.
 
+        Args:
+            role: of this process.
+
+        Raises:
+            UsageError: a certificate is missing, cannot be read, is of another role, or is not valid now.
+        """
+        self._require(role)
+        authority, own = (_read(path, role) for path in (self.authority, self.of(role)))
+        _check_dates(self.authority, authority)
+        _check_dates(self.of(role), own)
+        names = ", ".join(str(name.value) for name in own.subject)
+        if names != role:
+            raise UsageError(
+                f"'{self.of(role)}' is the certificate of a {names}, not of a {role}; {_MAKE.format(role=role)}"
+            )
+
+    def _require(self, role: Role) -> None:
         missing = [path for path in (self.authority, self.of(role)) if not path.is_file()]
         if missing:
             raise UsageError(f"there is no certificate '{missing[0]}'; {_MAKE.format(role=role)} (or set {VARIABLE})")
+
+    def _arguments(self, role: Role, method: str) -> Any:
+        from distributed.security import Security
+
+        self._require(role)
         files = {"tls_ca_file": str(self.authority), f"tls_{role}_cert": str(self.of(role))}
         try:
             return getattr(Security(require_encryption=True, **files), method)(str(role))
@@ -99,6 +121,30 @@ class Certificates:
             raise UsageError(
                 f"cannot use the certificates in '{self.folder}': {error}; {_MAKE.format(role=role)}"
             ) from (error)
+
+
+def _read(path: Path, role: Role) -> x509.Certificate:
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificate(path.read_bytes())
+    except (OSError, ValueError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or "it holds none"
+        raise UsageError(f"cannot read a certificate from '{path}': {why}; {_MAKE.format(role=role)}") from error
+
+
+def _check_dates(path: Path, certificate: x509.Certificate) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    if now > certificate.not_valid_after_utc:
+        raise UsageError(
+            f"'{path}' expired on {certificate.not_valid_after_utc:%Y-%m-%d}; make new ones with "
+            "'ovplace cluster certs -o FOLDER', and copy them to all machines"
+        )
+    if now < certificate.not_valid_before_utc:
+        raise UsageError(
+            f"'{path}' is not valid before {certificate.not_valid_before_utc:%Y-%m-%d}, and the clock of this machine "
+            f"says {now:%Y-%m-%d}; set the clock"
+        )
 
 
 def make_certificates(folder: Path) -> list[Path]:

@@ -177,12 +177,14 @@ async def open_channel(address: str, certificates: Certificates, role: Role) -> 
         role: of this process.
 
     Raises:
-        UsageError: the address cannot be read, or there are no certificates.
+        UsageError: the address cannot be read, or the certificates are no good.
         BackendError: nobody answers there, or one side refuses the other's certificate.
     """
+    place = located(address)
+    certificates.check(role)
     arguments = certificates.connection_arguments(role)
     try:
-        return Channel(await connect(f"{_SCHEME}://{located(address)}", CONNECT_S, deserialize=False, **arguments))
+        return Channel(await connect(f"{_SCHEME}://{place}", CONNECT_S, deserialize=False, **arguments))
     except (OSError, ValueError) as error:
         raise BackendError(
             f"no connection to the scheduler at '{address}': {_why(error)}; is 'ovplace cluster scheduler' running "
@@ -208,22 +210,22 @@ async def open_listener(
         handle: is called with each connection whose certificate is of the same authority.
 
     Raises:
-        UsageError: the address cannot be read, or there are no certificates.
+        UsageError: the address cannot be read, or the certificates are no good.
         BackendError: it cannot be listened on.
     """
 
     async def accepted(comm: Any) -> None:
         await handle(Channel(comm))
 
-    listener: Listener = listen(
-        f"{_SCHEME}://{located(address)}", accepted, deserialize=False, **certificates.listening_arguments()
-    )
+    place = located(address)
+    certificates.check(Role.SCHEDULER)
+    arguments = certificates.listening_arguments()
     try:
+        listener: Listener = listen(f"{_SCHEME}://{place}", accepted, deserialize=False, **arguments)
         await listener.start()
-    except OSError as error:
-        raise BackendError(
-            f"cannot listen on '{address}': {error.strerror or error}; choose another with --host or --port"
-        ) from error
+    except (OSError, ValueError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or error
+        raise BackendError(f"cannot listen on '{address}': {why}; choose another with --host or --port") from error
     return listener
 
 

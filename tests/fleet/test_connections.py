@@ -8,11 +8,14 @@ import sys
 import threading
 
 import pytest
+from click.testing import CliRunner
 
+from ovplace.cli import group
+from ovplace.cli.output.console import Console
 from ovplace.errors import BackendError, UsageError
 from ovplace.fleet import wire
 from ovplace.fleet.certificates import Role
-from ovplace.fleet.channel import ChannelClosedError, located, open_channel
+from ovplace.fleet.channel import ChannelClosedError, located, open_channel, open_listener
 from ovplace.fleet.cluster import Cluster
 from ovplace.fleet.files import FileStore, hash_of
 from ovplace.fleet.limits import Limits
@@ -126,6 +129,55 @@ def test_who_does_not_answer_is_told_without_the_objects_of_the_transport(certif
     # A refused connection is tried again, so on a slow machine the time may be up in the midst of another attempt.
     assert re.match(f"{re.escape(begin)}(.* refused|nobody answers as a scheduler within 1 s); is ", gone)
     assert "ovplace-tls" not in gone
+
+
+def test_a_worker_says_once_why_it_does_not_find_its_scheduler_again(certificates, monkeypatch, tmp_path):
+    monkeypatch.setattr("ovplace.fleet.worker.AGAIN_S", 0.01)
+    whys, said = ["gone", "gone", "certificate expired"], []
+
+    async def open_again(*_):
+        if whys:
+            raise BackendError(whys.pop(0))
+        raise UsageError("enough")
+
+    class Lost:
+        abort = close = limit = lambda *_: None
+
+        async def send(self, _):
+            raise ChannelClosedError
+
+    channels = [Lost()]
+
+    async def opened(*_):
+        return channels.pop() if channels else await open_again()
+
+    monkeypatch.setattr("ovplace.fleet.worker.open_channel", opened)
+    worker = Worker(Machine("box"), Bench(), FileStore(tmp_path))
+    with pytest.raises(UsageError, match="enough"):
+        asyncio.run(worker.serve("tls://host:1", certificates, said.append))
+    assert said == ["the scheduler at tls://host:1 is gone; looking for it", "gone", "certificate expired"]
+
+
+@pytest.mark.parametrize("host", ["[::1]", "::1"])
+def test_an_address_of_ipv6_may_have_its_brackets(host, certificates, monkeypatch):
+    served = []
+
+    async def serve(_, address, ready):
+        served.append(address)
+
+    monkeypatch.setenv("OVPLACE_CERTS", str(certificates.folder))
+    monkeypatch.setattr("ovplace.fleet.scheduler.Scheduler.serve", serve)
+    done = CliRunner().invoke(group, ["cluster", "scheduler", "--no-dashboard", "--host", host], obj=Console())
+    assert (done.exit_code, served) == (0, ["tls://[::1]:8786"])
+
+
+@pytest.mark.parametrize("host", ["[::1", "[tls://127.0.0.1]", "[[::1]]"])
+def test_a_host_that_is_none_is_refused_in_a_line(host, certificates):
+    async def nobody(_):
+        pass
+
+    with pytest.raises(BackendError, match=r"cannot listen on .*; choose another with --host or --port"):
+        asyncio.run(open_listener(f"tls://{host}:0", certificates, nobody))
 
 
 INTERRUPTED = """
