@@ -73,6 +73,12 @@ class FileStore:
             return False
         return True
 
+    def drop_damaged(self, digest: str) -> None:
+        """Delete a file whose content has changed since it arrived, as a loss of power may do; it can be sent anew."""
+        with suppress(OSError):
+            if hash_of(self.path(digest)) != digest:
+                self.path(digest).unlink()
+
     def chunk(self, digest: str, offset: int) -> tuple[bytes, bool]:
         """Return a part of a file, and whether it is the last.
 
@@ -113,7 +119,10 @@ class FileStore:
         except OSError as error:
             with suppress(OSError):  # on a full disk, it takes room that others need
                 growing.unlink()
-            raise StoreError(f"cannot keep a file in '{self.folder}': {error.strerror}") from error
+            raise StoreError(
+                f"cannot keep a file in '{self.folder}': {error.strerror}; make room there, or set OVPLACE_CACHE to "
+                "another folder"
+            ) from error
 
     def _add(self, path: Path, growing: Path, offset: int, data: bytes, *, is_last: bool) -> None:
         """Add a part; one at a time, as each last one makes way for itself."""
@@ -125,7 +134,9 @@ class FileStore:
             return
         if hash_of(growing) != path.name:
             growing.unlink()
-            raise StoreError(f"a file arrived with another content than its hash {path.name[:12]}; send it again")
+            raise StoreError(
+                f"a file arrived with another content than its hash {path.name[:12]}; the same command sends it anew"
+            )
         self._make_way(growing.stat().st_size)
         growing.replace(path)
 

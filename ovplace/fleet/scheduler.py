@@ -219,9 +219,12 @@ class Scheduler:
     async def _keep(self, client: str, message: Message) -> None:
         """Keep a part of a file that a search has; with no data, say whether the file is there."""
         digest, why = str(message["hash"]), ""
-        if "data" in message:
+        # in threads: a long file is hashed for longer than workers may be silent
+        if "data" not in message:
+            await asyncio.to_thread(self._files.drop_damaged, digest)
+        else:
             offset, data, is_last = int(message["offset"]), message["data"], bool(message["is_last"])
-            try:  # in a thread: a long file is hashed for longer than workers may be silent
+            try:
                 await asyncio.to_thread(self._files.add_chunk, digest, offset, data, is_last=is_last, sender=client)
             except StoreError as error:
                 why = str(error)

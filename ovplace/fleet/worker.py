@@ -68,16 +68,19 @@ class Worker:
         channel = await open_channel(address, certificates, Role.WORKER)
         try:
             while True:
-                log(f"machine '{self._machine.name}' works for {address}")
                 with suppress(ChannelClosedError):
-                    await self.work(channel)
+                    await self.work(channel, lambda: log(f"machine '{self._machine.name}' works for {address}"))
                 log(f"the scheduler at {address} is gone; looking for it")
-                channel = await _found_again(address, certificates)
+                channel = await _found_again(address, certificates, log)
         finally:
             self._bench.close()
 
-    async def work(self, channel: Channel) -> None:
+    async def work(self, channel: Channel, begun: Callable[[], None] = lambda: None) -> None:
         """Work for one scheduler until it is gone.
+
+        Args:
+            channel: the connection to it.
+            begun: is called as soon as it has taken this machine in.
 
         Raises:
             BackendError: it refuses this machine.
@@ -92,6 +95,7 @@ class Worker:
                 raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
             channel.limit(Limits.from_dict(message["limits"]).largest_bytes)
             self._bench.begin()
+            begun()
             tasks.add(asyncio.create_task(_say_alive(channel, float(message["alive_every_s"]))))
             while True:
                 message = await channel.receive()
@@ -121,9 +125,7 @@ class Worker:
         try:
             job = wire.RemoteJob.from_dict(message["job"])
             arguments = wire.unpack_arguments(method, message["arguments"])
-            for digest in job.files.values():
-                await self._fetch(channel, digest)
-            value = await self._bench.run(job, method, arguments)
+            value = await self._run(channel, job, method, arguments)
             answer = {"value": wire.pack_value(method, value)}
         except OvplaceError as error:
             answer = {"error": wire.pack_error(error)}
@@ -140,6 +142,21 @@ class Worker:
                 await channel.send({**done, **answer})
             except (MessageTooLongError, TypeError, ValueError, OverflowError) as error:
                 await channel.send({**done, "error": wire.pack_error(error)})
+
+    async def _run(self, channel: Channel, job: wire.RemoteJob, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Return what an operation returns; a file that is damaged here is fetched anew."""
+        await self._fetch_all(channel, job)
+        try:
+            return await self._bench.run(job, method, arguments)
+        except StoreError:
+            if all(map(self._files.has, job.files.values())):  # a damaged one would have been deleted as it was read
+                raise
+        await self._fetch_all(channel, job)
+        return await self._bench.run(job, method, arguments)
+
+    async def _fetch_all(self, channel: Channel, job: wire.RemoteJob) -> None:
+        for digest in job.files.values():
+            await self._fetch(channel, digest)
 
     async def _fetch(self, channel: Channel, digest: str) -> None:
         """Get a file from the scheduler, unless it is here.
@@ -170,8 +187,13 @@ async def _say_alive(channel: Channel, every_s: float) -> None:
             await channel.send({"op": "alive"})
 
 
-async def _found_again(address: str, certificates: Certificates) -> Channel:
+async def _found_again(address: str, certificates: Certificates, log: Callable[[str], None]) -> Channel:
+    """Return a new connection as soon as there is one; why there is none yet is said once, until it changes."""
+    said = ""
     while True:
         await asyncio.sleep(AGAIN_S)
-        with suppress(BackendError):
+        try:
             return await open_channel(address, certificates, Role.WORKER)
+        except BackendError as error:
+            if str(error) != said:
+                log(said := str(error))
