@@ -238,6 +238,6 @@ def located(address: str) -> str:
     scheme, separator, place = address.partition("://")
     host, _, port = place.rpartition(":")
     is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= _LAST_PORT
-    if scheme != "tls" or not separator or not host or not is_port:
+    if scheme != "tls" or not separator or not host or "/" in host or not is_port:
         raise UsageError(f"'{address}' is no address of a scheduler; write tls://HOST:PORT")
     return place
