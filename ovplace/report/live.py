@@ -62,13 +62,20 @@ class Follower:
         """
         folder = self._folder
         if not (folder.has_begun and folder.database.exists()):
+            self._forget()
             return Snapshot(begun=False, running=False, finished=False, caution="", history=history_of((), "", ""))
         with self._lock:
             with closing(folder.open_store()) as store:
+                if store.count_trials() < len(self._trials):
+                    self._forget()
                 self._trials |= {trial.number: trial for trial in store.trials(first=self._first_missing())}
                 emulated = store.get(EMULATED)
             self._placer = self._placer or folder.read_config().search.placer
             return self._seen(emulated if isinstance(emulated, list) else [])
+
+    def _forget(self) -> None:
+        """Forget a run that was deleted; another one may begin in its folder."""
+        self._trials, self._placer = {}, ""
 
     def _first_missing(self) -> int:
         """Return the lowest number of a trial that was not read: a fleet measures some later than others after them."""

@@ -2,6 +2,7 @@
 
 import html
 import json
+import shutil
 import socket
 import threading
 import urllib.error
@@ -74,6 +75,23 @@ def test_trials_that_a_fleet_measures_out_of_order_are_all_followed(tmp_path):
             store.add_trial(f"key {number}", trials[number])
             follower.snapshot()
     assert follower.snapshot().history.ratio == tuple(finite(trial.ratio) for trial in trials)
+
+
+@pytest.mark.parametrize("is_asked_between", [True, False])
+def test_a_run_that_is_deleted_and_made_anew_is_another_one(is_asked_between, tmp_path):
+    folder, trials = RunFolder(tmp_path / "run"), evidence().trials
+    follower = Follower(folder)
+    for placer, shown in (("cut", trials), ("random", trials[:1])):
+        folder.create()
+        folder.write_config(RunConfig(search=SearchConfig(placer=placer)))
+        with closing(folder.open_store()) as store:
+            for trial in shown:
+                store.add_trial(f"key {trial.number}", trial)
+        history = follower.snapshot().history
+        assert (history.placer, len(history.ratio)) == (placer, len(shown))
+        shutil.rmtree(folder.path)
+        if is_asked_between:
+            assert follower.snapshot().history.ratio == ()
 
 
 def test_only_this_machine_is_answered_and_only_what_is_meant(server):
