@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ovplace.config import toml
 from ovplace.config.resolve import choose_plugin
-from ovplace.errors import PlacementError, StoreError
+from ovplace.errors import StoreError
 from ovplace.plugins.protocols import Exporter
 from ovplace.store.overwriting import check_keeps_runs
 from ovplace.store.run_folder import RunFolder
@@ -64,6 +64,4 @@ def check(folder: Path) -> None:
     files = RunFolder(folder)
     files.check_exists()
     if not files.placement.exists():
-        raise PlacementError(
-            f"'{folder}' holds no finished run: there is no placement.json; give the 'ovplace optimize' command again"
-        )
+        raise files.unfinished("placement.json")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -154,7 +155,21 @@ def read_stored(path: Path) -> RunConfig:
         raise ConfigError(f"{error}; mend the file, or search again in another folder") from error
     if not tables:  # of a run they are never, and would be those of another one
         raise ConfigError(f"'{path}' is empty; mend the file, or search again in another folder")
-    return build_config({RENAMED.get(section, section): table for section, table in tables.items()})
+    with naming(path):
+        return build_config({RENAMED.get(section, section): table for section, table in tables.items()})
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the configuration of a run folder in errors of what stands in it: nobody has typed that now.
+
+    Raises:
+        ConfigError: with the file.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"in '{path}', which another version may have written: {error}") from error
 
 
 def stored(config: RunConfig) -> str:

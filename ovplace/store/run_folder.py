@@ -16,7 +16,7 @@ from ovplace.core.result.run_result import RunResult
 from ovplace.core.text.json_text import parse_json
 from ovplace.core.text.placement_table import parse_table
 from ovplace.errors import PlacementError, StoreError
-from ovplace.store.lock import locked
+from ovplace.store.lock import holder, locked
 from ovplace.store.run_db import RunStore
 
 
@@ -128,9 +128,18 @@ class RunFolder:
         wanted = (self.result, self.placement, self.database, self.config, self.prepared_model)
         missing = [path.name for path in wanted if not path.exists()]
         if missing:
-            raise PlacementError(
-                f"'{self}' holds no finished run: there is no {missing[0]}; give the 'ovplace optimize' command again"
-            )
+            raise self.unfinished(missing[0])
+
+    def unfinished(self, missing: str) -> PlacementError:
+        """Return the error of a file that only a finished run has.
+
+        Args:
+            missing: the name of the file.
+        """
+        advice = "give the 'ovplace optimize' command again"
+        if found := holder(self.lock):
+            advice = f"{found} searches it; 'ovplace show {self.typed}' tells how far it is"
+        return PlacementError(f"'{self}' holds no finished run: there is no {missing}; {advice}")
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep other processes from searching here while a block runs.
@@ -162,7 +171,9 @@ class RunFolder:
         Raises:
             ConfigError: the file is damaged, or holds what this version does not know.
         """
-        config = resolved(toml.read_stored(self.config))
+        stored = toml.read_stored(self.config)
+        with toml.naming(self.config):
+            config = resolved(stored)
         saved = self.given_inputs
         if Path(config.search.input).name != saved.name or not saved.exists():
             return config

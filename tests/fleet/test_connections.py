@@ -105,7 +105,8 @@ def test_a_worker_hears_more_while_a_job_takes_long_to_end(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "address", ["tls://:8786", "tls://host:", "tls://host:65536", "tls://host:٣", "tcp://host:1", "tls://[tls://host]:1", ""]
+    "address",
+    ["tls://:8786", "tls://host:", "tls://host:65536", "tls://host:٣", "tcp://host:1", "tls://[tls://host]:1", ""],
 )
 def test_what_is_no_address_is_refused_before_anything_is_tried(address):
     with pytest.raises(UsageError, match="is no address of a scheduler; write tls://HOST:PORT"):

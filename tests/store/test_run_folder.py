@@ -16,7 +16,7 @@ from ovplace import atomic
 from ovplace.atomic import atomic_write, delete_abandoned, replacing, temporary_folder, write_json
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
-from ovplace.errors import InUseError, PlacementError, StoreError
+from ovplace.errors import ConfigError, InUseError, PlacementError, StoreError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.results import run_result
 
@@ -82,6 +82,26 @@ def test_what_an_unfinished_run_lacks_is_named(folder, tmp_path):
         folder.check_finished()
     with pytest.raises(PlacementError, match="there is no run folder"):
         RunFolder(tmp_path / "absent").check_finished()
+
+
+def test_a_run_that_is_searched_is_said_to_be(folder):
+    with (
+        folder.locked(),
+        pytest.raises(PlacementError, match=r"no result\.json; .* searches it; 'ovplace show .*' tells"),
+    ):
+        folder.check_finished()
+
+
+@pytest.mark.parametrize(
+    ("section", "wrong"), [("search", "search.effort"), ("placer", "placers.cut.effort"), ("place", "section 'place'")]
+)
+def test_a_setting_of_another_version_is_named_with_the_file(section, wrong, folder):
+    folder.write_config(resolved(RunConfig(search=SearchConfig(model="x.xml", placer="cut"))))
+    text = folder.config.read_text()
+    table = f"[{section}]\n"
+    folder.config.write_text(text.replace(table, f"{table}effort = 1\n") if table in text else f"{text}\n{table}")
+    with pytest.raises(ConfigError, match=rf"in '.*config\.toml', which another version may have written: .*{wrong}"):
+        folder.read_config()
 
 
 def test_a_command_takes_any_folder(tmp_path):
