@@ -8,6 +8,7 @@ from pathlib import Path
 from ovplace.config import toml
 from ovplace.config.resolve import choose_plugin
 from ovplace.errors import StoreError
+from ovplace.plugins.blame import blaming
 from ovplace.plugins.protocols import Exporter
 from ovplace.store.overwriting import check_keeps_runs
 from ovplace.store.run_folder import RunFolder
@@ -47,12 +48,13 @@ def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Pa
     """
     check(folder)
     target = target or folder / using.target
-    try:
-        check_keeps_runs(target, folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return using.write(folder, target)
-    except OSError as error:
-        raise StoreError(f"cannot write '{target}': {error.strerror}; choose another place with -o") from error
+    with blaming(type(using), "the exporter"):
+        try:
+            check_keeps_runs(target, folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return using.write(folder, target)
+        except OSError as error:
+            raise StoreError(f"cannot write '{target}': {error.strerror}; choose another place with -o") from error
 
 
 def check(folder: Path) -> None:

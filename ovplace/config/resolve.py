@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from ovplace.config.files import absolute
 from ovplace.config.schema import RunConfig
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
+from ovplace.plugins.blame import blaming
 from ovplace.plugins.registry import Plugin
 
 
@@ -37,7 +39,12 @@ class ChosenPlugin:
 
     def build(self, *arguments: object) -> Any:
         """Return an instance of its class, built from `arguments` and the settings."""
-        return self.factory(*arguments, self.settings)
+        with self.blaming():
+            return self.factory(*arguments, self.settings)
+
+    def blaming(self) -> AbstractContextManager[None]:
+        """Name the plug-in in errors that it raises while a block runs, if another package has written it."""
+        return blaming(self.factory, f"the {self.plugin.role[:-1]} '{self.plugin.name}'")
 
 
 @dataclass(frozen=True)

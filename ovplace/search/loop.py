@@ -10,12 +10,14 @@ get as many placements at once as there are machines, and wait for all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import inf
 
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.errors import DivergedError, StoreError
+from ovplace.plugins.blame import blaming
 from ovplace.plugins.protocols import Placer
 from ovplace.search.flight import Flight, Landed
 from ovplace.session.deadline import TimeIsUpError
@@ -145,7 +147,7 @@ class Loop:
         """Tell the placer the answers that it does not know, which are open no longer; return their number."""
         told = [answers.pop(number) for number in sorted(answers)]
         if told:
-            with self.measurer.seconds.counting("placer"):
+            with self._blaming(), self.measurer.seconds.counting("placer"):
                 self.placer.tell(told)
         for trial in told:
             del open_[trial.number]
@@ -156,15 +158,19 @@ class Loop:
         wanted = int(min(self._room(open_), self.budget.left(answers.measured) - len(open_)))
         if wanted <= 0:
             return []
-        with self.measurer.seconds.counting("placer"):
-            return list(self.placer.ask(wanted))
+        with self._blaming(), self.measurer.seconds.counting("placer"):
+            asked = list(self.placer.ask(wanted))
+            if odd := [type(found).__name__ for found in asked if not isinstance(found, Placement)]:
+                raise TypeError(f"ask() returned {odd[0]} in place of a Placement")
+        return asked
 
     def _start(self, asked: Sequence[Placement], open_: dict[int, Placement], answers: Answers) -> None:
         if asked:
             new = dict(enumerate(asked, answers.last + 1))
             answers.last += len(new)
             open_.update(new)
-            self.measurer.store.save_checkpoint(self.placer.state(), open_)
+            with self._blaming():
+                self.measurer.store.save_checkpoint(self.placer.state(), open_)
             for number, placement in new.items():
                 self.flight.start(number, placement)
 
@@ -214,6 +220,9 @@ class Loop:
     def _tell_listener(self, last: Trial, answers: Answers) -> None:
         text = f"{last.ratio:.3f}" if last.measurement.ok else str(last.measurement.error)
         self.listener(Progress("search", answers.measured, self.budget.measurements or 0, text, answers.best_ratio))
+
+    def _blaming(self) -> AbstractContextManager[None]:
+        return blaming(type(self.placer), f"the placer '{self.origin}'")
 
     def _time_is_up(self) -> bool:
         return self.measurer.deadline.left_s <= 0

@@ -63,7 +63,9 @@ def form_groups(config: RunConfig, graph: OpGraph, supported: BoolArray | None =
         raise ModelError("the model has no operations left after preparing; there is nothing to place")
     legal = legal_groups(graph)
     supported = np.ones((len(graph), 1), dtype=bool) if supported is None else supported
-    coarse: Partition = config.plugins.coarsener.build().coarsen(graph, legal, legal.every(supported))
+    coarsener = config.plugins.coarsener
+    with coarsener.blaming():
+        coarse: Partition = coarsener.build().coarsen(graph, legal, legal.every(supported))
     unsupported = np.flatnonzero(~coarse.every(supported).any(axis=1))
     if not len(unsupported):
         return coarse
@@ -78,5 +80,8 @@ def compute_features(graph: OpGraph, features: Sequence[ChosenPlugin]) -> FloatA
         graph: the operations.
         features: feature plug-ins with their settings.
     """
-    parts = [np.empty((len(graph), 0))]
-    return np.concatenate([*parts, *(feature.build().compute(graph) for feature in features)], axis=1)
+    found = np.empty((len(graph), 0))
+    for feature in features:
+        with feature.blaming():
+            found = np.concatenate([found, feature.build().compute(graph)], axis=1)
+    return found

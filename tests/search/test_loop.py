@@ -12,7 +12,7 @@ import pytest
 
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
-from ovplace.errors import BackendError, DivergedError, StoreError
+from ovplace.errors import BackendError, DivergedError, StoreError, UsageError
 from ovplace.search import loop as loop_module
 from ovplace.search.flight import Landed
 from ovplace.search.loop import Budget, Loop
@@ -104,6 +104,23 @@ def test_batches_are_asked_for_and_told_until_the_budget_is_spent(make):
     assert [trial.placement.hash for trial in trials] == [split(i).hash for i in range(5)]
     assert [trial.ratio for trial in trials] == [0.5, 2.0, 1.0, 1.0, 1.0]
     assert {(trial.origin, trial.cached) for trial in trials} == {("listed", False)}
+    assert flight.stopped == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "why"),
+    [
+        ("ask", lambda n: None, "TypeError: 'NoneType' object is not iterable"),
+        ("ask", lambda n: [np.zeros(3)], r"TypeError: ask\(\) returned ndarray in place of a Placement"),
+        ("tell", lambda trials: 1 // 0, "ZeroDivisionError"),
+        ("state", lambda: {"next": {1}}, "TypeError: Object of type set is not JSON"),
+    ],
+)
+def test_a_placer_of_another_package_is_named_in_its_errors(method, answer, why, make):
+    placer, flight = Listed(), Instant()
+    setattr(placer, method, answer)
+    with pytest.raises(UsageError, match=rf"^the placer 'listed' failed: {why}.*; correct tests\.search\.test_loop"):
+        make(placer, flight, budget=2).run()
     assert flight.stopped == 1
 
 

@@ -1,0 +1,66 @@
+"""Plug-ins of other packages are named in the errors that they raise; errors of ovplace's own are internal ones."""
+
+import pytest
+
+from ovplace.commands.export import export
+from ovplace.config.resolve import resolved
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.errors import DivergedError, UsageError
+from ovplace.placers.random import Placer as Own
+from ovplace.plugins.blame import blaming
+from ovplace.session.problem import compute_features, form_groups
+from ovplace.testing.graphs import layered
+
+
+class Theirs:
+    """A plug-in of another package."""
+
+    target = "answer.txt"
+
+    def write(self, folder, target):
+        raise ValueError("wrong")
+
+
+@pytest.mark.parametrize("error", [ValueError("wrong"), SystemExit(3), OSError("gone")])
+def test_only_errors_of_others_are_named(error):
+    told = rf"^the placer 'x' failed: {type(error).__name__}: .*; correct tests\.plugins\.test_blame \(--debug shows"
+    with pytest.raises(UsageError, match=told) as named, blaming(Theirs, "the placer 'x'"):
+        raise error
+    assert named.value.__cause__ is error
+    with pytest.raises(type(error)) as raised, blaming(Own, "the placer 'random'"):
+        raise error
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("error", [DivergedError(), MemoryError(), KeyboardInterrupt()])
+def test_what_ovplace_answers_to_passes(error):
+    with pytest.raises(type(error)) as raised, blaming(Theirs, "the placer 'x'"):
+        raise error
+    assert raised.value is error
+
+
+def test_a_coarsener_and_a_feature_are_named(monkeypatch, tmp_path):
+    module = """
+from dataclasses import dataclass
+from ovplace.plugins import protocols
+@dataclass(frozen=True)
+class Config: pass
+class Coarsener(protocols.Coarsener):
+    def coarsen(self, graph, legal, allowed): raise ValueError("wrong")
+class Feature(protocols.Feature):
+    def compute(self, graph): return [1.0]
+"""
+    (tmp_path / "blamed").mkdir()
+    (tmp_path / "blamed" / "both.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    config = resolved(RunConfig(search=SearchConfig(coarsener="blamed.both", features=("blamed.both",))))
+    with pytest.raises(UsageError, match=r"^the coarsener 'blamed\.both' failed: ValueError: wrong"):
+        form_groups(config, layered(5, 0))
+    with pytest.raises(UsageError, match=r"^the feature 'blamed\.both' failed: ValueError: all the input"):
+        compute_features(layered(5, 0), config.plugins.features)
+
+
+def test_an_exporter_is_named(tmp_path):
+    (tmp_path / "placement.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"^the exporter failed: ValueError: wrong; correct tests\.plugins"):
+        export(tmp_path, Theirs())
