@@ -90,7 +90,7 @@ class Dispatcher:
         """
         self._to_worker, self._to_client = to_worker, to_client
         self._patience_s, self._clock, self._most_requests = patience_s, clock, most_requests
-        self._began_s = clock()
+        self._began_s = self._looked_s = clock()
         self._seats: dict[str, _Seat] = {}
         self._idle: dict[str, _Seat] = {}
         self._queue: deque[Request] = deque()
@@ -135,8 +135,16 @@ class Dispatcher:
             seat.heard_s = self._clock()
 
     def silent(self) -> list[str]:
-        """Return the machines to be given up: those that say nothing, or run a request long after its deadline."""
+        """Return the machines to be given up: those that say nothing, or run a request long after its deadline.
+
+        It is called several times in `patience_s`. If it was not, this process was stopped, as by Ctrl-Z, and could not
+        hear anybody.
+        """
         now = self._clock()
+        was_stopped, self._looked_s = now - self._looked_s > self._patience_s, now
+        if was_stopped:
+            for seat in self._seats.values():
+                seat.heard_s = now
         return [name for name, seat in self._seats.items() if now - seat.heard_s > self._patience_s or _late(seat, now)]
 
     def enter(self, client: str) -> None:

@@ -197,9 +197,22 @@ def test_what_a_lost_machine_had_of_a_search_that_left_is_not_run_again():
 @pytest.mark.parametrize("after_s", [9.0, 11.0])
 def test_silent_machines_are_given_up(after_s):
     fleet = Fleet("a", "b")
+    fleet.now = 5.0
+    assert fleet.dispatcher.silent() == []
     fleet.now = after_s
     fleet.dispatcher.heard("b")
     assert fleet.dispatcher.silent() == (["a"] if after_s > 10 else [])
+
+
+def test_a_scheduler_that_was_stopped_itself_gives_nobody_up_for_that():
+    fleet = Fleet("a", "b")
+    fleet.now = 60.0
+    assert fleet.dispatcher.silent() == []
+    fleet.dispatcher.heard("b")
+    for fleet.now in (65.0, 69.0):
+        assert fleet.dispatcher.silent() == []
+    fleet.now = 70.5
+    assert fleet.dispatcher.silent() == ["a", "b"]
 
 
 def test_a_machine_that_never_ends_a_request_is_given_up():
