@@ -304,7 +304,8 @@ def _convert(hint: Any, value: Any, place: str) -> object:
             return value
     except (TypeError, ValueError, OverflowError):
         pass
-    raise ConfigError(f"'{place}' must be {getattr(target, '__name__', target)}, got '{value}'")
+    wanted = "a list" if origin is tuple else getattr(target, "__name__", target)
+    raise ConfigError(f"'{place}' must be {wanted}, got '{value}'")
 
 
 def _boolean(value: object) -> bool:

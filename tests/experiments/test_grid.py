@@ -113,6 +113,7 @@ def test_set_changes_the_base_and_variants_win(case, tmp_path):
         ([("seeds = [3, 4]", "seeds = [3, 3]")], ConfigError, "names '3' twice"),
         ([("seeds = [3, 4]", "seeds = [-1]")], ConfigError, "must not be negative"),
         ([("seeds = [3, 4]", "seeds = ['x']")], ConfigError, "'ablation.seeds' must be int"),
+        ([("seeds = [3, 4]", "seeds = 3")], ConfigError, "'ablation.seeds' must be a list, got '3'"),
         ([("seeds = [3, 4]", "seed = [3]")], ConfigError, "unknown key 'ablation.seed'"),
         ([("seeds = [3, 4]", "seeds = [3")], ConfigError, "is not TOML"),
         ([("[base]", "[bases]")], ConfigError, "unknown section 'bases'"),
