@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ovplace.core.measurement import Trial
 from ovplace.core.result.run_result import RunResult
-from ovplace.errors import OvplaceError, PlacementError
+from ovplace.errors import OvplaceError
 from ovplace.search.continuation import finishing_limits
 from ovplace.search.run import EMULATED
 from ovplace.store.lock import Holder, holder
@@ -73,7 +73,7 @@ def is_finished(folder: Path) -> bool:
     files = RunFolder(folder)
     files.check_exists()
     if not files.has_begun and not searching_process(folder):
-        raise PlacementError(f"'{folder}' holds no run; 'ovplace optimize MODEL -o {files.typed}' begins one")
+        raise files.no_run()
     return files.result.exists()
 
 

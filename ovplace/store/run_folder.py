@@ -127,8 +127,17 @@ class RunFolder:
         self.check_exists()
         wanted = (self.result, self.placement, self.database, self.config, self.prepared_model)
         missing = [path.name for path in wanted if not path.exists()]
+        if len(missing) == len(wanted) and not holder(self.lock):
+            raise self.no_run()
         if missing:
             raise self.unfinished(missing[0])
+
+    def no_run(self) -> PlacementError:
+        """Return the error of a folder in which no run has begun; it may hold those of several models."""
+        advice = f"'ovplace optimize MODEL -o {self.typed}' begins one"
+        if inside := sorted(path.parent for path in self.path.glob("*/config.toml")):
+            advice = f"give one that is in it, such as '{inside[0]}'"
+        return PlacementError(f"'{self}' holds no run; {advice}")
 
     def unfinished(self, missing: str) -> PlacementError:
         """Return the error of a file that only a finished run has.

@@ -84,6 +84,16 @@ def test_what_an_unfinished_run_lacks_is_named(folder, tmp_path):
         RunFolder(tmp_path / "absent").check_finished()
 
 
+def test_a_folder_of_runs_names_one(tmp_path):
+    with pytest.raises(PlacementError, match=r"holds no run; 'ovplace optimize MODEL -o .*' begins one$"):
+        RunFolder(tmp_path).check_finished()
+    for name in ("b", "a"):
+        RunFolder(tmp_path / name).create()
+        RunFolder(tmp_path / name).write_config(RunConfig())
+    with pytest.raises(PlacementError, match=r"holds no run; give one that is in it, such as '.*/a'$"):
+        RunFolder(tmp_path).check_finished()
+
+
 def test_a_run_that_is_searched_is_said_to_be(folder):
     with (
         folder.locked(),

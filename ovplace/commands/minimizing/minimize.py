@@ -127,7 +127,7 @@ def minimize(
 def _failed_trial(files: RunFolder, number: int) -> Trial:
     files.check_exists()
     if not files.has_begun:
-        raise PlacementError(f"'{files}' holds no run; 'ovplace optimize MODEL -o {files.typed}' begins one")
+        raise files.no_run()
     with closing(files.open_store()) as store:
         trials = {trial.number: trial for trial in store.trials()}
     failed = [trial.number for trial in trials.values() if not trial.measurement.ok]
