@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 import tomli_w
 
 from ovplace.config.schema import RunConfig
-from ovplace.errors import ConfigError
+from ovplace.errors import ConfigError, UsageError
 from ovplace.plugins.registry import build_dataclass
 
 Tables = dict[str, dict[str, object]]
@@ -161,15 +161,17 @@ def read_stored(path: Path) -> RunConfig:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name the configuration of a run folder in errors of what stands in it: nobody has typed that now.
+    """Name the configuration of a run folder in errors of what stands in it, which nobody has typed now.
+
+    Another version may have written it, or with plug-ins that are not installed here.
 
     Raises:
         ConfigError: with the file.
     """
     try:
         yield
-    except ConfigError as error:
-        raise ConfigError(f"in '{path}', which another version may have written: {error}") from error
+    except UsageError as error:
+        raise ConfigError(f"'{path}' is not understood by this ovplace: {error}") from error
 
 
 def stored(config: RunConfig) -> str:

@@ -180,4 +180,6 @@ def _check(job: RemoteJob) -> None:
         raise UsageError(f"a job has the files {MODEL}, {WEIGHTS} and {INPUT}, got {', '.join(job.files)}")
     machine = job.options.get("machine", "")
     if machine and machine not in machine_names():
-        raise UsageError(f"'{machine}' does not come with ovplace, and a worker simulates no other machines")
+        raise UsageError(
+            f"'{machine}' does not come with ovplace, and a worker simulates no others; search without --cluster"
+        )

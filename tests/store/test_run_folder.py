@@ -110,7 +110,13 @@ def test_a_setting_of_another_version_is_named_with_the_file(section, wrong, fol
     text = folder.config.read_text()
     table = f"[{section}]\n"
     folder.config.write_text(text.replace(table, f"{table}effort = 1\n") if table in text else f"{text}\n{table}")
-    with pytest.raises(ConfigError, match=rf"in '.*config\.toml', which another version may have written: .*{wrong}"):
+    with pytest.raises(ConfigError, match=rf"config\.toml' is not understood by this ovplace: .*{wrong}"):
+        folder.read_config()
+
+
+def test_a_placer_that_is_not_installed_is_named_with_the_file(folder):
+    folder.write_config(RunConfig(search=SearchConfig(model="x.xml", placer="gone")))
+    with pytest.raises(ConfigError, match=r"config\.toml' is not understood by this ovplace: unknown placer 'gone'"):
         folder.read_config()
 
 
