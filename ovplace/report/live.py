@@ -116,9 +116,10 @@ class Server(ThreadingHTTPServer):
             port: 0 for any free one.
 
         Raises:
-            StoreError: the port is taken.
+            OvplaceError: the port is taken, or no run can begin there.
         """
         self.folder = RunFolder(folder)
+        self.folder.check_may_begin()
         self.follower = Follower(self.folder)
         try:
             super().__init__((HOST, port), _Handler)

@@ -132,12 +132,27 @@ class RunFolder:
         if missing:
             raise self.unfinished(missing[0])
 
+    def check_may_begin(self) -> None:
+        """Check that a run has begun here, or may still do so.
+
+        Raises:
+            PlacementError: it is a file, or a folder of runs.
+            UsageError: it may not be entered, or no folder has such a name.
+        """
+        if reachable(self.path, "the run folder").exists():
+            self.check_exists()
+        if not self.has_begun and self._inside():
+            raise self.no_run()
+
     def no_run(self) -> PlacementError:
         """Return the error of a folder in which no run has begun; it may hold those of several models."""
         advice = f"'ovplace optimize MODEL -o {self.typed}' begins one"
-        if inside := sorted(path.parent for path in self.path.glob("*/config.toml")):
+        if inside := self._inside():
             advice = f"give one that is in it, such as '{inside[0]}'"
         return PlacementError(f"'{self}' holds no run; {advice}")
+
+    def _inside(self) -> list[Path]:
+        return sorted(path.parent for path in self.path.glob("*/config.toml"))
 
     def unfinished(self, missing: str) -> PlacementError:
         """Return the error of a file that only a finished run has.

@@ -10,10 +10,12 @@ import urllib.request
 from contextlib import closing
 
 import pytest
+from click.testing import CliRunner
 
+from ovplace.cli import group
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.core.certificate import finite
-from ovplace.errors import StoreError
+from ovplace.errors import PlacementError, StoreError
 from ovplace.report.live import HOST, Follower, Server
 from ovplace.search.run import EMULATED
 from ovplace.store.run_folder import RunFolder
@@ -99,6 +101,19 @@ def test_only_this_machine_is_answered_and_only_what_is_meant(server):
     assert status(server, "", Host="evil.example") == 403
     assert status(server, "run.db") == 404
     assert "connect-src 'self'" in html.unescape(get(server, ""))
+
+
+def test_where_no_run_can_begin_none_is_awaited(tmp_path):
+    (tmp_path / "model.xml").touch()
+    with pytest.raises(PlacementError, match="is a file, not a run folder"):
+        Server(tmp_path / "model.xml")
+    inside = RunFolder(tmp_path / "one")
+    inside.create()
+    inside.write_config(RunConfig())
+    with pytest.raises(PlacementError, match=r"holds no run; give one that is in it, such as '.*/one'"):
+        Server(tmp_path)
+    done = CliRunner().invoke(group, ["report", str(inside), "--live", "-o", "x.html"])
+    assert (done.exit_code, "--live writes no file; leave out -o" in done.output) == (2, True)
 
 
 def test_a_taken_port_is_told(server, tmp_path):

@@ -31,6 +31,8 @@ def command(console: Console, /, runs: tuple[str, ...], output: str | None, live
 
     folders, target = [Path(run) for run in runs], Path(output) if output else None
     if live:
+        if output:
+            raise click.UsageError("--live writes no file; leave out -o")
         _follow(console, folders, port)
     elif len(folders) == 1:
         click.echo(str(write_report(folders[0], target)))
