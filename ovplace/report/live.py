@@ -15,7 +15,8 @@ from typing import Any
 
 from ovplace.core.measurement import Trial
 from ovplace.core.result.labels import marked
-from ovplace.errors import OvplaceError, StoreError
+from ovplace.errors import OvplaceError, PlacementError, StoreError
+from ovplace.report.ablation import is_ablation
 from ovplace.report.numbers import short
 from ovplace.report.page import live_html
 from ovplace.report.sections.history import HistorySection, history_of
@@ -120,6 +121,8 @@ class Server(ThreadingHTTPServer):
         """
         self.folder = RunFolder(folder)
         self.folder.check_may_begin()
+        if is_ablation(folder):
+            raise PlacementError(f"'{folder}' is the folder of an ablation; follow one of its runs")
         self.follower = Follower(self.folder)
         try:
             super().__init__((HOST, port), _Handler)

@@ -112,6 +112,10 @@ def test_where_no_run_can_begin_none_is_awaited(tmp_path):
     inside.write_config(RunConfig())
     with pytest.raises(PlacementError, match=r"holds no run; give one that is in it, such as '.*/one'"):
         Server(tmp_path)
+    shutil.rmtree(inside.path)
+    (tmp_path / "ablation.json").write_text("{}")
+    with pytest.raises(PlacementError, match="is the folder of an ablation; follow one of its runs"):
+        Server(tmp_path)
     done = CliRunner().invoke(group, ["report", str(inside), "--live", "-o", "x.html"])
     assert (done.exit_code, "--live writes no file; leave out -o" in done.output) == (2, True)
 
