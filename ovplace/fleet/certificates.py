@@ -99,10 +99,9 @@ class Certificates:
         authority, own = (_read(path, role) for path in (self.authority, self.of(role)))
         _check_dates(self.authority, authority)
         _check_dates(self.of(role), own)
-        names = ", ".join(str(name.value) for name in own.subject)
-        if names != role:
+        if (found := _common_name(own)) != role:
             raise UsageError(
-                f"'{self.of(role)}' is the certificate of a {names}, not of a {role}; {_MAKE.format(role=role)}"
+                f"'{self.of(role)}' is the certificate of a {found}, not of a {role}; {_MAKE.format(role=role)}"
             )
 
     def _require(self, role: Role) -> None:
@@ -131,6 +130,14 @@ def _read(path: Path, role: Role) -> x509.Certificate:
     except (OSError, ValueError) as error:
         why = (isinstance(error, OSError) and error.strerror) or "it holds none"
         raise UsageError(f"cannot read a certificate from '{path}': {why}; {_MAKE.format(role=role)}") from error
+
+
+def _common_name(certificate: x509.Certificate) -> str:
+    """Return the name that is the role; a certificate of another maker may hold further ones."""
+    from cryptography.x509.oid import NameOID
+
+    found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(found[0].value) if found else "nobody"
 
 
 def _check_dates(path: Path, certificate: x509.Certificate) -> None:
