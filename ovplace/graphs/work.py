@@ -37,8 +37,11 @@ _PER_ELEMENT: Mapping[str, float] = {
 }  # fmt: skip
 """Arithmetic for each output element, about what vectorised code takes; 1 for types that are not listed."""
 
-_FLOPS_PER_MS, _BYTES_PER_MS, _KERNEL_MS = 5e7, 1e7, 2e-3
-"""About what one core of a processor does, and what starting a kernel takes it."""
+_FLOPS_PER_MS, _BYTES_PER_MS = 5e7, 1e7
+"""About what one core of a processor does."""
+
+KERNEL_MS = 2e-3
+"""About what starting a kernel takes it."""
 
 _ROOTS = frozenset({"Parameter", "ReadValue", "Result"})
 _WEIGHT_PORTS = {"LSTMSequence": (4, 5), "GRUSequence": (3, 4), "RNNSequence": (3, 4)} | {
@@ -89,7 +92,7 @@ def expected_ms(graph: OpGraph) -> FloatArray:
     """
     done = work(graph)
     moved = done.weight_bytes + done.read_bytes + done.write_bytes
-    return np.maximum(done.flops / _FLOPS_PER_MS, moved / _BYTES_PER_MS) + done.kernels * _KERNEL_MS
+    return np.maximum(done.flops / _FLOPS_PER_MS, moved / _BYTES_PER_MS) + done.kernels * KERNEL_MS
 
 
 def constant_bytes(graph: OpGraph) -> dict[int, int]:

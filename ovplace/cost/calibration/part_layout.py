@@ -9,14 +9,10 @@ import numpy as np
 from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
-from ovplace.graphs.work import expected_ms
+from ovplace.graphs.work import KERNEL_MS, expected_ms
 
 COMPETITIVE = 2.0
 """Pairs of groups within this factor of their fastest devices are timed early: they may well run there."""
-
-
-LEAST_MS = 2e-3
-"""Expected time of a group that runs no kernel, so that none has a share of nothing."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class PartLayout:
             problem: the groups to place.
             most_units: about the largest number of units.
         """
-        return cls.of_units(problem, _stretches(problem, _weight(problem), most_units))
+        return cls.of_units(problem, _stretches(problem, most_units))
 
     @classmethod
     def of_units(cls, problem: Problem, unit_of: IntArray) -> PartLayout:
@@ -141,18 +137,19 @@ def _net(ms: tuple[float, float, float], alone_ms: float) -> tuple[float, float,
 
 def _weight(problem: Problem) -> FloatArray:
     ms = np.bincount(problem.partition.group_of, expected_ms(problem.graph), minlength=problem.n_groups)
-    return np.maximum(ms, LEAST_MS)
+    return np.maximum(ms, KERNEL_MS)  # a group that runs no kernel must not have a share of nothing
 
 
-def _stretches(problem: Problem, weight: FloatArray, most: int) -> IntArray:
+def _stretches(problem: Problem, most: int) -> IntArray:
     """Return the unit of each group, `[G]`: stretches of the group order, whose groups run on the same devices.
 
     Where groups have to share units, light ones do: stretches have about equal sums of the roots of weights.
     """
     order, n = problem.group_order, problem.n_groups
-    root = np.sqrt(weight[order])
-    middle = (np.cumsum(root) - root / 2) / root.sum()
-    stretch = np.arange(n) if n <= most else (middle * most).astype(np.int64)
+    stretch = np.arange(n)
+    if n > most:
+        root = np.sqrt(_weight(problem)[order])
+        stretch = ((np.cumsum(root) - root / 2) / root.sum() * most).astype(np.int64)
     rows = problem.allowed[order]
     begins = (np.diff(stretch) > 0) | (rows[1:] != rows[:-1]).any(axis=1)
     unit_of = np.empty(n, dtype=np.int64)

@@ -27,7 +27,7 @@ class Encoding:
 
     state: Tensor | None
     levels: tuple[Level, ...]
-    stops_drawn: int = 0
+    stops_drawn: int
 
 
 @dataclass(frozen=True, eq=False)
