@@ -98,8 +98,9 @@ class _Searched:
 def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searched) -> list[str]:
     """Return what there is to know about the search beside its result."""
     session, about = measurer.session, searched.costs.about if searched.costs else None
-    of_time = time_notes(measurer, searched.trials, about, cut=searched.cut)
-    found, shown = (searched.hopeless,) if searched.hopeless else of_time, session.shown
+    found, shown = time_notes(measurer, searched.trials, about, cut=searched.cut), session.shown
+    if searched.hopeless:
+        found = (searched.hopeless,)
     differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     busy = busy_notes(shown(baselines[0].name), searched.trials)
     of_outputs = [*mismatch_notes(session.graph, differing), *not_finite_notes(session.facts)]
