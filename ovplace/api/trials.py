@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ovplace.core.measurement import Trial
+from ovplace.core.measurement import MACHINE, Trial
 from ovplace.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("origin", "latency_ms", "ratio", "error", "cached", "submodels", "placement")
+COLUMNS = ("origin", "latency_ms", "ratio", "error", "cached", "submodels", "machine", "placement")
 """Of each frame; a column for each device follows where there are trials."""
 
 
 def trials_frame(trials: Sequence[Trial]) -> pd.DataFrame:
     """Return one row for each trial, indexed by number.
 
-    Columns: `origin`, `latency_ms`, `ratio`, `error`, `cached`, `submodels` (their number), `placement` (its hash), and
-    `ops on <device>` for each device. A failed trial has no latency and no ratio.
+    Columns: `origin`, `latency_ms`, `ratio`, `error`, `cached`, `submodels` (their number), `machine` (the one
+    of a fleet that measured it; empty without a fleet), `placement` (its hash), and `ops on <device>` for each device.
+    A failed trial has no latency and no ratio.
 
     Raises:
         UsageError: pandas is not installed.
@@ -43,6 +44,7 @@ def _row(trial: Trial) -> dict[str, Any]:
         "error": f"{measured.error}: {measured.error_text}" if measured.error else "",
         "cached": trial.cached,
         "submodels": len(measured.submodels),
+        "machine": measured.facts.get(MACHINE, ""),
         "placement": trial.placement.hash,
         **on_devices,
     }

@@ -238,10 +238,12 @@ class Measurer:
         return self._compared(both, check=check)
 
     def _compared(self, both: Sequence[Measurement], *, check: bool) -> StoredMeasurement:
-        measured = self.check_outputs(both[0]) if check else both[0]
-        if measured.ok and both[1].outputs and not measured.outputs:
+        measured, reference = self.check_outputs(both[0]) if check else both[0], both[1]
+        if measured.ok and reference.error:
+            measured = Measurement.failed(reference.error, f"its reference failed: {reference.error_text}")
+        if measured.ok and reference.outputs and not measured.outputs:
             measured = _mismatch(measured, "it has no outputs, and its reference has")
-        return StoredMeasurement(measured, latency_ratio(measured, both[1]))
+        return StoredMeasurement(measured, latency_ratio(measured, reference))
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec, attempts: int) -> list[Measurement]:
         """Measure the candidates in turns, again where a timeout or a crash lost one.

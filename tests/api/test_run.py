@@ -13,6 +13,8 @@ import openvino as ov
 import pytest
 
 import ovplace
+from ovplace.api.trials import trials_frame
+from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.devices import emulated_gpu
 from ovplace.errors import PlacementError, UsageError
@@ -57,6 +59,13 @@ def test_its_trials_as_a_data_frame(run):
     assert frame["latency_ms"].tolist() == [trial.measurement.median_ms for trial in run.trials]
     on_devices = frame[["ops on CPU_A", "ops on CPU_B"]].sum(axis=1)
     assert set(on_devices) == {run.model.ops}
+    assert set(frame["machine"]) == {""}
+
+
+def test_the_machine_of_a_trial_is_in_the_data_frame():
+    elsewhere = Measurement((1.0,), (1,), facts={"machine": "lab-1"})
+    (trial,) = trials_frame([Trial(0, Placement.uniform(1, "CPU", ["CPU"]), elsewhere, 1.0, "random")])["machine"]
+    assert trial == "lab-1"
 
 
 def test_its_history_shows_each_trial_and_the_best_so_far(run):
@@ -189,6 +198,7 @@ def test_its_report_is_one_page(run, tmp_path):
 EMULATED = """
 import sys
 import ovplace
+from ovplace.api.trials import trials_frame
 from ovplace.devices import emulated_gpu
 run = ovplace.optimize(sys.argv[1], sys.argv[2], device=["GPU", "CPU"], placer="single_device", settings=sys.argv[3:])
 assert emulated_gpu.is_enabled()

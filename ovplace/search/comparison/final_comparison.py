@@ -100,6 +100,8 @@ def comparable(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[T
 def _why_none(session: Session, others: Sequence[Trial]) -> str:
     if not session.problem.is_divisible:
         return "there was nothing else to try"
+    if any(np.isfinite(trial.ratio) for trial in others):
+        return "no other placement worked when the best were measured again"
     return f"no other placement worked{_usual_failure(others)}" if others else "no other placement was tried"
 
 
