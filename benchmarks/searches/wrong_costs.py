@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
+from ovplace.cost.calibration.calibrate import calibrate
+from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.seeds import generator
 
@@ -18,6 +20,8 @@ KINDS = ("group_ms", "saving_ms", "latency_ms", "ms_per_byte", "submodel_ms")
 def wrong_costs(spread: float, seed: int) -> Callable[[CostTable], CostTable]:
     """Return a function that multiplies each cost, and all those of a device together, by a log-normal factor.
 
+    As in a profile, the costs are then scaled so that each device alone takes as long as it does.
+
     Args:
         spread: standard deviation of the factors' logarithms.
         seed: of the factors.
@@ -26,7 +30,7 @@ def wrong_costs(spread: float, seed: int) -> Callable[[CostTable], CostTable]:
 
     def of(costs: CostTable) -> CostTable:
         changed: dict[str, Any] = {name: _wrong(getattr(costs, name), spread, rng) for name in KINDS}
-        return replace(costs, **changed)
+        return calibrate(replace(costs, **changed), latency_ms(costs, costs.uniform_choices()))
 
     return of
 

@@ -24,7 +24,7 @@ from ovplace.seeds import generator
 
 SUMMARY = "exact optimum of a measured cost model for several weights of the transfers, refitted to the measurements"
 
-LEAST_P = 1e-3
+LEAST_P = 0.03
 """Least probability of being faster than all placements so far with which an optimum is measured.
 
 Those for low weights of the transfers, and those of drawn models, which are lucky in each of many groups, often have
