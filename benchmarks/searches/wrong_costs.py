@@ -20,8 +20,6 @@ KINDS = ("group_ms", "saving_ms", "latency_ms", "ms_per_byte", "submodel_ms")
 def wrong_costs(spread: float, seed: int) -> Callable[[CostTable], CostTable]:
     """Return a function that multiplies each cost, and all those of a device together, by a log-normal factor.
 
-    As in a profile, the costs are then scaled so that each device alone takes as long as it does.
-
     Args:
         spread: standard deviation of the factors' logarithms.
         seed: of the factors.
@@ -30,9 +28,18 @@ def wrong_costs(spread: float, seed: int) -> Callable[[CostTable], CostTable]:
 
     def of(costs: CostTable) -> CostTable:
         changed: dict[str, Any] = {name: _wrong(getattr(costs, name), spread, rng) for name in KINDS}
-        return calibrate(replace(costs, **changed), latency_ms(costs, costs.uniform_choices()))
+        return replace(costs, **changed)
 
     return of
+
+
+def calibrated(believed: Callable[[CostTable], CostTable]) -> Callable[[CostTable], CostTable]:
+    """Return a function that scales believed costs so that each device alone takes as long as it does, as a profile is.
+
+    Args:
+        believed: what is believed of true costs.
+    """
+    return lambda costs: calibrate(believed(costs), latency_ms(costs, costs.uniform_choices()))
 
 
 def _wrong(costs: FloatArray, spread: float, rng: np.random.Generator) -> FloatArray:
