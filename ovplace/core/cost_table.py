@@ -108,10 +108,14 @@ class CostTable:
         order = np.argsort(keys)
         return np.asarray(order[np.searchsorted(keys[order], wanted)], dtype=np.int64)
 
+    def used_bytes(self, device_of: IntArray) -> FloatArray:
+        """Return the memory that placements `[B, G]` take on each device in bytes, `[B, D]`."""
+        used = [(self.group_bytes * (device_of == device)).sum(axis=1) for device in range(self.n_devices)]
+        return np.stack(used, axis=1)
+
     def fits(self, device_of: IntArray) -> BoolArray:
         """Return which placements `[B, G]` stay within the memory of every device, `[B]`."""
-        used = [(self.group_bytes * (device_of == device)).sum(axis=1) for device in range(self.n_devices)]
-        return np.asarray((np.stack(used, axis=1) <= self.memory_bytes).all(axis=1))
+        return np.asarray((self.used_bytes(device_of) <= self.memory_bytes).all(axis=1))
 
     def runs(self, device_of: IntArray) -> BoolArray:
         """Return which placements `[..., G]` have each group on a device that can run it, `[...]`."""

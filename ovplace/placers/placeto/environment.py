@@ -62,8 +62,7 @@ class PlacetoEnvironment:
         """Return the latency of placements `[..., G]`, with a penalty for exceeded memory, ms `[...]`."""
         table, flat = self._table, choices.reshape(-1, choices.shape[-1])
         simulate = makespan_ms(table, flat, self.graph.order) if self._config.makespan else latency_ms(table, flat)
-        used = np.stack([(table.group_bytes * (flat == d)).sum(axis=1) for d in range(table.n_devices)], axis=1)
-        lack = np.maximum(used / np.maximum(table.memory_bytes, 1.0) - 1.0, 0.0).sum(axis=1)
+        lack = np.maximum(table.used_bytes(flat) / np.maximum(table.memory_bytes, 1.0) - 1.0, 0.0).sum(axis=1)
         return np.asarray(simulate * (1.0 + self._config.memory_penalty * lack)).reshape(choices.shape[:-1])
 
     def relative(self, ms: FloatArray) -> FloatArray:

@@ -111,6 +111,21 @@ def test_memory_is_kept_exactly():
     check(tight(), FULL)
 
 
+@pytest.mark.parametrize("model", VALUES)
+@pytest.mark.parametrize(
+    ("work", "memory"),
+    [
+        ([[1.0, 2.0, 3.0]] * 3, [3 - 1e-8, 1e9, 0.0]),
+        ([[1.0, 9.0, 5.0], *[[9.0, 1.0, 5.0]] * 3], [1.0, 3 - 1e-8, 1e9]),
+    ],
+    ids=["a device without memory", "a device that is just full"],
+)
+def test_only_devices_that_are_too_full_are_forbidden_anything(work, memory, model):
+    """Another one is too full by less than the tolerance of a linear program."""
+    table = problem(chain(("Add", "Sin", "Relu", "Add")[: len(work)]), 3).costs
+    check(replace(table, group_ms=np.array(work), group_bytes=np.ones(len(work)), memory_bytes=np.array(memory)), model)
+
+
 def test_no_placement_fits():
     table = problem(diamond()).costs
     with pytest.raises(PlacementError, match=r"no placement fits into memory: the model needs .* MiB"):

@@ -215,13 +215,11 @@ def _fitting(table: CostTable) -> IntArray:
 
 def _fit(program: Program, table: CostTable, on: IntArray, device_of: IntArray) -> bool:
     """Forbid what is too large for a device by less than HiGHS' tolerance; return whether something was."""
-    if table.fits(device_of[None])[0]:
-        return False
-    for device in range(table.n_devices):
+    too_full = np.flatnonzero(table.used_bytes(device_of[None])[0] > table.memory_bytes)
+    for device in too_full:
         members = np.flatnonzero(device_of == device)
-        if table.group_bytes[members].sum() >= table.memory_bytes[device]:
-            program.row([(on[members, device], 1.0)], high=len(members) - 1.0)
-    return True
+        program.row([(on[members, device], 1.0)], high=len(members) - 1.0)
+    return len(too_full) > 0
 
 
 def _too_big(table: CostTable, answer: Answer | None) -> PlacementError:
