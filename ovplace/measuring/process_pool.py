@@ -197,15 +197,20 @@ def interrupt(worker: WorkerSpec) -> None:
         spare.kill()
 
 
+def _children() -> list[Child]:
+    """Return the children of this process, spare ones included; without the lock, as a signal handler asks, too."""
+    return [*(seat.child for seat in list(_seats.values())), *list(_spares.values())]
+
+
 def kill_all() -> None:
     """Kill every child, from a signal handler: nothing is waited for, and requests fail."""
-    for seat in list(_seats.values()):
-        seat.child.kill()
+    for child in _children():
+        child.kill()
 
 
 def running_pids() -> list[int]:
     """Return the ids of the measuring processes that this process has started and not ended."""
-    return [child.pid for child in [*(seat.child for seat in list(_seats.values())), *list(_spares.values())]]
+    return [child.pid for child in _children()]
 
 
 def _memory_mib() -> float:

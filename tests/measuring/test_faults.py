@@ -120,6 +120,19 @@ def test_a_spare_process_that_died_is_replaced(make):
     assert pool.measure([WHOLE], QUICK)[0].ok
 
 
+def test_killing_all_children_takes_the_spare_one_along(make):
+    make().renew()
+    pids = pool_module.running_pids()
+    assert len(pids) == 2
+    pool_module.kill_all()
+    end = time.monotonic() + 10
+    waiting = set(pids)
+    while waiting and time.monotonic() < end:
+        waiting = {pid for pid in waiting if not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)}
+        time.sleep(0.01)
+    assert not waiting
+
+
 def test_a_spare_process_that_dies_while_it_imports_is_replaced(make, monkeypatch):
     original, imported = Child.wait_until_imported, []
 

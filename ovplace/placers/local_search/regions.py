@@ -6,6 +6,8 @@ import numpy as np
 
 from ovplace.core.problem import Problem
 from ovplace.graphs.op_graph import BoolArray, IntArray, OpGraph
+from ovplace.graphs.op_kinds import FREE
+from ovplace.graphs.work import constant_bytes
 
 
 def groups_by_kind(problem: Problem) -> list[IntArray]:
@@ -41,10 +43,6 @@ def segments(problem: Problem, count: int) -> list[IntArray]:
 
 def _runs_at_inference(graph: OpGraph) -> BoolArray:
     """Return which operations work at inference, `[N]`: no inputs, outputs, or operations on constants alone."""
-    idle = np.isin(np.array(graph.types), ("Constant", "Parameter", "Result"))
-    constant = np.array([kind == "Constant" for kind in graph.types], dtype=bool)
-    for op in graph.order.tolist():
-        sources = graph.predecessors[op]
-        constant[op] |= bool(sources) and all(constant[source] for source in sources)
-    working: BoolArray = ~(idle | constant)
+    working: BoolArray = ~np.isin(np.array(graph.types), list(FREE))
+    working[list(constant_bytes(graph))] = False
     return working
