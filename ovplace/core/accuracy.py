@@ -27,15 +27,15 @@ def compare(name: str, reference: Array, output: Array) -> OutputError:
         >>> compare("y", np.array([1.0, 4.0]), np.array([1.0, 4.5])).max_rel
         0.125
     """
+    unlike = OutputError(name, float("inf"), float("inf"), 0.0)
     if reference.shape != output.shape:
-        return OutputError(name, float("inf"), float("inf"), 0.0)
+        return unlike
     if reference.dtype.kind not in "fiub":
-        same = bool(np.array_equal(reference, output))
-        return OutputError(name, 0.0, 0.0, 1.0) if same else OutputError(name, float("inf"), float("inf"), 0.0)
+        return OutputError(name, 0.0, 0.0, 1.0) if np.array_equal(reference, output) else unlike
     a, b = reference.astype(np.float64).ravel(), output.astype(np.float64).ravel()
     finite = np.isfinite(a) & np.isfinite(b)
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-        return OutputError(name, float("inf"), float("inf"), 0.0)
+        return unlike
     a, b = a[finite], b[finite]
     with np.errstate(over="ignore"):
         max_abs = float(np.abs(a - b).max(initial=0.0))
@@ -70,6 +70,6 @@ def compare_all(names: Sequence[str], reference: Sequence[Array], outputs: Seque
     Args:
         names: the outputs.
         reference: what the whole model computes, one array an output.
-        outputs: what the placed model computes, likewise.
+        outputs: what the placed model computes, one array an output.
     """
     return tuple(compare(n, a, b) for n, a, b in zip(names, reference, outputs, strict=True))

@@ -131,7 +131,7 @@ class CostTable:
         """Build a table from what `to_dict` returned.
 
         Raises:
-            KeyError: an array is missing.
+            KeyError, TypeError: an array is missing, or another field is there.
             ValueError: the arrays do not fit each other, or name groups or edges that there are not.
         """
         sizes = {"G": len(data["group_ms"]), "D": len(data["submodel_ms"]), "Q": -1, "T": -1}

@@ -260,9 +260,8 @@ class Measurement:
     def block_medians_ms(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Median of each block in ms, `[B]`."""
         bounds = pairwise(accumulate(self.blocks, initial=0))
-        return np.array(
-            [median(self.samples_ms[start:end]) for start, end in bounds]
-        )  # NumPy's takes ten times as long
+        medians = [median(self.samples_ms[start:end]) for start, end in bounds]  # NumPy's takes ten times as long
+        return np.array(medians)
 
     @property
     def max_error(self) -> float:
@@ -316,6 +315,11 @@ class Trial:
     def reference_ms(self) -> float:
         """Median latency of its reference in ms; only where it worked."""
         return self.measurement.median_ms / self.ratio
+
+    @property
+    def machine(self) -> str:
+        """Name of the machine of a fleet that measured it; empty for this machine."""
+        return self.measurement.facts.get(MACHINE, "")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ovplace.core.measurement import MACHINE, Trial
+from ovplace.core.measurement import Trial
 
 BUSY = 1.5
 """Ratio of the reference's 90th to its 10th percentile over a search. It was 1.3 in a search of the demo model on a
@@ -27,7 +27,7 @@ def busy_notes(reference: str, trials: Sequence[Trial]) -> tuple[str, ...]:
     by_machine: defaultdict[str, list[float]] = defaultdict(list)
     for trial in trials:
         if trial.measurement.ok and np.isfinite(trial.ratio):
-            by_machine[trial.measurement.facts.get(MACHINE, "")].append(trial.reference_ms)
+            by_machine[trial.machine].append(trial.reference_ms)
     return tuple(note for machine, found_ms in by_machine.items() if (note := _note(reference, machine, found_ms)))
 
 

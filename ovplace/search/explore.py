@@ -173,12 +173,12 @@ def _fixed_limit(session: Session) -> float | None:
 def error_limit(session: Session, alone: Sequence[Measurement]) -> float:
     """Return the largest relative output error that a placement may have.
 
+    Where a device computes in a lower precision and the user set no limit, a placement may be twice as far off as the
+    worst working device alone: mixing devices of one run must not lose more than using one of them.
+
     Args:
         session: the run.
         alone: measurement of each device alone.
-
-    Where a device computes in a lower precision and the user set no limit, a placement may be twice as far off as the
-    worst working device alone: mixing devices of one run must not lose more than using one of them.
     """
     if (fixed := _fixed_limit(session)) is not None:
         return fixed

@@ -12,7 +12,7 @@ import numpy as np
 
 from ovplace.core.certificate import Certificate, finite
 from ovplace.core.device import Device
-from ovplace.core.measurement import MACHINE, Measurement, Trial
+from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.result.parts import (
     Accuracy,
@@ -206,8 +206,8 @@ def _search(findings: Findings) -> SearchSummary:
 def _machines(findings: Findings) -> tuple[MachineSummary, ...]:
     by_name: defaultdict[str, list[Trial]] = defaultdict(list)
     for trial in findings.trials:
-        if name := trial.measurement.facts.get(MACHINE):
-            by_name[name].append(trial)
+        if trial.machine:
+            by_name[trial.machine].append(trial)
     names = sorted({*by_name, *findings.aside})
     return tuple(_machine(name, by_name[name], findings.aside.get(name, "")) for name in names)
 

@@ -104,9 +104,9 @@ class TimeBudget:
     @property
     def reserved_s(self) -> float:
         """Seconds kept for the final comparison."""
-        least, most = (share * self.limit_s for share in RESERVED_SHARES)
         if not self.is_limited:
             return self.comparison_s
+        least, most = (share * self.limit_s for share in RESERVED_SHARES)
         return min(max(self.comparison_s, least), most)
 
     @property

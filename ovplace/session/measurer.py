@@ -203,7 +203,7 @@ class Measurer:
             candidate: what to measure.
             reference: what to compare with.
             spec: how long and how often.
-            attempts: how often a timeout or a crash is tried again; a trial's failure is its result.
+            attempts: requests, at most, where a timeout or a crash loses one; a trial's failure is its result.
             check: whether outputs further off than the limit make it a failure.
 
         Returns:
@@ -225,7 +225,7 @@ class Measurer:
             candidate: what to measure.
             reference: what to compare with; may be the same.
             spec: how long and how often.
-            attempts: how often a timeout or a crash is tried again.
+            attempts: requests, at most, where a timeout or a crash loses one.
             check: whether outputs further off than the limit make it a failure.
 
         Returns:

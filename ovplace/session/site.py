@@ -181,9 +181,8 @@ def _most_frequent(config: RunConfig, machines: list[Machine], began_on: str) ->
             f"{_in_words(choices[0].device_class)}); start 'ovplace worker' on one of these, or choose another folder "
             "with -o"
         )
-    choices = alike
-    counts = Counter(str(choice.device_class) for choice in choices)
-    return max(choices, key=lambda choice: counts[str(choice.device_class)])
+    counts = Counter(str(choice.device_class) for choice in alike)
+    return max(alike, key=lambda choice: counts[str(choice.device_class)])
 
 
 def _choice(config: RunConfig, machine: Machine) -> _Choice:

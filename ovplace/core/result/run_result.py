@@ -58,9 +58,6 @@ _LATENCIES = ("latency_ms", "final_latency_ms")
 
 Part = TypeVar("Part", bound="DataclassInstance")
 
-_LATER_SECONDS = ("preparing", "starting", "baselines", "comparison")
-"""Keys of `TimeSpent` that files of earlier versions lack."""
-
 
 @dataclass(frozen=True)
 class RunResult:
@@ -190,8 +187,8 @@ def _part(cls: type[Part], data: Mapping[str, Any]) -> Part:
 
     A field with a default may be missing: earlier versions did not write it.
     """
-    known = [f for f in fields(cls) if f.name in data or f.default is MISSING]
-    values = {f.name: data[f.name] for f in known}
+    required = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
+    values = {f.name: data[f.name] for f in fields(cls) if f.name in data or f.name in required}
     for name in _LATENCIES:
         if found := values.get(name):
             values[name] = Interval(found["median"], *found["ci95"])
@@ -232,12 +229,9 @@ def _search_to_json(search: SearchSummary) -> dict[str, Any]:
 def _search_from_json(data: Mapping[str, Any]) -> SearchSummary:
     certificate = data.get("certificate")
     built = {
-        "seconds": _part(TimeSpent, dict.fromkeys(_LATER_SECONDS) | data["seconds"]),
+        "seconds": _part(TimeSpent, data["seconds"]),
         "outside_fraction": _part(OutsideFraction, data["outside_fraction"]),
-        "placer_info": data.get("placer_info", {}),
-        "costs": data.get("costs"),
         "certificate": Certificate.from_json(certificate) if certificate else None,
-        "stages_over_hetero": data.get("stages_over_hetero", {}),
         "finished_under": tuple(_part(Limits, limits) for limits in data.get("finished_under", [])),
         "machines": tuple(_part(MachineSummary, machine) for machine in data.get("machines", [])),
     }

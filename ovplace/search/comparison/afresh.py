@@ -14,6 +14,8 @@ def measured_afresh(
 ) -> list[Measurement]:
     """Return one measurement for each candidate: from the store if all are there, else measured now.
 
+    Each is stored with its ratio to the second candidate, which in a round is the best baseline.
+
     Args:
         measurer: measures and stores.
         candidates: at least two.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ovplace.core.measurement import MACHINE, Trial
+from ovplace.core.measurement import Trial
 from ovplace.graphs.op_graph import FloatArray
 
 QUIET = 0.1
@@ -26,7 +26,7 @@ def usual_ms(trials: Sequence[Trial]) -> float:
     Args:
         trials: that worked.
     """
-    if len({_machine(trial) for trial in trials}) > 1:  # heats do not tell on which one they are
+    if len({trial.machine for trial in trials}) > 1:  # heats do not tell on which one they are
         return float("nan")
     return float(np.median([trial.reference_ms for trial in trials]))
 
@@ -38,7 +38,7 @@ def disturbances(trials: Sequence[Trial]) -> FloatArray:
         trials: that worked; each is compared with those measured on the same machine.
     """
     found_ms = np.array([trial.reference_ms for trial in trials])
-    machines = np.array([_machine(trial) for trial in trials])
+    machines = np.array([trial.machine for trial in trials])
     off = np.zeros(len(trials))
     for machine in set(machines.tolist()):
         there = machines == machine
@@ -53,7 +53,3 @@ def error_of(off: FloatArray) -> FloatArray:
         off: differences of the logarithms of what was measured beside them from what is usual.
     """
     return np.where(np.abs(off) > QUIET, np.minimum(SHARE * np.abs(off), MOST), 0.0)
-
-
-def _machine(trial: Trial) -> str:
-    return trial.measurement.facts.get(MACHINE, "")

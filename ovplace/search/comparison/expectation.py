@@ -16,13 +16,13 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.prior import Prior
+from ovplace.cost.calibration.shrinkage import COMMON, SINGLE
 from ovplace.cost.evaluate.design_matrix import design_matrix
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.search.comparison.belief import Belief
 
-_COMMON = (0.0, 0.3, 1.0, 3.0)
-_SINGLE = (0.0, 0.03, 0.1, 0.3, 1.0)
-"""Relative errors of the costs to choose from, as in `cost/calibration`: of all of one kind together, and of each."""
+_COMMON, _SINGLE = (0.0, *COMMON), SINGLE
+"""Relative errors of the costs to choose from, as in a fit: of all of one kind together, also none, and of each."""
 
 _UNKNOWN = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 """Relative deviations of a placement from the model to choose from. The least is not 0: no model is exact."""

@@ -1,9 +1,8 @@
 """The race: placements that may be the best are measured again, in turns, until one is known to be the best or nearly.
 
 In each heat the placement that is believed to be the fastest and those most likely to be faster still take turns in a
-fresh process, and all that was measured sharpens what is believed. The race ends when
-the first is surely as fast as the best but for `CLOSE`, when surely none is as fast as the best baseline, or when its
-measurements are spent.
+fresh process, and all that was measured sharpens what is believed. The race ends when the first is surely as fast as
+the best but for `CLOSE`, when surely none is as fast as the best baseline, or when its measurements are spent.
 
 Sources: Russo, "Simple Bayesian algorithms for best-arm identification", 2016 (measure the first and what may be better
 by draws from the posterior); Chen et al., "Simulation budget allocation", 2000 (effort goes to what cannot yet be told
