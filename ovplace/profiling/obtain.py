@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -161,7 +160,7 @@ def _profiled(measurer: Measurer, baselines: Sequence[Baseline], listener: Liste
         beside = TimedParts.find(key, session.problem)  # another run may have kept some meanwhile
         profile.parts.with_those_of(beside).keep(key)
     about = {"source": profile.table.source, "reused": profile.reused}
-    return Costs(profile.table, about | dataclasses.asdict(profile.report))
+    return Costs(profile.table, about | asdict(profile.report))
 
 
 def _key(session: Session) -> str:

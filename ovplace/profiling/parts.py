@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -120,7 +120,7 @@ class Profiler:
         layout = PartLayout.of(self._problem, max(2, int(0.5 * budget_s / PART_S / d)))
         known = known or TimedParts(layout.unit_of)
         if known.unit_of.max() < FINE_ENOUGH * layout.unit_of.max():  # the links are those of any units
-            known = dataclasses.replace(known, unit_of=layout.unit_of, times=PartTimes())
+            known = replace(known, unit_of=layout.unit_of, times=PartTimes())
         self._known, self._layout = known, PartLayout.of_units(self._problem, known.unit_of)
         self._whole_ms, self._times = whole_ms, PartTimes(dict(self._known.times.ms))
         self._links = LinkSamples(list(self._known.links.alone), list(self._known.links.splits), self._known.links.cuts)
@@ -139,11 +139,9 @@ class Profiler:
         with suppress(TimeIsUpError):
             self._measure_links(open_links)
         links = fit_links(len(self._problem.devices), self._links.alone, self._links.splits)
-        by_unit: dict[tuple[int, ...], list[PartTask]] = {}
-        for task in self._layout.singles():
-            by_unit.setdefault(task.units, []).append(task)
+        by_unit = [list(tasks) for _, tasks in groupby(self._layout.singles(), key=lambda task: task.units)]
         with suppress(TimeIsUpError):
-            self._measure(list(by_unit.values()), (1 - SINGLES_SHARE) * self._budget_s)
+            self._measure(by_unit, (1 - SINGLES_SHARE) * self._budget_s)
         pairs = self._layout.neighbours(self._times.without(links.alone_ms).units(self._layout))
         self._wanted += len(pairs)
         with suppress(TimeIsUpError):
@@ -173,7 +171,7 @@ class Profiler:
                 if self._left_s() < (1 - LINKS_SHARE) * self._budget_s:
                     break
                 self._tell(f"cuts, {bench.pieces[CUTS[cut][0]].tensor_bytes} bytes")
-                limited = dataclasses.replace(spec, deadline_s=self._left_s() + OVERRUN_S)
+                limited = replace(spec, deadline_s=self._left_s() + OVERRUN_S)
                 bench.measure(cut, lambda c, s: self._measurer.request(c, s, pool), limited, self._links)
 
     def _measure(self, bundles: Sequence[Sequence[PartTask]], reserve_s: float) -> None:
@@ -251,8 +249,7 @@ class Profiler:
         known = [self._times.median(PartTask((unit,), task.device)) for unit in task.units]
         if all(np.isfinite(known)):
             return float(sum(known))
-        weight = np.bincount(self._layout.unit_of, weights=self._layout.weight)
-        whole = self._whole_ms[task.device]
+        weight, whole = self._layout.unit_weight, self._whole_ms[task.device]
         share = weight[list(task.units)].sum() / weight.sum()
         return float(2 * share * whole) if np.isfinite(whole) else 0.0
 
@@ -283,8 +280,7 @@ class Profiler:
             cuts=f"{len(splits)} of {len(CUTS) * d * (d - 1)}",
             spread=float(np.median([(top - bottom) / middle for bottom, middle, top in ranges])) if ranges else 0.0,
             link_interval={
-                f.name: [getattr(low, f.name).tolist(), getattr(high, f.name).tolist()]
-                for f in dataclasses.fields(Links)
+                f.name: [getattr(low, f.name).tolist(), getattr(high, f.name).tolist()] for f in fields(Links)
             },
         )
 

@@ -52,9 +52,8 @@ def _completed(unit_ms: FloatArray, layout: PartLayout, whole_ms: FloatArray) ->
     A device that runs the whole model, as at least one does, runs each unit among its neighbours, even one that failed
     without them. On any other device a unit that failed keeps its infinite cost.
     """
-    weight = np.bincount(layout.unit_of, weights=layout.weight)
     whole = np.where(np.isfinite(whole_ms), whole_ms, np.min(whole_ms))
-    share = np.outer(weight / weight.sum(), whole)
+    share = np.outer(layout.unit_weight / layout.unit_weight.sum(), whole)
     unknown = np.isnan(unit_ms) | (np.isinf(unit_ms) & np.isfinite(whole_ms))
     return np.where(layout.allowed, np.where(unknown, share, unit_ms), np.inf)
 
@@ -85,8 +84,7 @@ def _of_groups(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the times of groups `[G, D]` and the savings of edges `[Q, D]`; those of a unit sum to its time."""
     unit, edges = layout.unit_of, problem.quotient.edges
-    total = np.bincount(unit, weights=layout.weight)
-    group_ms = unit_ms[unit] * (layout.weight / total[unit])[:, None]
+    group_ms = unit_ms[unit] * (layout.weight / layout.unit_weight[unit])[:, None]
     ends = np.sort(unit[edges], axis=0)
     inside = ends[0] == ends[1]
     smaller = np.minimum(group_ms[edges[0]], group_ms[edges[1]])

@@ -28,11 +28,10 @@ def calibrate(table: CostTable, whole_ms: FloatArray) -> CostTable:
     pieces = len(np.unique(lowest_connected(table.n_groups, table.edges)))  # submodels of a single device
     for d in range(table.n_devices):
         work = group_ms[:, d].sum()
-        target = whole_ms[d] - pieces * table.submodel_ms[d]
         if not np.isfinite(work) or not np.isfinite(whole_ms[d]) or work <= 0:
             saving_ms[:, d] = bounded_savings(table.edges, group_ms[:, d], saving_ms[:, d])
             continue
-        target = max(target, 0.1 * whole_ms[d])
+        target = max(whole_ms[d] - pieces * table.submodel_ms[d], 0.1 * whole_ms[d])
         scale = _scale(table.edges, group_ms[:, d], saving_ms[:, d], work - target)
         saving_ms[:, d] = bounded_savings(table.edges, group_ms[:, d], scale * saving_ms[:, d])
         factor = target / (work - saving_ms[:, d].sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -73,6 +74,11 @@ class PartLayout:
             weight=_weight(problem),
             pairs=np.unique(ends[:, ends[0] != ends[1]], axis=1),
         )
+
+    @cached_property
+    def unit_weight(self) -> FloatArray:
+        """Sum of the weights of each unit's groups, `[U]`."""
+        return np.bincount(self.unit_of, weights=self.weight).astype(np.float64)
 
     def part(self, task: PartTask) -> tuple[int, ...]:
         """Return the operations of a task's part."""

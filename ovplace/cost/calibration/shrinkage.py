@@ -15,10 +15,13 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 NOISE = 0.03
 """Relative spread of a measurement about the model: what two compilations of one placement differ by."""
 
+COMMON, SINGLE = (0.3, 1.0, 3.0), (0.0, 0.03, 0.1, 0.3, 1.0)
+"""Relative standard deviations to choose from: of a factor on all costs of one kind, and of each cost by itself."""
+
 TRIED = (
     EXACT,
     PriorScale(1.0, 0.0, 0.0),
-    *(PriorScale(1.0, common, single) for common, single in product((0.3, 1.0, 3.0), (0.0, 0.03, 0.1, 0.3, 1.0))),
+    *(PriorScale(1.0, common, single) for common, single in product(COMMON, SINGLE)),
 )
 """Scales to choose from."""
 
@@ -27,7 +30,6 @@ ONE_TRIAL = 1
 
 OUTLIER = 2.5
 """Trials off by more than this many typical errors count less, in proportion (Huber's weights)."""
-
 
 SAMPLE = 512
 """Rows that choose among scales where there are more: the choice is of a few numbers, and each row takes O(P^2)."""

@@ -27,7 +27,7 @@ def gain_bound(table: CostTable, device: int, factor: float, time_limit_s: float
         PlacementError: no placement fits into the memory of the devices.
     """
     optimistic = in_favour_of_splits(table, device, factor)
-    alone_ms = float(latency_ms(table, table.uniform_choices()[device][None])[0])
+    alone_ms = float(latency_ms(table, table.uniform(device)[None])[0])
     if alone_ms <= 0:
         return 0.0
     pairwise_ms = solve_pairwise(optimistic, time_limit_s).certificate.lower_bound_ms

@@ -72,7 +72,8 @@ def solve_min_cut(table: CostTable) -> Solution:
     device_of, bound = _minimum(_network(costs), costs)
     value = _value_ms(costs, device_of)
     text = ", ".join((_LEAVES_OUT, *left_out(table)))
-    return Solution(device_of, _certificate(value, bound, time.perf_counter() - start, text))
+    certificate = Certificate("min_cut", PAIRWISE, value, min(bound, value), time.perf_counter() - start, text)
+    return Solution(device_of, certificate)
 
 
 def weighted(table: CostTable, weight: float) -> CostTable:
@@ -104,10 +105,6 @@ def full_bound_ms(table: CostTable, pairwise_bound_ms: float) -> float:
     overhead = np.zeros(part.max(initial=-1) + 1)
     np.maximum.at(overhead, part, cheapest)
     return pairwise_bound_ms + float(overhead.sum())
-
-
-def _certificate(value_ms: float, bound_ms: float, seconds: float, text: str) -> Certificate:
-    return Certificate("min_cut", PAIRWISE, value_ms, min(bound_ms, value_ms), seconds, text)
 
 
 def _value_ms(table: CostTable, device_of: IntArray) -> float:

@@ -9,6 +9,7 @@ by rows that hold for single placements.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,7 @@ def _dense_parts(pairs: IntArray) -> list[IntArray]:
     found = [*nx.connected_components(graph), *(block for block in nx.biconnected_components(graph) if len(block) > 2)]
     for u, v in pairs.T.tolist():
         graph.remove_edge(u, v)
-        if nx.has_path(graph, u, v):
+        with suppress(nx.NetworkXNoPath):
             found.append(set(nx.shortest_path(graph, u, v)))
         graph.add_edge(u, v)
     return [np.array(members) for members in sorted({tuple(sorted(part)) for part in found})]
