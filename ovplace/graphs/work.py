@@ -44,9 +44,13 @@ KERNEL_MS = 2e-3
 """About what starting a kernel takes it."""
 
 _ROOTS = frozenset({"Parameter", "ReadValue", "Result"})
-_WEIGHT_PORTS = {"LSTMSequence": (4, 5), "GRUSequence": (3, 4), "RNNSequence": (3, 4)} | {
+"""Types whose results are not computed from constants alone, whatever they read."""
+
+_WEIGHT_PORTS = {
+    "LSTMSequence": (4, 5), "GRUSequence": (3, 4), "RNNSequence": (3, 4),
     "LSTMCell": (3, 4), "GRUCell": (2, 3), "RNNCell": (2, 3),
 }  # fmt: skip
+"""Inputs of recurrent types that hold the weights of the input and of the state."""
 
 Inputs = Mapping[int, Shape]
 

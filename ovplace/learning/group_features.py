@@ -54,6 +54,11 @@ class GroupFeatures:
         """Return the number of groups N."""
         return len(self.counts)
 
+    @property
+    def type_shares(self) -> FloatArray:
+        """Part of each group's members that are of each operation type, `[N, T]`."""
+        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
     @classmethod
     def of(cls, problem: Problem) -> GroupFeatures:
         """Describe the groups of a problem."""

@@ -21,7 +21,6 @@ from ovplace.measuring.messages import read_message
 START_DEADLINE_S = 600.0
 """Starting reads the model and runs it whole once, which takes minutes for the largest."""
 
-
 EXIT_DEADLINE_S = 5.0
 """Drivers have been seen to hang in their own clean-up at the end of a process."""
 

@@ -94,7 +94,7 @@ class GroupedPolicy(SampledPolicy):
         super().__init__()
         self._nodes, self._settings = nodes, settings
         self.n_groups = min(settings.groups or min(256, 20 * n_devices), len(nodes))
-        self._shares = _tensor(nodes.counts / nodes.counts.sum(axis=1, keepdims=True))
+        self._shares = _tensor(nodes.type_shares)
         self._others = _tensor(_standard(np.concatenate([nodes.outputs, nodes.neighbours, nodes.extra], axis=1)))
         self._summed = _tensor(np.concatenate([nodes.counts, np.maximum(nodes.outputs, 0.0)], axis=1))
         self.types = nn.Linear(nodes.counts.shape[1], settings.type_size, bias=False)

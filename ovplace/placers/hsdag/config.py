@@ -104,7 +104,7 @@ class Config(NetworkSettings):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got '{getattr(self, name)}'")
         for f in fields(self):
-            value, least = getattr(self, f.name), _LEAST.get(f.name, 0)
+            value, least = getattr(self, f.name), 1 if f.name in _AT_LEAST_ONE else 0
             if isinstance(value, int | float) and not least <= value < inf:
                 raise ValueError(f"{f.name} must be at least {least} and finite, got {value}")
         if max(self.dropout, self.parsing_dropout) >= 1 or max(self.discount, self.top_fraction) > 1:
@@ -138,6 +138,7 @@ _CHOICES = {
     "encoder": tuple(CONVOLUTIONS),
     "head": ("classes", "devices"),
 }
-_LEAST = dict.fromkeys(
-    ("hidden", "input_layers", "graph_layers", "scorer_layers", "pooling_layers", "steps"), 1
-) | dict.fromkeys(("epochs", "anneal", "head_hidden", "head_rounds"), 1)
+_AT_LEAST_ONE = (
+    "hidden", "input_layers", "graph_layers", "scorer_layers", "pooling_layers", "steps", "epochs", "anneal",
+    "head_hidden", "head_rounds",
+)  # fmt: skip

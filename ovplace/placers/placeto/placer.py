@@ -223,11 +223,13 @@ class Placer(protocols.Placer):
         A failure counts as twice the highest prediction.
         """
         ms, measured = self._environment.latency_ms(choices), self._measured
-        scale, highest = [model / ratio for model, ratio in measured.values() if ratio], float(ms.max())
-        for at in np.ndindex(ms.shape) if measured else ():
-            found = measured.get(key(choices[at]))
-            if found is not None:
-                ms[at] = found[1] * np.median(scale) if found[1] else 2 * highest
+        if not measured:
+            return ms
+        scales, highest = [model / ratio for model, ratio in measured.values() if ratio], float(ms.max())
+        scale = np.median(scales) if scales else 1.0
+        for at in np.ndindex(ms.shape):
+            if found := measured.get(key(choices[at])):
+                ms[at] = found[1] * scale if found[1] else 2 * highest
         return ms
 
     # Policy

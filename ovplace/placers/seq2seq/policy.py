@@ -38,7 +38,7 @@ class Seq2SeqPolicy(SampledPolicy):
         groups, self._order = GroupFeatures.of(problem), problem.group_order
         described = np.concatenate([groups.outputs, groups.extra, adjacency(problem, config.adjacency)], axis=1)
         self._allowed = problem.allowed[None, self._order]
-        self._shares = _tensor((groups.counts / groups.counts.sum(axis=1, keepdims=True))[self._order])
+        self._shares = _tensor(groups.type_shares[self._order])
         self._described = _tensor(described[self._order])
         self.types = nn.Linear(groups.counts.shape[1], config.type_size, bias=False)
         stay = stay_bias(problem.n_groups, len(problem.devices), config.switches)
