@@ -19,7 +19,7 @@ def sums_by_label(labels: IntArray, values: FloatArray | IntArray, count: int) -
     """Return the sum of the values of each label, `[count, ...]`; 0 for labels that do not occur.
 
     Args:
-        labels: of each row of `values`, from 0 to `count - 1`, `[R]`.
+        labels: label of each row of `values`, from 0 to `count - 1`, `[R]`.
         values: `[R, ...]`.
         count: number of labels.
     """

@@ -107,7 +107,7 @@ class Partition:
         """Return whether flags are set for all operations of each group, `[G, D]`.
 
         Args:
-            flags: of each operation, `[N, D]`.
+            flags: whether each is set for each operation, `[N, D]`.
         """
         found = np.ones((self.n_groups, flags.shape[1]), dtype=bool)
         np.logical_and.at(found, self.group_of, flags)

@@ -97,7 +97,7 @@ def intel_nodes(root: Path, pattern: str, kind: str) -> list[Path]:
 
     Args:
         root: the root of the file system.
-        pattern: of the nodes, below `/dev`.
+        pattern: pattern of the nodes' paths below `/dev`.
         kind: their folder in `/sys/class`.
     """
     known = root / "sys/class" / kind

@@ -18,7 +18,7 @@ def seeded(build: Callable[[], N], seed: int) -> N:
 
     Args:
         build: constructs the network, drawing weights from torch's global generator.
-        seed: of that generator while `build` runs.
+        seed: seed of that generator while `build` runs.
 
     Returns:
         The network.

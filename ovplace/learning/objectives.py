@@ -47,8 +47,8 @@ def perturbed(logits: Tensor, noise: FloatArray, axes: tuple[int, ...] = (-1,)) 
 
     Args:
         logits: the logits, `[..., C]`.
-        noise: of the same shape, or of one that is broadcast.
-        axes: of the mean.
+        noise: noise, of the shape of the logits or one that broadcasts to it.
+        axes: axes over which the mean square is taken.
     """
     size = logits.square().mean(dim=axes, keepdim=True).sqrt()
     return logits + size * torch.from_numpy(noise).to(logits.dtype)

@@ -192,7 +192,7 @@ class Reinforce:
 
         Args:
             policy: the policy to learn.
-            settings: of signal, baseline and optimiser.
+            settings: settings of signal, baseline and optimiser.
         """
         self.policy, self.progress, self._settings = policy, ReinforceProgress(), settings
         self._optimiser = Optimiser(policy, settings.learning_rate)

@@ -64,7 +64,7 @@ def profile_costs(
     """Time cuts, then each group on each device, then pairs of neighbours, and assemble the costs.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         baselines: measured already; the single devices' latencies calibrate the sum of the parts.
         listener: is called with each step.
         budget_s: seconds for all of it. What is not measured then is estimated.
@@ -89,7 +89,7 @@ def obtain_costs(
     backend that knows the costs is asked; else they come from an earlier run's profile, or are measured.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         baselines: measured already.
         listener: is called with each step.
         open_links: opens the link model.

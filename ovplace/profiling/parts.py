@@ -81,7 +81,7 @@ class Profile:
         table: the costs.
         report: effort and precision.
         parts: what was measured.
-        layout: of what.
+        layout: the units whose times were measured.
         reused: whether there are timed parts, and earlier runs have timed all of them.
     """
 
@@ -106,7 +106,7 @@ class Profiler:
         """Plan the measurements.
 
         Args:
-            measurer: of the run.
+            measurer: the run's measurer.
             whole_ms: latency of the whole model on each device, `[D]`.
             listener: is called with each step.
             budget_s: time limit in seconds.

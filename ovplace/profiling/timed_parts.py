@@ -25,7 +25,7 @@ class TimedParts:
 
     Attributes:
         unit_of: unit of each group, `[G]`.
-        times: of the parts that were timed, in these units.
+        times: measured times of parts of these units.
         links: measurements of the link model.
         seconds: what all of it took.
     """

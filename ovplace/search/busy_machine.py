@@ -22,7 +22,7 @@ def busy_notes(reference: str, trials: Sequence[Trial]) -> tuple[str, ...]:
 
     Args:
         reference: name of what each placement was timed in turns with, itself always the same.
-        trials: of the search.
+        trials: the search's trials.
     """
     by_machine: defaultdict[str, list[float]] = defaultdict(list)
     for trial in trials:

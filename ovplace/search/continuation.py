@@ -106,7 +106,7 @@ def finishing_limits(config: RunConfig, folder: RunFolder, result: RunResult) ->
     Args:
         config: what is to be run.
         folder: the run folder.
-        result: of an earlier call.
+        result: result of an earlier call.
     """
     last = folder.read_config()
     under = result.search.finished_under

@@ -26,7 +26,7 @@ LEAST_GAIN = 0.01
 """Gain over the best single device that is worth a search, as a fraction of its latency."""
 
 _TIME_LIMIT_S = 10.0
-"""Of the mixed-integer program that bounds the gain on more than two devices."""
+"""Time limit of the mixed-integer program that bounds the gain on more than two devices."""
 
 
 def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs | None) -> str:
@@ -38,7 +38,7 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
     Args:
         session: the run.
         baselines: measured, the fastest single device first.
-        costs: of the groups; None where the placer needs none.
+        costs: costs of the groups; None where the placer needs none.
     """
     config = session.config
     if not config.search.early_exit or config.placer.get("policy"):

@@ -34,7 +34,7 @@ def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findi
     """Measure the baselines, profile, search and decide.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         listener: is called with each step.
         defender: hash of the placement that an earlier call answered with; empty where there is none.
 
@@ -72,7 +72,7 @@ class _Searched:
 
     Attributes:
         trials: placements that were measured; where there was no time, those of earlier calls.
-        costs: of groups and cuts, likewise; None where the placer needs none.
+        costs: costs of groups and cuts, of earlier calls where there was no time; None where the placer needs none.
         certificate: what the placer proves of its best placement; None for nothing.
         info: what the placer tells of itself.
         notes: what the placer notes of the search, and whether its policy has diverged.
@@ -115,7 +115,7 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
     """Return the baselines, measured, and set the limits of placements: what baselines take and err tells theirs.
 
     Args:
-        measurer: of the run; gets the limit of output errors and what to expect of the time.
+        measurer: the run's measurer; gets the limit of output errors and what to expect of the time.
         listener: is called with each step.
 
     Raises:
@@ -189,7 +189,7 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
     """Return the search loop of a run.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         reference: the baseline that placements are measured in turns with.
         listener: is called with each step.
         costs: cost table for placers that work with one.

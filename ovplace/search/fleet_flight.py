@@ -38,7 +38,7 @@ class FleetFlight:
 
         Args:
             pool: the machines.
-            measurer: of the run.
+            measurer: the run's measurer.
             staging: how placements are measured.
             reference: what each is timed in turns with.
             spec: how to time.
@@ -64,7 +64,7 @@ class FleetFlight:
         """Give a placement to a machine, unless its measurement is known, or on its way for another trial.
 
         Args:
-            number: of its trial.
+            number: number of the trial.
             placement: the device of each operation, `[N]`.
 
         Raises:

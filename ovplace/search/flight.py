@@ -19,7 +19,7 @@ class Landed:
     """A placement that is measured.
 
     Attributes:
-        number: of the trial.
+        number: number of the trial.
         key: cache key of the measurement.
         stored: the measurement.
         cached: whether it was known without measuring.
@@ -46,7 +46,7 @@ class Flight(Protocol):
         """Add a placement.
 
         Args:
-            number: of its trial.
+            number: number of the trial.
             placement: the device of each operation, `[N]`.
         """
 
@@ -66,7 +66,7 @@ class OneByOne:
     """Measures here, in the order of starting, each when its result is asked for.
 
     Attributes:
-        measurer: of the run.
+        measurer: the run's measurer.
         staging: how placements are measured.
         reference: what each is timed in turns with.
         spec: how to time.
@@ -84,7 +84,7 @@ class OneByOne:
         """Add a placement.
 
         Args:
-            number: of its trial.
+            number: number of the trial.
             placement: the device of each operation, `[N]`.
         """
         self._waiting.append((number, placement))

@@ -51,7 +51,7 @@ class Findings:
         total_s: wall time of the call.
         command: the command line; empty for a call from Python.
         costs: origin of the cost table; None where the placer needs none.
-        certificate: of the placer's solver; None where it has none.
+        certificate: certificate of the placer's solver; None where it has none.
         info: numbers that the placer reports of itself, by name.
         stages_over_hetero: latency in stages over that by HETERO, of placements measured both ways, by name.
         aside: why machines of the fleet were set aside, by name.

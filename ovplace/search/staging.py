@@ -27,7 +27,7 @@ class Staging:
     """Whether placements run in stages, decided by the first ones on several devices.
 
     Attributes:
-        measurer: of the run.
+        measurer: the run's measurer.
         reference: what placements are timed in turns with.
         spec: how to time.
         wanted: whether they run in stages at all.
@@ -83,7 +83,7 @@ def note_agreement(store: RunStore, ratios: Mapping[str, float]) -> None:
     """Add latencies in stages over those by HETERO to what the run knows of that.
 
     Args:
-        store: of the run.
+        store: the run's store.
         ratios: by name of the placement; what failed, and so is not finite, is left out.
     """
     finite = {name: ratio for name, ratio in ratios.items() if np.isfinite(ratio)}

@@ -80,7 +80,7 @@ def with_time_left(listener: Listener, measurer: Measurer) -> Listener:
 
     Args:
         listener: is called with each step.
-        measurer: of the run.
+        measurer: the run's measurer.
     """
 
     def listen(event: Progress) -> None:
@@ -97,8 +97,8 @@ def time_notes(
     """Return what to say of a search that the time limit has cut short.
 
     Args:
-        measurer: of the run.
-        trials: of the search.
+        measurer: the run's measurer.
+        trials: the search's trials.
         costs: origin of the cost table; None where there is none.
         cut: whether the search ended because its time was up.
     """

@@ -66,7 +66,7 @@ def automatic_modes(names: Sequence[str]) -> list[Candidate]:
     """Return HETERO's automatic mode with each device first, the others in their order; none for a single device.
 
     Args:
-        names: of the devices.
+        names: names of the devices.
     """
     if len(names) == 1:
         return []
@@ -78,7 +78,7 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
     """Measure every single device, HETERO's automatic mode in each order, AUTO, and each plugin's default.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         spec: how long and how often.
         listener: is called with each step.
 

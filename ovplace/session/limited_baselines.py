@@ -25,7 +25,7 @@ def measure_alone(
     CPUs come first, and until one device works, none is cut short: without any there is no answer.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         candidates: one for each device of the run.
         spec: how long and how often, at best.
 
@@ -53,7 +53,7 @@ def fitting_spec(
     """Return how long and how often a further baseline can be measured; None where there is no time for it.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         candidate: the baseline.
         spec: how long and how often, at best.
         alone: measurement of each single device, by its name.

@@ -71,7 +71,7 @@ class Seconds:
         """Add the wall time of what runs inside to an attribute.
 
         Args:
-            name: of the attribute.
+            name: name of the attribute.
         """
         start = time.monotonic()
         try:
@@ -89,9 +89,9 @@ class Measurer:
         store: its store.
         error_limit: largest relative output error a placement may have.
         seconds: time spent so far.
-        time: of the call; unlimited by default.
+        time: the time of the call and its phases; unlimited by default.
         phase: the present one.
-        deadline: of the present phase.
+        deadline: deadline of the present phase.
     """
 
     session: Session

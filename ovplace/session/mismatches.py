@@ -17,7 +17,7 @@ def mismatch_notes(graph: OpGraph, names: Sequence[str]) -> tuple[str, ...]:
 
     Args:
         graph: the model.
-        names: of these baselines.
+        names: names of the baselines whose outputs differ.
     """
     why = why_outputs_differ(graph)
     if not (names and why):
@@ -29,7 +29,7 @@ def not_finite_notes(facts: Mapping[str, str]) -> tuple[str, ...]:
     """Return what to say of outputs without a finite value, whose check sees little.
 
     Args:
-        facts: of the backend.
+        facts: the backend's facts.
     """
     if not (names := facts.get(NOT_FINITE)):
         return ()

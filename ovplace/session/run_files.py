@@ -37,7 +37,7 @@ def changed_file(config: RunConfig, store: RunStore) -> str:
 
     Args:
         config: what is to be run.
-        store: of the run; what earlier versions did not keep there is not compared.
+        store: the run's store; what earlier versions did not keep there is not compared.
     """
     search, machine = config.search, str(config.backend.get("machine", "the simulated machine"))
     names = {"source": search.model, "input": search.input, "machine": machine}
@@ -51,7 +51,7 @@ def with_names_of(config: RunConfig, earlier: RunConfig, store: RunStore) -> Run
     Args:
         config: what is to be run.
         earlier: what the run began with.
-        store: of the run.
+        store: the run's store.
     """
     same = {key for key, value in fingerprints(config).items() if value and store.get(key) == value}
     fields = [field for key, field in (("source", "model"), ("input", "input")) if key in same]

@@ -149,7 +149,7 @@ class Begun:
 
         Args:
             devices: chosen now.
-            folder: of the run.
+            folder: the run's folder.
 
         Raises:
             DeviceError: they are others, or their hardware is.

@@ -140,7 +140,7 @@ def open_site(config: RunConfig, began_on: str = "", listener: Listener = silent
     """Return where a run measures.
 
     Args:
-        config: of the run.
+        config: the run's configuration.
         began_on: `Site.hardware` of the run that is continued; empty for a new one.
         listener: is called where the run has to wait.
 

@@ -18,7 +18,7 @@ def label(result: RunResult, name: str) -> str:
 
     Args:
         result: says which devices are.
-        name: of a device, or of a baseline that names some.
+        name: name of a device, or of a baseline that names some.
     """
     emulated = {device.name: device.emulated for device in result.devices}
     return marked(name, emulated, bool(result.environment.simulated))
@@ -28,7 +28,7 @@ def marked(name: str, emulated: Mapping[str, bool], simulated: bool) -> str:
     """Return a name in which devices that are emulated or simulated are marked.
 
     Args:
-        name: of a device, or of a baseline that names some.
+        name: name of a device, or of a baseline that names some.
         emulated: for each device whether it is emulated.
         simulated: whether all of them are simulated.
     """

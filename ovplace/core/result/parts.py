@@ -161,8 +161,8 @@ class OutsideFraction:
     """Fractions of the wall time in which the runtime neither compiled nor inferred.
 
     Attributes:
-        search: of the ask/tell loop.
-        run: of the whole call.
+        search: fraction of the time of the ask/tell loop.
+        run: fraction of the time of the whole call.
     """
 
     search: float
@@ -238,7 +238,7 @@ class SearchSummary:
             devices and of the finalists, by name; empty where no placement ran in stages.
         finished_under: the limits of each call that finished the run; one that asks for no more gets this result
             again. Empty in results of earlier versions.
-        machines: of the fleet, by name; empty where this machine measured.
+        machines: the machines of the fleet, by name; empty where this machine measured.
     """
 
     placer: str

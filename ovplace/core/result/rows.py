@@ -66,7 +66,7 @@ def remarks(result: RunResult, row: ResultRow) -> Iterator[str]:
     """Yield what to know of a baseline's line; nothing for a placement that the search found.
 
     Args:
-        result: of the run.
+        result: the run's result.
         row: a line of its table.
     """
     if not (baseline := row.baseline):

@@ -28,7 +28,7 @@ class Equations:
     Attributes:
         counts: how often each parameter counts in each row, `[R, P]`.
         relative: time of each row, relative to the reference measured at the same time, `[R]`.
-        variances: of the relative error of each time, `[R]`.
+        variances: variance of the relative error of each time, `[R]`.
         reference_ms: latency of the reference in ms.
     """
 
@@ -64,7 +64,7 @@ class Equations:
         Args:
             table: the costs as profiled.
             device_of: device of each group, `[G]`; each where it can run.
-            stages: of the placement.
+            stages: stages of the placement.
             stages_ms: time of each stage in ms, `[S]`; positive.
             whole: latency of the whole relative to the reference's, and in ms.
         """
@@ -108,7 +108,7 @@ class Rows:
         """Add rows, or further times of rows that are there.
 
         Args:
-            equations: of one placement.
+            equations: what one placement says.
 
         Returns:
             Index of each of them, `[R]`.

@@ -22,12 +22,12 @@ SMALL = 0.1
 
 @dataclass(frozen=True)
 class PriorScale:
-    """Standard deviations of the prior, relative to the sizes of the parameters.
+    """Spread of the prior, relative to the sizes of the parameters.
 
     Attributes:
-        overall: of a factor on all parameters.
-        common: of a factor on all parameters of one kind.
-        single: of each parameter by itself.
+        overall: standard deviation of a factor on all parameters.
+        common: standard deviation of a factor on all parameters of one kind.
+        single: standard deviation of each parameter by itself.
     """
 
     overall: float

@@ -51,7 +51,7 @@ class Shrinkage:
         """Return the variances of rows with their doubt; there is none about rows added later, `[B]`.
 
         Args:
-            variances: of the rows by themselves, `[B]`; those that the shrinkage was chosen for come first.
+            variances: variance of each row by itself, `[B]`; those that the shrinkage was chosen for come first.
         """
         return np.asarray(variances * np.concatenate([self.doubt, np.ones(len(variances) - len(self.doubt))]))
 

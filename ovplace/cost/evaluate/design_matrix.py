@@ -36,7 +36,7 @@ def stage_matrix(table: CostTable, device_of: IntArray, stages: Stages) -> Float
     Args:
         table: as for `design_matrix`.
         device_of: device of each group, `[G]`; each group where it can run.
-        stages: of the placement.
+        stages: stages of the placement.
     """
     return _columns(table, (term.stage_counts(table, device_of, stages) for term in terms.TERMS))
 

@@ -58,7 +58,7 @@ class CostTerm(ABC):
         Args:
             table: the costs of G groups on D devices.
             device_of: device of each group, `[G]`.
-            stages: of the placement.
+            stages: stages of the placement.
 
         Returns:
             Counts by name of the array, `[S, *shape of the array]` each.

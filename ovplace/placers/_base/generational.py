@@ -34,7 +34,7 @@ class GenerationalPlacer(NonRepeatingPlacer):
         """Prepare the next generation.
 
         Args:
-            numbers: of the placements of the finished generation, in order of arrival, K of them.
+            numbers: numbers of the placements of the finished generation, in order of arrival, K of them.
             choices: device of each group in them, `[K, G]`.
             ratios: their latency ratios, infinite for failures, `[K]`.
         """

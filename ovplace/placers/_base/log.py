@@ -52,7 +52,7 @@ class Log:
         """Return the rows in a state.
 
         Args:
-            name: of the log.
+            name: name of the log.
             state: what `state` returned, and maybe more.
         """
         names = takewhile(state.__contains__, (f"{name} {number}" for number in count()))

@@ -52,7 +52,7 @@ class NonRepeatingPlacer(protocols.Placer):
         """Learn an answer; called in the order of arrival, which is that of asking where it waits for all answers.
 
         Args:
-            number: of the placement, as `_candidates` was told.
+            number: number of the placement, as `_candidates` got it.
             choice: its devices, `[G]`.
             ratio: its latency ratio, infinite for a failure.
         """

@@ -53,7 +53,7 @@ class Episodes(dict[int, Episode]):
 
         Args:
             controller: whose episode it is.
-            updates: of the policy before the episode.
+            updates: number of updates of the policy before the episode.
             is_known: says of the hash of a placement whether there is no need to ask for it.
         """
         return [updates, self._draw(controller, updates, self._most, is_known)]

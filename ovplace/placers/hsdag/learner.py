@@ -60,7 +60,7 @@ class HsdagLearner:
 
         Args:
             policy: the policy to learn.
-            learning_rate: of Adam.
+            learning_rate: learning rate of Adam.
         """
         self.policy = policy
         self._optimiser = Optimiser(policy, learning_rate, fused=True)
@@ -85,8 +85,8 @@ class HsdagLearner:
             encodings: the M encodings of the rollout.
             steps: the K steps of the rollout.
             weights: reward, return or advantage of each step, `[K]`.
-            settings: of the update.
-            seed: of the dropout masks.
+            settings: settings of the update.
+            seed: seed of the dropout masks.
             drawn_from: what `dump` returned when the rollout was drawn, for the first gradient at those weights; empty
                 for the present ones.
         """
@@ -110,7 +110,7 @@ class HsdagLearner:
             encoding: how the graph is encoded and parsed.
             device_of: device of each node in the placement, `[N]`.
             epochs: highest number of steps.
-            seed: of the dropout masks.
+            seed: seed of the dropout masks.
         """
         rows = torch.arange(len(graph))
         with active_dropout(self.policy, seed):

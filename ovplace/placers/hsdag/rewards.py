@@ -84,7 +84,7 @@ def top_fraction_weights(ratios: Sequence[float], fraction: float) -> FloatArray
 
     Args:
         ratios: latencies divided by that of the reference, infinite for a failure, `[K]`.
-        fraction: of the steps that is kept, 0 to 1.
+        fraction: fraction of the steps that is kept, 0 to 1.
     """
     latency = np.array(ratios)
     fastest = np.argsort(latency, kind="stable")[: max(1, round(fraction * len(latency)))]

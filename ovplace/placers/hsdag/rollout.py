@@ -50,7 +50,7 @@ class Rollout:
 
     Attributes:
         graph: input of the policy.
-        settings: of the draws.
+        settings: settings of the draws.
         encodings: encodings of the graph so far.
         steps: steps so far.
     """

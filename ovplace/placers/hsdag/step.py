@@ -54,7 +54,7 @@ def step_log_p(
         out: output of the policy for copies of a graph.
         devices: device of each group of a copy, `[C]` for each of K steps.
         copy_of: index of the copy that each step belongs to, `[K]`.
-        encodings: of the copies, which have the same number of levels.
+        encodings: encodings of the copies, which have the same number of levels.
 
     Returns:
         `[K]`.

@@ -81,7 +81,7 @@ class TrainingExample:
 
 
 Loss = Callable[[Tensor, TrainingExample, int, np.random.Generator], Tensor]
-"""Of a problem at an update, given the log probabilities of devices, `[G, D]`."""
+"""Loss of a problem, from the log probabilities of devices `[G, D]`, the number of the update, and random numbers."""
 
 
 class Trainer(protocols.Trainer):

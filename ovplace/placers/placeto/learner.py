@@ -36,7 +36,7 @@ class PlacetoLearner:
 
         Args:
             network: the policy to learn.
-            settings: of the optimiser and the entropy bonus.
+            settings: settings of the optimiser and the entropy bonus.
         """
         self.network, self._settings = network, settings
         self._optimiser = Optimiser(network, settings.learning_rate)

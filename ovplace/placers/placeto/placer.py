@@ -260,6 +260,6 @@ def new_learner(config: Config, n_devices: int, seed: int) -> PlacetoLearner:
     Args:
         config: settings of the placer.
         n_devices: number of devices, used by the head `classes` only.
-        seed: of the weights.
+        seed: seed of the weights.
     """
     return PlacetoLearner(seeded(lambda: Placeto(config, n_devices), seed), config)

@@ -79,7 +79,7 @@ def run_episodes(
         network: the policy.
         graph: the groups to place.
         start: initial placement of each episode, `[B, N]`.
-        settings: of the episodes.
+        settings: settings of the episodes.
         rng: draws the devices; None takes the most probable one.
         exploration_rate: weight of the uniform distribution in the mixture with the policy's own, 0 to 1.
     """

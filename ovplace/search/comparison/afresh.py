@@ -21,8 +21,8 @@ def measured_afresh(
         candidates: at least two.
         spec: how long and how often.
         phase: what the process is for, such as `round`; tells it from other measurements of the same candidates.
-        number: of the process in this phase. Each begins with another candidate, so that what the first or the last
-            one compiled has in its favour evens out.
+        number: number of the process in this phase. Each begins with another candidate, so that what the first or the
+            last one compiled has in its favour evens out.
     """
     if stored := stored_afresh(measurer, candidates, spec, phase, number):
         return stored
@@ -43,7 +43,7 @@ def stored_afresh(
         candidates: at least two.
         spec: how long and how often.
         phase: what the process was for.
-        number: of the process in this phase.
+        number: number of the process in this phase.
     """
     stored = [measurer.store.find(key) for key in _keys(measurer, candidates, spec, phase, number)]
     return [s.measurement for s in stored if s] if all(stored) else []

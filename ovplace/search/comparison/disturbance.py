@@ -24,7 +24,7 @@ def usual_ms(trials: Sequence[Trial]) -> float:
     """Return the usual latency of what trials were measured beside, in ms; not a number if on several machines.
 
     Args:
-        trials: that worked.
+        trials: trials that worked.
     """
     if len({trial.machine for trial in trials}) > 1:  # heats do not tell on which one they are
         return float("nan")
@@ -35,7 +35,7 @@ def disturbances(trials: Sequence[Trial]) -> FloatArray:
     """Return the standard deviation of the error that a disturbance adds to the logarithm of each ratio, `[P]`.
 
     Args:
-        trials: that worked; each is compared with those measured on the same machine.
+        trials: trials that worked; each is compared with those measured on the same machine.
     """
     found_ms = np.array([trial.reference_ms for trial in trials])
     machines = np.array([trial.machine for trial in trials])

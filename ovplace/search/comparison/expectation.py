@@ -37,7 +37,7 @@ class Shape:
     """A prior of placements whose latencies the model knows: their errors under some errors of the costs.
 
     Attributes:
-        covariance: of the logarithms, `[P, P]`.
+        covariance: covariance of the logarithms, `[P, P]`.
         variances: the eigenvalues of its part for the placements that count, `[C]`.
         squares: squared differences of what was measured from the mean, along the eigenvectors of that part, `[C]`.
     """
@@ -51,7 +51,7 @@ class Shape:
         """Return the shape of a covariance.
 
         Args:
-            covariance: of the logarithms, `[P, P]`.
+            covariance: covariance of the logarithms, `[P, P]`.
             off: differences of what was measured from the mean, `[P]`.
             counts: which of them say how likely the shape is, `[P]`.
         """
@@ -78,8 +78,8 @@ class Expectation:
 
         Args:
             ratios: measured latency ratios, `[P]`; finite.
-            costs: of the model's groups; None where the search had none.
-            device_of: device of each group under each placement, `[P, G]`; None likewise.
+            costs: costs of the model's groups; None where the search had none.
+            device_of: device of each group under each placement, `[P, G]`; None where the search had no costs.
             disturbed: standard deviation of what disturbances added to the logarithms of the ratios, `[P]`; None for
                 nothing. Those that were disturbed have no say in how far costs and placements may be off.
         """

@@ -72,7 +72,7 @@ def decide(
         baselines: all baselines of the run, measured.
         trials: all trials of the search.
         listener: is called with each step.
-        costs: of the model's groups; None where the search had none.
+        costs: costs of the model's groups; None where the search had none.
         defender: hash of the placement that an earlier call answered with, which takes part; empty for none.
 
     Returns:
@@ -91,7 +91,7 @@ def comparable(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[T
     """Return the trials that could be the answer, one a placement, the best first: those that work, no baselines.
 
     Args:
-        trials: of the search.
+        trials: the search's trials.
         baselines: all baselines of the run, measured.
     """
     return [trial for trial in _distinct(trials, baselines) if np.isfinite(trial.ratio)]

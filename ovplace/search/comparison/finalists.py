@@ -37,8 +37,8 @@ def choose(
 
     Args:
         measurer: measures and stores the heats.
-        trials: of different placements, none of them failed, the lowest ratio first.
-        costs: of the model's groups; None where the search had none.
+        trials: successful trials of different placements, the lowest ratio first.
+        costs: costs of the model's groups; None where the search had none.
         listener: is called with each step.
     """
     if not trials:

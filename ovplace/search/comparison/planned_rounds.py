@@ -15,7 +15,7 @@ def planned_rounds(measurer: Measurer, best: Candidate) -> int:
     """Return the number of rounds as far as it is known: what an earlier call has planned, or the setting.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         best: the placement that is compared.
     """
     earlier = measurer.store.get(_key(best))
@@ -26,7 +26,7 @@ def plan_rounds(measurer: Measurer, best: Candidate, round_s: float) -> int:
     """Settle the number of rounds after the first one, unless an earlier call has.
 
     Args:
-        measurer: of the run.
+        measurer: the run's measurer.
         best: the placement that is compared.
         round_s: seconds that the first round took.
     """

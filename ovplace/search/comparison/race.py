@@ -68,8 +68,8 @@ class Field:
 
     Attributes:
         ratios: latency ratios that the search measured, `[P]`; finite.
-        costs: of the model's groups; None where the search had none.
-        device_of: device of each group under each placement, `[P, G]`; None likewise.
+        costs: costs of the model's groups; None where the search had none.
+        device_of: device of each group under each placement, `[P, G]`; None where the search had no costs.
         seed: root seed.
         to_beat: ratio of the best baseline; where none is faster than that, it does not matter which is the fastest.
         disturbed: standard deviation of what disturbances added to the logarithms of `ratios`, `[P]`; None for nothing.

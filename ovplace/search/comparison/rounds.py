@@ -26,7 +26,7 @@ class Rounds:
     """The rounds of a final comparison, in which all candidates took turns.
 
     Attributes:
-        measured: of each round, each candidate's measurement by its name.
+        measured: for each round, the measurement of each candidate by its name.
         planned: number of rounds that were to be measured in any case; more follow where these differ much.
     """
 

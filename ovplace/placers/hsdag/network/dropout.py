@@ -18,7 +18,7 @@ def active_dropout(network: nn.Module, seed: int) -> Iterator[None]:
 
     Args:
         network: the network, in evaluation mode.
-        seed: of the dropout masks.
+        seed: seed of the dropout masks.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
