@@ -121,7 +121,9 @@ class FleetFlight:
         try:
             measured = self._pool.measurements(answer, 1 if self._is_reference(trial) else 2)
         except OvplaceError as error:
-            self._set_aside(str(answer["worker"]), str(error))
+            machine = str(answer["worker"])
+            self._watch.set_aside(machine, str(error))
+            self._pool.exclude(machine)
             if not self._pool.machines:
                 raise
             self._submit(trial)
@@ -137,10 +139,6 @@ class FleetFlight:
         n_machines = len(self._pool.machines)
         if n_machines > 1 and self._watch.observe(machine, reference.median_ms, n_machines):
             self._pool.exclude(machine)
-
-    def _set_aside(self, machine: str, why: str) -> None:
-        self._watch.aside[machine] = why
-        self._pool.exclude(machine)
 
     def _is_reference(self, trial: _Trial) -> bool:
         return trial.candidate.hash == self._reference.hash

@@ -49,9 +49,18 @@ class MachineWatch:
         self._now_ms[machine] = median(found)
         self._first_ms.setdefault(machine, median(found))
         if 2 * (len(self._now_ms) - 1) >= n_machines and (why := self._fault(machine)):
-            self.aside[machine] = why
-            del self._now_ms[machine]
+            self.set_aside(machine, why)
         return machine in self.aside
+
+    def set_aside(self, machine: str, why: str) -> None:
+        """Note that a machine is set aside, so that the others are not compared with it any more.
+
+        Args:
+            machine: its name.
+            why: the reason, for the result.
+        """
+        self.aside[machine] = why
+        self._now_ms.pop(machine, None)
 
     def _fault(self, machine: str) -> str:
         now_ms, at_first_ms = self._now_ms[machine], self._first_ms[machine]

@@ -54,6 +54,16 @@ def test_a_machine_that_was_set_aside_is_no_measure_for_others():
     assert watch.aside["b"] == "CPU took 2 ms there, 1 ms on the others"
 
 
+def test_nor_is_one_that_was_set_aside_for_another_reason():
+    watch = MachineWatch("CPU")
+    for name, latency_ms in (("broken", 1.0), ("a", 3.2)):
+        for _ in range(ENOUGH):
+            watch.observe(name, latency_ms, 3)
+    watch.set_aside("broken", "its disk is full")
+    assert not any(watch.observe("b", 3.2, 2) for _ in range(ENOUGH))
+    assert watch.aside == {"broken": "its disk is full"}
+
+
 def test_latencies_that_are_not_known_do_not_count():
     watch = MachineWatch("CPU")
     assert [watch.observe("a", ms, 1) for ms in (1.0, float("inf"), 1.0, float("inf"))] == [False] * 4
