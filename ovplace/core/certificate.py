@@ -36,7 +36,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far the value may be above the optimum, as a fraction of the bound; 0 is proven optimal."""
+        """Largest possible excess of the value over the optimum, as a fraction of the bound; 0 is proven optimal."""
         if self.value_ms <= self.lower_bound_ms:
             return 0.0
         return self.value_ms / self.lower_bound_ms - 1 if self.lower_bound_ms > 0 else inf

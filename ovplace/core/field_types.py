@@ -1,4 +1,4 @@
-"""Whether what was read from a file has the types that its dataclasses say."""
+"""Checking that values read from a file have the types of their dataclass fields."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Problem:
         return np.argsort(rank, kind="stable").astype(np.int64)
 
     def lift(self, device_of_group: Sequence[int] | IntArray) -> Placement:
-        """Return the placement of the operations; a group sent where it can't run goes to its first device."""
+        """Return the placement of the operations; a group sent where it cannot run goes to its first device."""
         choice = np.asarray(device_of_group, dtype=np.int64)
         rows = np.arange(self.n_groups)
         choice = np.where(self.allowed[rows, choice], choice, self.allowed.argmax(axis=1))

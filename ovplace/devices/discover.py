@@ -23,7 +23,7 @@ NPU_TREATMENT = (
     "an NPU takes part only where -d names it, as in -d NPU,CPU: OpenVINO's documentation does not list it as usable "
     "under HETERO. It gets no operation that its plugin does not support; 'ovplace inspect MODEL' lists those"
 )
-"""How NPUs are treated, for users."""
+"""The treatment of NPUs, for users."""
 
 
 def discover(core: ov.Core) -> tuple[Device, ...]:

@@ -1,4 +1,4 @@
-"""What OpenVINO sees on this machine, what is installed but invisible to it, and the commands that mend it."""
+"""The devices that OpenVINO sees here, those that are installed but invisible to it, and commands that mend it."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class OpGraph:
 
     @cached_property
     def is_constant(self) -> BoolArray:
-        """Which operations are Constants, `[N]`."""
+        """Whether each operation is a Constant, `[N]`."""
         return np.array([kind == "Constant" for kind in self.types], dtype=bool)
 
     @cached_property

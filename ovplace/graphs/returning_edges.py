@@ -45,7 +45,7 @@ def _only_reader(graph: OpGraph) -> list[bool]:
 
 @dataclass(frozen=True)
 class _Dependencies:
-    """What each operation depends on, as bit masks over boundaries; bit number = edge, or E + op for graph inputs."""
+    """Dependences of each operation, as bit masks over boundaries; bit number = edge, or E + op for graph inputs."""
 
     entering: list[int]  # boundaries into the operation's own submodel
     returning: list[bool]  # whether on boundaries that the operation's own submodel produces

@@ -1,4 +1,4 @@
-"""What child processes answer: values of ovplace, plain data, arrays and errors, and nothing that acts.
+"""Messages from child processes: values of ovplace, plain data, arrays and errors, and nothing that acts.
 
 A child runs drivers, which have been seen to write into pipes that were not theirs. Pickle calls whatever a message
 names, so only classes are let in, and of those only values.
@@ -22,7 +22,7 @@ _ARRAYS = {
     ("numpy.core.multiarray", "_reconstruct"), ("numpy.core.multiarray", "scalar"),
     ("numpy.core.numeric", "_frombuffer"),
 }  # fmt: skip
-"""What arrays and their numbers are made by, in NumPy 2 and 1."""
+"""Classes and functions that make arrays and their numbers, in NumPy 2 and 1."""
 
 _VALUES = (Enum, BaseException, OrderedDict, PurePath)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 LOOK_S = 1.0
-"""Who waits for an answer looks this often whether the thread is there."""
+"""Seconds between two looks whether the thread is still there, while waiting for its answer."""
 
 
 class OwnThread:

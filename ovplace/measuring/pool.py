@@ -1,4 +1,4 @@
-"""What a run measures with, wherever that is."""
+"""The protocol by which a run measures, here or on the machines of a fleet."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ METHODS: Mapping[Method, Callable[..., object]] = {
     "measure": lambda backend, candidates, spec: backend.measure(candidates, spec),
     "supported": lambda backend: backend.supported(),
 }
-"""What a request calls: a function of the backend and the request's arguments, for each method."""
+"""The function of the backend and the request's arguments that each method calls."""
 
 
 def _peak_mib() -> float:

@@ -34,7 +34,7 @@ REQUEST_S = 4.0
 """About how long a request takes: longer ones would overrun the budget, shorter ones only cost round trips."""
 
 FINE_ENOUGH = 0.8
-"""What an earlier call has measured is used if it has this part of the units that there is time for now."""
+"""Part of the units that there is time for now which an earlier profile must have for its times to be used."""
 
 PART_S = 0.15
 """Seconds assumed for compiling and timing a part before any is measured; decides how finely a large model is cut."""

@@ -1,4 +1,4 @@
-"""What a profile has measured, kept for later runs of the model, which time what is missing."""
+"""The measurements of a profile, kept for later runs of the model, which time what is missing."""
 
 from __future__ import annotations
 

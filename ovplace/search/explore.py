@@ -1,4 +1,4 @@
-"""What a run finds out: baselines, profile, search and final comparison, each within its share of the time."""
+"""The findings of a run: baselines, profile, search and final comparison, each within its share of the time."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findi
 
 @dataclass(frozen=True)
 class _Searched:
-    """What profile and search have found; nothing where there was nothing to search.
+    """The findings of profile and search; empty where there was nothing to search.
 
     Attributes:
         trials: placements that were measured; where there was no time, those of earlier calls.

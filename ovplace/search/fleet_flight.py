@@ -52,7 +52,7 @@ class FleetFlight:
 
     @property
     def room(self) -> int:
-        """How many machines measure now; one where all are away, which may come back."""
+        """Number of machines that measure now; one where all are away, which may come back."""
         return max(1, len(self._pool.machines))
 
     @property

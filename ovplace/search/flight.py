@@ -36,11 +36,11 @@ class Flight(Protocol):
 
     @property
     def room(self) -> int:
-        """How many can be measured at once."""
+        """Number of placements that can be measured at once."""
 
     @property
     def notes(self) -> Mapping[str, str]:
-        """What was noticed of machines, by their names, for the result."""
+        """Remarks on machines for the result, by their names."""
 
     def start(self, number: int, placement: Placement) -> None:
         """Add a placement.

@@ -19,7 +19,7 @@ ENOUGH = 4
 
 @dataclass
 class MachineWatch:
-    """What the reference took on each machine.
+    """The latencies of the reference on each machine.
 
     Attributes:
         reference: its name.

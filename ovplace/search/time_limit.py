@@ -1,4 +1,4 @@
-"""What the time limit of a call means to its answer: what the final comparison will take, and what was cut short."""
+"""The time limit of a call: the expected time of its search and final comparison, and notes on what was cut short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long measuring takes, judged by what was measured before, and measuring less where that would be too long."""
+"""The expected duration of measurements, judged by earlier ones, and fewer inferences where it would be too long."""
 
 from __future__ import annotations
 

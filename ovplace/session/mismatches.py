@@ -1,4 +1,4 @@
-"""What there is to say of the check of outputs: why correct devices differ, and what it cannot see."""
+"""Notes on the check of outputs: why correct devices differ, and what the check cannot see."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Session:
 
     @property
     def input_id(self) -> str:
-        """What identifies the inputs: their file's hash, or the seed they are drawn from.
+        """Identity of the inputs: the hash of their file, or the seed that they are drawn from.
 
         Raises:
             UsageError: the file is no longer there.
@@ -132,7 +132,7 @@ def check_settings(config: RunConfig) -> None:
 
 @dataclass(frozen=True)
 class Begun:
-    """What is kept of a run that is continued.
+    """The facts that are kept of a run to be continued.
 
     Attributes:
         hardware: `Site.hardware` of the machines that it began on.

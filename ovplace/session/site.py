@@ -1,4 +1,4 @@
-"""Where a run measures: on this machine, or on the machines of a fleet."""
+"""The site where a run measures: this machine, or the machines of a fleet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Site(Protocol):
 
     @property
     def hardware(self) -> str:
-        """What the machines of a fleet have that a run must be continued on; empty on this machine."""
+        """Hardware of a fleet's machines, on which the run must be continued; empty on this machine."""
 
     def choose_devices(self, config: RunConfig) -> Selection:
         """Return the devices of a run; `open_pool` is for these."""

@@ -203,7 +203,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class MachineSummary:
-    """What a machine of a fleet measured in the search.
+    """The share of a machine of a fleet in the search.
 
     Attributes:
         name: its name.

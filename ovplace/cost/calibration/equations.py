@@ -15,7 +15,7 @@ from ovplace.cost.evaluate.stages import Stages
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 REPEATS = 4
-"""The same row measured more often counts no more than this: the rest of its error comes back every time."""
+"""Most repetitions of a row that lower its variance: the rest of its error is the same every time."""
 
 CLOCK_MS = 0.01
 """Standard deviation of the time of a stage however short it is: the start of an inference, and the clock."""
@@ -23,7 +23,7 @@ CLOCK_MS = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """What a measured placement says of the costs: some terms that took some time.
+    """Linear equations about the costs, from one measured placement: some terms, and the time that they took.
 
     Attributes:
         counts: how often each parameter counts in each row, `[R, P]`.

@@ -1,4 +1,4 @@
-"""How far measurements may pull the parameters from the profile: chosen by leave-one-out prediction."""
+"""The pull of a fit towards the profile, chosen by leave-one-out prediction."""
 
 from __future__ import annotations
 

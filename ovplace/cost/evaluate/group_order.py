@@ -1,4 +1,4 @@
-"""What HETERO's cutting rule asks of neighbouring groups, whatever their devices."""
+"""The order of groups by which HETERO cuts them apart, whatever their devices."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ovplace.graphs.submodels import is_unread, running_submodels
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """Which submodels run which groups. Submodels that share a group are one stage: only their sum is known by groups.
+    """The stage of each group and submodel. Submodels that share a group are one: only their sum is known by groups.
 
     Attributes:
         stage_of: stage of each group, in running order, `[G]`.

@@ -1,4 +1,4 @@
-"""What a search only ever adds to, kept so that its state takes no longer to form and to store the more there is.
+"""A log that a search only adds to, and whose state takes no longer to form and to store the more rows there are.
 
 The state is stored after each placement asked for. Older rows are in long texts, which the store has already. A new
 text takes in those before it that are not longer: their number grows with the logarithm of that of the rows.

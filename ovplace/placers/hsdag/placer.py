@@ -124,7 +124,7 @@ class Placer(protocols.Placer):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What rewards of `log_cpu` are relative to, where that is not the CPU."""
+        """A note on the device that rewards of `log_cpu` are relative to, where that is not the CPU."""
         if self._config.reward != "log_cpu" or not self._progress.updates:
             return ()
         device, relative = self._problem.devices[self._cpu], "placer.reward=log_cpu: rewards are relative to"

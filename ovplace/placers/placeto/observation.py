@@ -130,7 +130,7 @@ class PlacetoGraph:
 
     @cached_property
     def members(self) -> NDArray[np.float32]:
-        """Which groups are ancestors and descendants of each group, and which parallel to it, `[3, N, N]`."""
+        """Whether groups (columns) are ancestors of, descendants of, or parallel to each group (row), `[3, N, N]`."""
         ancestors, descendants = _ancestors(len(self), self.edges)
         parallel = ~(ancestors | descendants | np.eye(len(self), dtype=bool))
         return np.stack([ancestors, descendants, parallel]).astype(np.float32)

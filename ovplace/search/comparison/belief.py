@@ -1,4 +1,4 @@
-"""What is believed of the latencies of placements: a joint Gaussian, sharpened by each measurement.
+"""The posterior of the latencies of placements: a joint Gaussian, sharpened by each measurement.
 
 Source: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, equations 2.22 to 2.24.
 """

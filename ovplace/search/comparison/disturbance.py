@@ -1,4 +1,4 @@
-"""How far something else on the machine disturbed measurements, by what was slower or faster than usual beside them.
+"""Errors of measurements that other work on the machine disturbed, judged by their reference's latency.
 
 A disturbance seldom slows down a placement and its reference alike, so that their ratio is off as well.
 """
@@ -13,15 +13,14 @@ from ovplace.core.measurement import Trial
 from ovplace.graphs.op_graph import FloatArray
 
 QUIET = 0.1
-"""Difference of logarithms from what is usual up to which nothing was disturbed."""
+"""Largest difference of the logarithm of the reference's latency from the usual one that is no disturbance."""
 
 SHARE, MOST = 0.7, 0.25
-"""Error of the logarithm of a ratio, as a part of the difference of what it was measured beside from what is usual, and
-the largest error."""
+"""Standard error of the logarithm of a ratio over that difference of its reference, and the largest such error."""
 
 
 def usual_ms(trials: Sequence[Trial]) -> float:
-    """Return the usual latency of what trials were measured beside, in ms; not a number if on several machines.
+    """Return the usual latency of the trials' reference in ms; NaN if several machines measured them.
 
     Args:
         trials: trials that worked.
@@ -47,9 +46,9 @@ def disturbances(trials: Sequence[Trial]) -> FloatArray:
 
 
 def error_of(off: FloatArray) -> FloatArray:
-    """Return the standard deviation of the error of logarithms.
+    """Return the standard deviation of the error of the logarithms of ratios, of the shape of `off`.
 
     Args:
-        off: differences of the logarithms of what was measured beside them from what is usual.
+        off: differences of the logarithms of their references' latencies from the usual ones.
     """
     return np.where(np.abs(off) > QUIET, np.minimum(SHARE * np.abs(off), MOST), 0.0)

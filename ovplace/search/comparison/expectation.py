@@ -1,4 +1,4 @@
-"""What is expected of placements once a search has measured each of them.
+"""The expected latencies of placements once a search has measured each of them.
 
 The logarithm of a latency ratio is what the cost model says, plus what the model does not know of this placement, plus
 the noise of the measurement. How far the costs may be off, each and together, and how much of a placement the model
@@ -65,7 +65,7 @@ class Shape:
 
 
 class Expectation:
-    """What is expected of placements that a search has measured once each."""
+    """The expected latencies of placements that a search has measured once each."""
 
     def __init__(
         self,

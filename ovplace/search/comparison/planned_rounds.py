@@ -1,4 +1,4 @@
-"""How many rounds the final comparison has: as configured, and more where the time of the call suffices.
+"""The number of rounds of the final comparison: as configured, and more where the time of the call suffices.
 
 The number is settled after the first round, by its duration alone: a number that depended on the ratios measured so far
 would make equal placements look different more often (optional stopping).

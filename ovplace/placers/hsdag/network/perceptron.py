@@ -15,7 +15,7 @@ from ovplace.placers.hsdag.network.dropout import Dropout
 
 @dataclass(frozen=True)
 class Activation:
-    """What follows a linear layer.
+    """The layers that follow a linear layer.
 
     Attributes:
         norm: layer normalisation before the ReLU.

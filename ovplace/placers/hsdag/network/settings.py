@@ -59,5 +59,5 @@ class NetworkSettings:
 
     @property
     def activation(self) -> Activation:
-        """What follows the linear layers before the encoder."""
+        """The layers after each linear layer before the encoder."""
         return Activation(self.mlp_norms, self.dropout if self.mlp_norms else 0.0, self.activation_final)
