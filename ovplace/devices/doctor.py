@@ -198,11 +198,12 @@ def _npu(machine: Machine) -> Finding:
         return _no_node(machine, "NPU", _ACCELERATOR, "/dev/accel", "sudo modprobe intel_vpu")
     if closed := _closed(machine, "NPU", nodes):
         return closed
+    node = f"/{nodes[0].relative_to(machine.root)}"
     if machine.library("libze_intel_npu.so") or machine.library("libze_intel_vpu.so"):
-        text = f"/{nodes[0].relative_to(machine.root)} and its driver are there, but OpenVINO sees no NPU: the driver "
-        return Finding("NPU", False, f"{text}may be too old for it; take one from {NPU_RELEASES}")
-    text = f"/{nodes[0].relative_to(machine.root)} is there, but its driver libze_intel_npu.so is not installed; "
-    return Finding("NPU", False, f"{text}take it from {NPU_RELEASES}")
+        text = f"{node} and its driver are there, but OpenVINO sees no NPU: the driver may be too old for it; take one"
+    else:
+        text = f"{node} is there, but its driver libze_intel_npu.so is not installed; take it"
+    return Finding("NPU", False, f"{text} from {NPU_RELEASES}")
 
 
 def _no_node(machine: Machine, device: str, pci_class: str, folder: str, load: str) -> Finding:

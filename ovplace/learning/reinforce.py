@@ -18,6 +18,7 @@ from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 from ovplace.learning.deviation import batch_variance
 from ovplace.learning.objectives import surrogate_gain
 from ovplace.learning.optimiser import Optimiser, linear_schedule
+from ovplace.learning.setting_checks import check_choices
 
 SIGNALS: dict[str, Callable[[FloatArray], FloatArray]] = {"sqrt": np.sqrt, "identity": np.positive, "log1p": np.log1p}
 """Increasing functions of the latency ratio, to be minimised."""
@@ -67,9 +68,7 @@ class ReinforceSettings:
 
     def __post_init__(self) -> None:
         """Check choices and ranges."""
-        for name, known in (("signal", tuple(SIGNALS)), ("baseline", ("failure", "first"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, got '{getattr(self, name)}'")
+        check_choices(self, {"signal": SIGNALS, "baseline": ("failure", "first")})
         for name in ("samples", "epochs", "anneal", "rate_decay_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")

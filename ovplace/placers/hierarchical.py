@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ovplace.core.problem import Problem
 from ovplace.learning.group_features import GroupFeatures
 from ovplace.learning.initialise import seeded
+from ovplace.learning.setting_checks import check_choices
 from ovplace.placers._base.policy_gradient import PolicyGradientPlacer, PolicyGradientSettings
 from ovplace.placers.fc_grouper.config import GrouperSettings
 from ovplace.placers.fc_grouper.policy import GroupedPolicy
@@ -56,8 +57,7 @@ class Config(Seq2SeqSettings, GrouperSettings, PolicyGradientSettings):
         """Check choices and ranges."""
         for settings in (Seq2SeqSettings, GrouperSettings, PolicyGradientSettings):
             settings.__post_init__(self)
-        if self.preset not in PRESETS:
-            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got '{self.preset}'")
+        check_choices(self, {"preset": PRESETS})
 
 
 class Placer(PolicyGradientPlacer):

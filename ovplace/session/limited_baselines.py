@@ -36,15 +36,15 @@ def measure_alone(
     for d in sorted(range(len(candidates)), key=lambda d: devices[d].plugin != "CPU"):
         certain = any(m.ok for m in found.values())
         found[d] = _once(measurer, candidates[d], spec, measurer.deadline if certain else Deadline())
-    working = [d for d in sorted(found) if found[d].ok]
+    found = dict(sorted(found.items()))
+    working = [d for d, m in found.items() if m.ok]
     fitted = fitting(spec, [found[d] for d in working], measurer.deadline.left_s / 2) if working else None
-    if fitted is None or fitted == spec.one_sample():
-        return [found[d] for d in sorted(found)], spec.one_sample()
-    again = _or_none(measurer, [candidates[d] for d in working], fitted)
-    if not all(m.ok for m in again):
-        return [found[d] for d in sorted(found)], spec.one_sample()
-    found.update(zip(working, again, strict=True))
-    return [found[d] for d in sorted(found)], fitted
+    if fitted is not None and fitted != spec.one_sample():
+        again = _or_none(measurer, [candidates[d] for d in working], fitted)
+        if all(m.ok for m in again):
+            found.update(zip(working, again, strict=True))
+            return list(found.values()), fitted
+    return list(found.values()), spec.one_sample()
 
 
 def fitting_spec(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
+from ovplace.learning.setting_checks import check_choices
 from ovplace.placers._base.policy_gradient import PolicyGradientSettings
 
 PRESETS: Mapping[str, Mapping[str, object]] = {
@@ -77,8 +78,7 @@ class Config(GrouperSettings, PolicyGradientSettings):
         """Check choices and ranges."""
         GrouperSettings.__post_init__(self)
         PolicyGradientSettings.__post_init__(self)
-        if self.preset not in PRESETS:
-            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got '{self.preset}'")
+        check_choices(self, {"preset": PRESETS})
         if self.hidden < 1 or not 0 <= self.tanh_constant < inf:
             raise ValueError(
                 "hidden must be at least 1 and tanh_constant at least 0 and finite, "

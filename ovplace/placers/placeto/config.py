@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from math import inf
 
+from ovplace.learning.setting_checks import check_choices, check_numbers
 from ovplace.placers.placeto.network import HEADS, PlacetoSettings
 from ovplace.placers.placeto.returns import REWARDS, LearningSettings
 from ovplace.placers.placeto.rollout import EpisodeSettings
@@ -58,13 +58,8 @@ class Config(PlacetoSettings, EpisodeSettings, LearningSettings):
 
     def __post_init__(self) -> None:
         """Check choices and ranges."""
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, got '{getattr(self, name)}'")
-        for f in fields(self):
-            value, least = getattr(self, f.name), 1 if f.name in _AT_LEAST_ONE else 0
-            if isinstance(value, int | float) and not least <= value < inf:
-                raise ValueError(f"{f.name} must be at least {least} and finite, got {value}")
+        check_choices(self, _CHOICES)
+        check_numbers(self, _AT_LEAST_ONE)
         if self.discount > 1:
             raise ValueError(f"discount must be at most 1, got {self.discount}")
 

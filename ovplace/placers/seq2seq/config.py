@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
+from ovplace.learning.setting_checks import check_choices
 from ovplace.placers._base.policy_gradient import PolicyGradientSettings
 
 PRESETS: Mapping[str, Mapping[str, object]] = {
@@ -78,8 +79,7 @@ class Config(Seq2SeqSettings, PolicyGradientSettings):
         """Check choices and ranges."""
         Seq2SeqSettings.__post_init__(self)
         PolicyGradientSettings.__post_init__(self)
-        if self.preset not in PRESETS:
-            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got '{self.preset}'")
+        check_choices(self, {"preset": PRESETS})
         if not 0 <= self.switches < inf:
             raise ValueError(f"switches must be at least 0 and finite, got {self.switches}")
         if min(self.type_size, self.adjacency) < 1:
