@@ -112,12 +112,16 @@ def enable() -> None:
         return
     if problem := why_unavailable() or _too_late():
         raise DeviceError(problem)
-    os.environ["OCL_ICD_FILENAMES"] = str(_path(_DRIVER))
-    os.environ["OCL_ICD_VENDORS"] = os.devnull  # no other OpenCL platform
+    only = {"OCL_ICD_FILENAMES": str(_path(_DRIVER)), "OCL_ICD_VENDORS": os.devnull}  # no other OpenCL platform
+    before = {name: os.environ[name] for name in only if name in os.environ}
+    os.environ.update(only)
     try:
         loaded = {name: c.CDLL(str(_path(name)), mode=c.RTLD_GLOBAL) for name in _LIBRARIES if name != _DRIVER}
         _alive.extend((loaded, *patch(loaded[_LOADER], _OPENCL_NAME)))
     except (OSError, AttributeError) as error:
+        for name in only:  # child processes must find a real GPU
+            del os.environ[name]
+        os.environ.update(before)
         raise DeviceError(f"the emulated GPU's OpenCL runtime cannot be loaded: {error}; {INSTALL}") from error
 
 

@@ -1,5 +1,6 @@
 """The emulated GPU, each time in a process of its own: it must come before openvino, which tests share."""
 
+import os
 import subprocess
 import sys
 
@@ -175,6 +176,19 @@ def test_other_platforms_say_so(monkeypatch, system, machine):
     monkeypatch.setattr("sys.platform", system)
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert "Linux on x86-64" in emulated_gpu.why_unavailable()
+
+
+def test_where_it_cannot_be_loaded_the_environment_stays(monkeypatch, tmp_path):
+    for name in ("why_unavailable", "_too_late"):
+        monkeypatch.setattr(emulated_gpu, name, str)
+    monkeypatch.setattr(emulated_gpu, "_path", lambda library: tmp_path / library)
+    monkeypatch.setattr(emulated_gpu, "_alive", [])
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/etc/OpenCL/vendors")
+    monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)
+    with pytest.raises(DeviceError, match="cannot be loaded"):
+        emulated_gpu.enable()
+    assert os.environ["OCL_ICD_VENDORS"] == "/etc/OpenCL/vendors"
+    assert "OCL_ICD_FILENAMES" not in os.environ
 
 
 def test_device_is_f32_unless_said_otherwise():
