@@ -135,7 +135,8 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
 def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> _Searched:
     measurer.enter(Phase.PROFILE)
     placer, is_late = measurer.session.config.plugins.placer, measurer.deadline.left_s <= 0
-    needs_costs = placer.factory.needs_costs(placer.settings)
+    with placer.blaming():
+        needs_costs = placer.factory.needs_costs(placer.settings)
     if is_late or not measurer.session.problem.is_divisible:
         return _Searched(measurer.store.trials(), kept_costs(measurer) if needs_costs else None, cut=is_late)
     costs: Costs | None = None
@@ -154,8 +155,10 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
             trials = loop.run()
             aside |= loop.flight.notes
         cut = measurer.deadline.left_s <= 0  # before the certificate, which may take seconds
-    told = (*loop.placer.notes, loop.diverged) if loop.diverged else loop.placer.notes
-    return _Searched(trials, costs, loop.placer.certificate, loop.placer.info, told, hopeless, aside, cut)
+    with placer.blaming():
+        certificate, info, notes = loop.placer.certificate, loop.placer.info, [*loop.placer.notes]
+    told = [*notes, loop.diverged] if loop.diverged else notes
+    return _Searched(trials, costs, certificate, info, told, hopeless, aside, cut)
 
 
 def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:

@@ -12,7 +12,7 @@ import pytest
 from ovplace.core.accuracy import NOT_FINITE
 from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.partition import Partition
-from ovplace.errors import BackendError, DivergedError
+from ovplace.errors import BackendError, DivergedError, UsageError
 from ovplace.plugins import registry
 from ovplace.profiling.obtain import Costs
 from ovplace.search import explore as explore_module
@@ -227,3 +227,18 @@ def test_notes_mark_simulated_devices(exploring, monkeypatch):
     assert lost.startswith("no value of y is finite")
     assert slow == f"{wrong[0].name} (simulated) was slow"
     assert differ == f"{wrong[1].name} (simulated) differ"
+
+
+@pytest.mark.parametrize("name", ["info", "notes", "certificate", "needs_costs"])
+def test_a_placer_of_another_package_is_named_where_it_tells_of_itself(name, exploring, tmp_path, monkeypatch):
+    module = f"""
+from ovplace.placers.random import Config, Placer as Random
+class Placer(Random):
+    {"@classmethod" if name == "needs_costs" else "@property"}
+    def {name}(self, *_): raise ValueError("wrong")
+"""
+    (tmp_path / "telling").mkdir()
+    (tmp_path / "telling" / f"{name}.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match=rf"^the placer 'telling\.{name}' failed: ValueError: wrong"):
+        explore(exploring(placer=f"telling.{name}"), silent)
