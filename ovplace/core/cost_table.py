@@ -12,6 +12,7 @@ from ovplace.core.traffic import Traffic
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, frozen_array
 
 _MAY_BE_INFINITE = ("group_ms", "memory_bytes")
+"""Arrays with infinite entries: a group that cannot run, memory that does not matter."""
 
 
 @dataclass(frozen=True, eq=False)

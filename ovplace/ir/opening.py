@@ -9,8 +9,8 @@ from pathlib import Path
 import openvino as ov
 from openvino import frontend as fe
 
-from ovplace.core.text.input_shapes import Shape
 from ovplace.errors import ModelError, UsageError
+from ovplace.graphs.op_graph import Shape
 from ovplace.ir.exceptions import last_line
 
 _FORMATS = {".xml": "ir", ".onnx": "onnx", ".tflite": "tflite", ".pdmodel": "paddle", ".pb": "tf"}

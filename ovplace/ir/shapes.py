@@ -6,8 +6,9 @@ import shlex
 
 import openvino as ov
 
-from ovplace.core.text.input_shapes import Shape, named, shape_item
+from ovplace.core.text.input_shapes import named, shape_item
 from ovplace.errors import ModelError, UsageError
+from ovplace.graphs.op_graph import Shape
 from ovplace.ir.exceptions import last_line
 from ovplace.ir.inputs import input_name, input_names
 

@@ -26,6 +26,7 @@ RECYCLE_AFTER = 400
 5 to 10 MB a compiled model; the limit of memory replaces a child earlier where that is too much."""
 
 QUERY_DEADLINE_S = 600.0
+"""Time limit of requests other than measuring."""
 
 START_ATTEMPTS = 3
 """A child that is killed while it starts is started again; one that fails by itself fails three times."""

@@ -18,6 +18,8 @@ PIECES = ((1 << 12, 1), (1 << 22, 1), (1 << 12, 4), (1 << 18, 1))
 """Tensor bytes and branches of the pieces, the most informative first: small for latency, large for bandwidth."""
 
 _HALVES = ((0, 1), (2, 3))
+"""One cut: two stages of the piece on each side."""
+
 _THERE_AND_BACK = ((0,), (1, 2), (3,))
 """Each branch of the middle is a submodel of its own, which separates the overheads of the two devices."""
 

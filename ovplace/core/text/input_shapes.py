@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ovplace.errors import UsageError
 
-Shape = tuple[int, ...]
+if TYPE_CHECKING:
+    from ovplace.graphs.op_graph import Shape
 
 _EXAMPLE = "write it as data[1,3,224,224],mask[1,8] or, for a single input, [1,3,224,224]"
 _ITEM = re.compile(r'\s*+(?:"((?:[^"]|"")*+)"\s*+|(|[^"].*?))\[([^\[\]]*)\]\s*+(,|\Z)', re.DOTALL)

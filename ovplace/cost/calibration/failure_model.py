@@ -7,10 +7,13 @@ import numpy as np
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 _ROUNDS = 100
+"""Rounds of expectation maximisation."""
+
 _PRIOR = 0.02
 """Prior probability of an assignment to fail, weighted as one placement."""
 
 _LARGEST = 0.999
+"""Largest probability, so that the logarithm of that of running stays finite."""
 
 
 def failure_probabilities(choices: IntArray, ran: BoolArray, n_devices: int) -> FloatArray:

@@ -20,6 +20,7 @@ from ovplace.cost.evaluate.design_matrix import design_matrix, with_parameters
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
 FOLDS = 5
+"""Parts of the trials, each of which is predicted by a fit to the others."""
 
 
 @dataclass(frozen=True, eq=False)

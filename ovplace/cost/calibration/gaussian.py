@@ -231,8 +231,8 @@ class FromSums(Gaussian):
         return np.concatenate([self._own[:, None] * matrix, common]) if len(self._own) else common
 
 
-def many(count: int, n_parameters: int) -> bool:
-    """Return whether sums over rows are less work than the rows.
+def sums_are_cheaper(count: int, n_parameters: int) -> bool:
+    """Return whether the distribution is less work from sums over the rows than from the rows themselves.
 
     Args:
         count: number of rows B.
@@ -250,6 +250,6 @@ def given(prior: Prior, scale: PriorScale, rows: FloatArray, noise: FloatArray) 
         rows: terms, `[B, P]`.
         noise: variance of each measurement, `[B]`.
     """
-    if many(*rows.shape):
+    if sums_are_cheaper(*rows.shape):
         return FromSums(prior, scale, Information.of(rows, noise))
     return FromRows(prior, scale, rows, noise)

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.equations import Equations, Rows
-from ovplace.cost.calibration.gaussian import FromRows, FromSums, Gaussian, Information, given, many
+from ovplace.cost.calibration.gaussian import FromRows, FromSums, Gaussian, Information, given, sums_are_cheaper
 from ovplace.cost.calibration.prior import EXACT, Prior, PriorScale
 from ovplace.cost.calibration.shrinkage import NOISE, TRIED, Shrinkage, shrinkage_of
 from ovplace.cost.evaluate.design_matrix import design_matrix, with_parameters
@@ -125,7 +125,7 @@ class Refit:
     def _sum_up(self) -> None:
         """Form the sums once there are so many rows that they are less work."""
         everything = np.arange(len(self._rows))
-        if many(len(everything), len(self._prior.mean)):
+        if sums_are_cheaper(len(everything), len(self._prior.mean)):
             self._sums = self._information(everything)
 
     def _information(self, chosen: IntArray) -> Information:

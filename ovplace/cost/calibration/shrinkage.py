@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from ovplace.cost.calibration.gaussian import FromSums, Information, many
+from ovplace.cost.calibration.gaussian import FromSums, Information, sums_are_cheaper
 from ovplace.cost.calibration.prior import EXACT, Prior, PriorScale
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
@@ -73,7 +73,7 @@ def shrinkage_of(prior: Prior, rows: FloatArray, variances: FloatArray) -> Shrin
 
     Cost: O(B^3) for B rows and P parameters, a few dozen times; O(P^3) and, twice, O(B P^2) where that is less.
     """
-    left_out_of = _by_sums(prior, rows) if many(*rows.shape) else _by_rows(prior, rows)
+    left_out_of = _by_sums(prior, rows) if sums_are_cheaper(*rows.shape) else _by_rows(prior, rows)
     typical, noise = np.sqrt(variances / NOISE**2), variances
     for _ in range(2):
         best, left_out = left_out_of(noise, typical)

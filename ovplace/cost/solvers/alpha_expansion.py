@@ -17,6 +17,8 @@ from ovplace.cost.solvers.min_cut import solve_min_cut
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 _LEAST_GAIN = 1e-9
+"""Least gain in ms of a move, above what rounding may seem to gain."""
+
 _CYCLES = 10
 """Turns of all devices; three are usual."""
 

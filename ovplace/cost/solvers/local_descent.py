@@ -11,7 +11,11 @@ from ovplace.graphs.dag import lowest_connected
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 _LEAST_GAIN = 1e-9
+"""Least gain in ms of a move, above what rounding may seem to gain."""
+
 _MOST_MOVES = 100
+"""Largest number of moves."""
+
 _AT_ONCE = 256
 """Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take two seconds."""
 

@@ -25,6 +25,8 @@ _LIMIT = 2**30 - 1
 """The capacity of what must not be cut: an arc and its opposite still fit into 32 bits together."""
 
 _ROUNDS = 2
+"""Flows, each at a finer scale than the one before."""
+
 _ENOUGH = 1e-9
 """Relative gap that needs no second round."""
 

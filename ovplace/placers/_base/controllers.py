@@ -13,6 +13,7 @@ MOST_CONTROLLERS = 20
 """Controllers, those that join included: as many as Mirhoseini et al. 2017 have."""
 
 NOBODY = -1
+"""Controller of a placement that is in no batch."""
 
 _DRAWN_FROM = "drawn from"
 

@@ -31,6 +31,7 @@ SURE = 0.95
 """Probability of that at which the race ends."""
 
 _DRAWS = 2000
+"""Draws of the latencies of all placements by which probabilities are counted."""
 
 _USUAL_NOISE, _USUAL_WEIGHT = 0.03, 4
 """Relative spread between compilations of one placement, and the number of measurements this assumption is worth."""

@@ -17,6 +17,7 @@ from ovplace.core.integer_labels import renumbered
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 NONE = -1
+"""Index of the pair of a node that has, or drew, none."""
 
 
 def dominant(n_nodes: int, pairs: IntArray, scores: FloatArray) -> IntArray:
