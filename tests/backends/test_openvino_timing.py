@@ -84,6 +84,20 @@ def test_only_a_state_needs_an_inference_after_settling(saved, monkeypatch, mode
     assert samples == [40.0 + untimed + i for i in range(SPEC.repeats)]
 
 
+def test_a_growing_state_starts_anew_after_as_many_samples_for_every_candidate(saved, monkeypatch):
+    """A faster one has more samples in a block, and the inferences of a longer cache take longer."""
+    backend, lengths = Backend(Job(saved(models.kv_cache()), PAIR)), [0]
+    monkeypatch.setattr(Backend, "_start_state", lambda *_: lengths.append(0))
+
+    def grown(self, ready):
+        lengths[-1] += 1
+        return float(lengths[-1])
+
+    monkeypatch.setattr(Backend, "_timed", grown)
+    samples = backend._block(backend_module._Ready(), replace(SPEC, repeats=3, min_time_ms=20.0))
+    assert samples == [2.0, 3.0, 4.0] * 2 + [2.0]
+
+
 def test_candidates_take_turns_there_and_back(saved, monkeypatch):
     """Neither comes first more often, so a machine that becomes slower favours none."""
     path = saved(chain())
