@@ -16,6 +16,7 @@ from ovplace.ir.exceptions import last_line
 _FORMATS = {".xml": "ir", ".onnx": "onnx", ".tflite": "tflite", ".pdmodel": "paddle", ".pb": "tf"}
 _KNOWN = "OpenVINO IR (.xml), ONNX (.onnx), TFLite (.tflite), Paddle (.pdmodel), TensorFlow (.pb or SavedModel folder)"
 
+_UNKNOWN = ("No translator found for", "from unsupported opset", "doesn't contain the operation")
 _UNCONVERTED = "Model wasn't fully converted"
 _FAILURES = (fe.GeneralFailure, fe.InitializationFailure, fe.OpConversionFailure, fe.OpValidationFailure)
 
@@ -104,7 +105,7 @@ def _explain(path: Path, said: str, shaped: bool) -> str:
     if "No conversion rule found for operations:" in said:
         missing = said.partition("No conversion rule found for operations:")[2].strip().splitlines()[0]
         return f"'{path}' has operations that OpenVINO cannot read: {missing[:300]}; export it without them"
-    if "No translator found for" in said:
+    if any(text in said for text in _UNKNOWN):
         return f"'{path}' has operations that OpenVINO cannot read: {last_line(said)}; export it without them"
     if _UNCONVERTED in said:
         hint = "" if shaped else "give fixed shapes by --shape, which may help, or "

@@ -7,6 +7,7 @@ import onnx
 import openvino as ov
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from openvino import opset13 as ops
 
 from ovplace.backends.openvino import Backend
 from ovplace.core.device import Device
@@ -111,3 +112,16 @@ def test_branches_may_read_constants_of_the_model(tmp_path):
         answer = run({"image": np.array([1, 2], dtype=np.float32), "which": np.array(which)})
         np.testing.assert_allclose(answer["chosen"], chosen)
         np.testing.assert_allclose(answer["sum"], [3, 5])
+
+
+@pytest.mark.parametrize(
+    ("part", "other"), [('version="opset1"', 'version="extension"'), ('type="ReLU"', 'type="Novel"')]
+)
+def test_operations_of_an_extension_or_a_newer_openvino_are_named(part, other, tmp_path):
+    x = ops.parameter([1, 4], np.float32, name="x")
+    ov.save_model(ov.Model([ops.relu(x, name="act")], [x], "m"), tmp_path / "m.xml")
+    text = (tmp_path / "m.xml").read_text(encoding="utf-8")
+    layer = text.index('name="act"')
+    (tmp_path / "m.xml").write_text(text[:layer] + text[layer:].replace(part, other, 1), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"m\.xml' has operations that OpenVINO cannot read: .*; export it without"):
+        prepare(tmp_path / "m.xml", tmp_path / "model.xml")
