@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import openvino as ov
 import pytest
+from openvino import opset13 as ops
 
 import ovplace as api
 from ovplace.devices.emulated_gpu import why_unavailable
@@ -26,6 +28,14 @@ def test_three_lines(ovplace, tiny):
         "CPU_A supports all, CPU supports all.",
         "Cost: nothing is copied between devices.",
     ]
+
+
+def test_a_model_of_constants_has_no_submodel(ovplace, tmp_path):
+    ov.save_model(
+        ov.Model([ops.result(ops.constant(np.ones(3, np.float32)))], []), tmp_path / "m.xml", compress_to_fp16=False
+    )
+    done = ovplace("explain", tmp_path / "m.xml", "-d", DEVICES)
+    assert "none on CPU; no submodel, for nothing is computed.\n" in done.out
 
 
 def test_one_device(ovplace, tiny):

@@ -102,8 +102,8 @@ def _label(found: Explanation, name: str) -> str:
 
 def _submodels(found: Explanation) -> str:
     chain = found.submodels
-    if len(chain) == 1:
-        return "1 submodel"
+    if len(chain) < 2:
+        return "1 submodel" if chain else "no submodel, for nothing is computed"
     counts = Counter(chain)
     shown = " ".join(chain) if len(chain) <= SHOWN else ", ".join(f"{n} on {name}" for name, n in counts.items())
     return f"{len(chain)} submodels: {shown}"
