@@ -191,8 +191,10 @@ def _automatic(session: Session, target: str, measured: Measurement) -> Placemen
     if not supported.any(axis=1).all():
         return None
     placement = Placement(np.array(order)[supported.argmax(axis=1)], problem.device_names)
-    expected = placement.used if placement.is_uniform else tuple(placement.submodels(session.graph))
-    return placement if sorted(measured.submodels) == sorted(expected) else None  # HETERO may run them in another order
+    if placement.is_uniform:  # unconnected parts are submodels of their own
+        return placement if set(measured.submodels) == set(placement.used) else None
+    expected = placement.submodels(session.graph)  # HETERO may run them in another order
+    return placement if sorted(measured.submodels) == sorted(expected) else None
 
 
 def _nothing_works(graph: OpGraph, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> str:

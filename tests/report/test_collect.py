@@ -147,7 +147,7 @@ def test_the_answer_has_its_samples_of_the_final_comparison(report):
 
 
 def test_baselines_have_the_remarks_that_the_command_line_prints(of):
-    alone = baseline_summary("HETERO:CPU,GPU (automatic)", submodels=("CPU",))
+    alone = baseline_summary("HETERO:CPU,GPU (automatic)", submodels=("CPU", "CPU"))
     known = baseline_summary("AUTO:GPU,CPU", runs_on="GPU.0", competes=False)
     result = replace(of.result, baselines=(*of.result.baselines, alone, known))
     rows = report_of(replace(of, run=replace(of.run, result=result))).comparison.rows

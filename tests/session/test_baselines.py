@@ -20,9 +20,9 @@ from ovplace.testing.sessions import OPS, QUICK, DirectPool, session
 GRAPH = layered(OPS, seed=3)
 
 
-def automatic(reported):
-    """Return the baseline of the automatic mode with `CPU_0` first, which supports every other operation."""
-    supported = np.stack([np.arange(OPS) % 2 == 0, np.ones(OPS, dtype=bool)], axis=1)
+def automatic(reported, every=2):
+    """Return the baseline of the automatic mode with `CPU_0` first, which supports each `every`-th operation."""
+    supported = np.stack([np.arange(OPS) % every == 0, np.ones(OPS, dtype=bool)], axis=1)
     chosen = Placement(np.where(supported[:, 0], 0, 1), ("CPU_0", "CPU_1")).submodels(GRAPH)
 
     def measure(candidates, spec):
@@ -48,6 +48,11 @@ def test_an_automatic_mode_is_known_by_its_submodels_in_whatever_order_they_run(
 def test_an_automatic_mode_with_other_submodels_does_not_compete():
     found = automatic(lambda chosen: (*chosen, "CPU_1"))
     assert not found.competes and found.placement is None
+
+
+def test_an_automatic_mode_on_one_device_competes_however_many_unconnected_parts_the_model_has():
+    found = automatic(lambda _: ("CPU_0", "CPU_0", "CPU_0"), every=1)
+    assert found.competes and found.placement is not None and found.placement.is_uniform
 
 
 @pytest.mark.parametrize("n_devices", [1, 2])

@@ -78,7 +78,7 @@ def remarks(result: RunResult, row: ResultRow) -> Iterator[str]:
         yield "for information only"
     if baseline.name.startswith("AUTO"):
         yield f"runs on {_runs_on(result, baseline)}"
-    elif baseline.name.startswith("HETERO") and len(baseline.submodels) == 1:
+    elif baseline.name.startswith("HETERO") and len(set(baseline.submodels)) == 1:
         yield f"all on {label(result, baseline.submodels[0])}"
     if row.latency_ms is None and _is_of_one_sample(result, baseline):
         yield "too slow, timed once" if (row.ratio or 0.0) > SLOW_RATIO else "timed once, for lack of time"
