@@ -126,7 +126,10 @@ def _started(worker: WorkerSpec, child: Child | None = None, attempts: int = STA
         recycle(worker)
         if attempts > 1 and isinstance(error, ChildDiedError):
             return _started(worker, attempts=attempts - 1)
-        raise BackendError(f"the measuring process did not come up: {error}") from error
+        raise BackendError(
+            f"the measuring process did not come up: {error}; if OpenVINO's benchmark_app -d CPU cannot run this model "
+            "either, give other shapes or inputs, or export it anew"
+        ) from error
     except BaseException:
         recycle(worker)
         raise
