@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import openvino as ov
 
@@ -31,6 +32,8 @@ class Config:
 
 class Exporter(protocols.TextExporter):
     """Draws operations as boxes in the colour of their device."""
+
+    target: ClassVar[str] = "placement.dot"
 
     def text(self, folder: Path) -> str:
         """Return the graph of `folder` in Graphviz's language; Constants are left out, HETERO copies them anyway."""

@@ -31,6 +31,11 @@ class TestEveryExporter(ExporterContract):
         return finished
 
 
+def test_every_form_has_a_name_of_its_own_in_the_run_folder():
+    targets = [registry.load("exporters", name).factory.target for name in registry.names("exporters")]
+    assert len({*targets, Exporter.target}) == len(targets) + 1
+
+
 class Stray(Exporter):
     """Writes next to nothing it was told."""
 
