@@ -106,10 +106,12 @@ def read_inputs(model: ov.Model, path: Path) -> list[Array]:
 def _matching(port: ov.Output, names: list[str], arrays: dict[str, Array], path: Path) -> Array:
     found = next((arrays[name] for name in names if name in arrays), None)
     if found is None:
-        raise ModelError(f"'{path}' has no array for input '{input_name(port)}'; it has: {', '.join(sorted(arrays))}")
-    if found.shape != tuple(port.get_shape()):
+        has = ", ".join(sorted(arrays)) or "none"
+        raise ModelError(f"'{path}' has no array for input '{input_name(port)}', it has {has}; give one of that name")
+    if found.shape != (wanted := tuple(port.get_shape())):
         raise ModelError(
-            f"'{input_name(port)}' in '{path}' is of shape {found.shape}, the model wants {port.get_shape()}"
+            f"'{input_name(port)}' in '{path}' is of shape {found.shape}, the model wants {wanted}; "
+            "give an array of that shape, or other shapes for the model"
         )
     kind = port.get_element_type()
     if found.dtype.kind not in _numpy_kinds(kind):

@@ -40,8 +40,8 @@ def open_model(core: ov.Core, path: Path, shapes: Mapping[str, Shape] | None = N
     except RuntimeError as error:
         model = _converted(path, shapes) if shapes and _UNCONVERTED in str(error) else None
         if model is None:
-            text = _explain(path, str(error), bool(shapes)) or f"cannot read the model '{path}': {last_line(error)}"
-            raise ModelError(text) from error
+            unknown = f"cannot read the model '{path}': {last_line(error)}; export it anew, without what this names"
+            raise ModelError(_explain(path, str(error), bool(shapes)) or unknown) from error
         return model
 
 

@@ -75,8 +75,11 @@ BAD_INPUTS = {
     "torn": (torn_archive, "give an .npz"),
     "damaged": (damaged_stream, "give an .npz"),
     "objects": (lambda p: np.savez(p, x=np.array([{}])), "give an .npz"),
-    "another name": (lambda p: np.savez(p, y=np.zeros((2, 8))), "no array for input 'x'; it has: y"),
-    "another shape": (lambda p: np.savez(p, x=np.zeros((8, 2))), "is of shape"),
+    "another name": (lambda p: np.savez(p, y=np.zeros((2, 8))), "no array for input 'x', it has y; give one"),
+    "another shape": (
+        lambda p: np.savez(p, x=np.zeros((8, 2))),
+        r"is of shape \(8, 2\), .* \(2, 8\); give",
+    ),
     "text": (lambda p: np.savez(p, x=np.full((2, 8), "a")), "holds <U1"),
 }
 
