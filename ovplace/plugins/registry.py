@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import re
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
@@ -100,7 +101,14 @@ class Plugin:
             ConfigError: an unknown key or a value of the wrong type.
         """
         chosen = self.presets.get(str(values.get("preset", "")), {})
-        return build_dataclass(self.Config, {**chosen, **values}, f"{self.role}.{self.name}")
+        of = f" of the {self.role[:-1]} '{self.name}'"
+        return build_dataclass(self.Config, {**chosen, **values}, self._section, of)
+
+    @property
+    def _section(self) -> str:
+        """Section of its settings, as they are typed: a run has one placer, and a form of export has no section."""
+        name = f'"{self.name}"' if "." in self.name else self.name
+        return {"features": f"features.{name}", "exporters": ""}.get(self.role, self.role[:-1])
 
     def _named(self, name: str) -> Any:
         from ovplace.plugins.protocols import PluginModule
@@ -257,27 +265,29 @@ def _installed(group: str, path: tuple[str, ...]) -> dict[str, str]:
     return {point.name: re.split(r"[:\[]", point.value)[0].strip() for point in entry_points(group=group)}
 
 
-def build_dataclass(kind: Any, values: dict[str, object], place: str) -> Any:
+def build_dataclass(kind: Any, values: dict[str, object], place: str, of: str = "") -> Any:
     """Build a dataclass from plain values, with each key and type checked.
 
     Args:
         kind: the dataclass.
         values: value of each key: of TOML, or texts of `--set`.
-        place: section of the keys, for error texts.
+        place: section of the keys, for error texts; empty where they stand in none.
+        of: whose settings they are, to be written behind a key or a section.
 
     Raises:
         ConfigError: naming the key's place, the value seen and what is known.
     """
     hints = get_type_hints(kind)
-    known = {f.name for f in dataclasses.fields(kind)}
+    known, dot = {f.name for f in dataclasses.fields(kind)}, f"{place}." if place else ""
     for key in values:
         if key not in known:
-            raise ConfigError(f"unknown key '{place}.{key}'; known: {', '.join(sorted(known)) or 'none'}")
-    converted = {key: _convert(hints[key], value, f"{place}.{key}") for key, value in values.items()}
+            raise ConfigError(f"unknown key '{dot}{key}'{of}; known: {', '.join(sorted(known)) or 'none'}")
+    converted = {key: _convert(hints[key], value, f"{dot}{key}") for key, value in values.items()}
     try:
         return kind(**converted)
     except ValueError as error:
-        raise ConfigError(f"bad value in '{place}': {error}") from error
+        where = f" in '{place}'" if place else of
+        raise ConfigError(f"bad value{where}: {error}") from error
 
 
 def _convert(hint: Any, value: Any, place: str) -> object:
@@ -291,8 +301,7 @@ def _convert(hint: Any, value: Any, place: str) -> object:
         if origin is bool:
             return _boolean(value)
         if origin is tuple:
-            items = value.split(",") if isinstance(value, str) else value
-            return tuple(_convert(get_args(target)[0], item, place) for item in items)
+            return tuple(_convert(get_args(target)[0], item, place) for item in _items(value))
         if origin in (int, float, str) and not isinstance(value, bool | list | dict):
             if origin is int and not isinstance(value, str) and value != int(value):
                 raise ValueError
@@ -302,10 +311,19 @@ def _convert(hint: Any, value: Any, place: str) -> object:
             return converted
         if isinstance(value, origin) and not isinstance(value, bool):
             return value
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         pass
     wanted = "a list" if origin is tuple else getattr(target, "__name__", target)
     raise ConfigError(f"'{place}' must be {wanted}, got '{value}'")
+
+
+def _items(value: Any) -> Any:
+    """Return the items of a list of TOML, or of its text with `--set`: `a,b` or `["a", "b"]`."""
+    if not isinstance(value, str):
+        return value
+    if value.startswith("["):
+        return tomllib.loads(f"items = {value}")["items"]  # what is not TOML is a ValueError
+    return [item.strip() for item in value.split(",")]
 
 
 def _boolean(value: object) -> bool:

@@ -25,6 +25,9 @@ are wrong by 1.6 (a spread of 0.5).
 LEAST_GAIN = 0.01
 """Gain over the best single device that is worth a search, as a fraction of its latency."""
 
+_NO_GAIN = 1e-5
+"""Gain that is none: what the solver's tolerance and the rounding of sums may leave."""
+
 _TIME_LIMIT_S = 10.0
 """Time limit of the mixed-integer program that bounds the gain on more than two devices."""
 
@@ -55,9 +58,10 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
     if gain > LEAST_GAIN:
         return ""
     best = session.shown(names[fastest])
+    none = f"gains more than {percent(gain)} over {best}" if gain > _NO_GAIN else f"is faster than {best}"
     return (
-        f"no split can help here: none gains more than {percent(gain)} over {best}, even if other devices and copies "
-        f"between them are {FACTOR:g} times as fast as profiled; --no-early-exit searches all the same"
+        f"no split can help here: none {none}, even if other devices and copies between them are {FACTOR:g} times as "
+        "fast as profiled; --no-early-exit searches all the same"
     )
 
 

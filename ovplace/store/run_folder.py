@@ -145,14 +145,16 @@ class RunFolder:
             raise self.no_run()
 
     def no_run(self) -> PlacementError:
-        """Return the error of a folder in which no run has begun; it may hold those of several models."""
+        """Return the error of a folder in which no run has begun; it may hold others."""
         advice = f"'ovplace optimize MODEL -o {self.typed}' begins one"
         if inside := self._inside():
             advice = f"give one that is in it, such as '{inside[0]}'"
         return PlacementError(f"'{self}' holds no run; {advice}")
 
     def _inside(self) -> list[Path]:
-        return sorted(path.parent for path in self.path.glob("*/config.toml"))
+        """Return the run folders in it: those of several models, or of an ablation."""
+        depth = "*/*/*/*" if (self.path / "ablation.json").exists() else "*"
+        return sorted(path.parent for path in self.path.glob(f"{depth}/config.toml"))
 
     def unfinished(self, missing: str) -> PlacementError:
         """Return the error of a file that only a finished run has.

@@ -148,7 +148,7 @@ SIMULATED = ("-q", "--machine", "i9-12900k+flex170", "--set", "comparison.min_ti
 
 def test_a_percentile_of_too_few_samples_is_not_given_and_the_number_needed_is(ovplace, tiny):
     text = ovplace("measure", tiny, *SIMULATED).out
-    assert "p99 of CPU needs 662 samples, there are 24: --rigorous" in text
+    assert "p99 of CPU (simulated) needs 662 samples, there are 24: --rigorous" in text
 
 
 @pytest.mark.slow

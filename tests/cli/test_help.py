@@ -29,6 +29,21 @@ def all_options(command: click.Command, context: click.Context) -> Iterator[tupl
 OPTIONS = list(all_options(group, click.Context(group, info_name="ovplace", **group.context_settings)))
 
 
+def groups_below(command: click.Group, context: click.Context) -> Iterator[tuple[click.Group, click.Context]]:
+    """Yield a group and those below it, with their contexts."""
+    yield command, context
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        if isinstance(child, click.Group):
+            yield from groups_below(child, click.Context(child, parent=context, info_name=name))
+
+
+def test_no_summary_of_a_command_is_cut_off():
+    for command, context in groups_below(group, click.Context(group, info_name="ovplace", terminal_width=80)):
+        cut_off = [line for line in command.get_help(context).splitlines()[1:] if line.endswith("...")]
+        assert not cut_off, context.command_path
+
+
 @pytest.mark.parametrize(("path", "option", "text"), OPTIONS, ids=[f"{path} {o.name}" for path, o, _ in OPTIONS])
 def test_each_option_says_what_holds_without_it(path, option, text):
     setting = SETTINGS.get(option.name)

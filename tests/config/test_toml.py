@@ -61,6 +61,7 @@ def test_later_layers_win(tmp_path):
     [
         ("budget=7", 7), ("time_s=1e3", 1000.0), ("emulate_gpu=yes", True), ("emulate_gpu=none", None),
         ("emulate_gpu=0", False), ("max_error=none", None), ("max_error=0.5", 0.5), ("features=a,b", ("a", "b")),
+        ("features=a, b", ("a", "b")), ('features=["a", "b"]', ("a", "b")), ("features=[]", ()),
         ("model=a=b", "a=b"), ("seed= 3 ", 3),
     ],
 )  # fmt: skip
@@ -83,6 +84,8 @@ def test_text_becomes_the_fields_type(text, value):
         ("measure.deadline_s=inf", "deadline_s must be positive"),
         ("measure.deadline_s=nan", "'measure.deadline_s' must be float, got 'nan'"),
         ("search.time_s=nan", "'search.time_s' must be float, got 'nan'"),
+        ("search.features=[a", "'search.features' must be a list, got '\\[a'"),
+        ("search.features=" + "[" * 9999, "must be a list"),
         ("duel.rounds=1", "the section 'duel' is called 'comparison' now; rename it"),
         ("costs.reuse=no", "the section 'costs' is called 'profiling' now; rename it"),
         ("search..budget=1", "section.key=value"),

@@ -165,6 +165,21 @@ def test_the_place_of_a_bad_value_is_named(wrong):
         registry.build_dataclass(Sample, wrong, "x")
 
 
+@pytest.mark.parametrize(
+    ("role", "name", "typed"),
+    [
+        ("placers", "cut", "unknown key 'placer.x' of the placer 'cut'"),
+        ("features", "work", "unknown key 'features.work.x' of the feature 'work'"),
+        ("features", "ovplace.features.work", "unknown key 'features.\"ovplace.features.work\".x' of the feature"),
+        ("exporters", "dot", "unknown key 'x' of the exporter 'dot'"),
+    ],
+)
+def test_a_setting_of_a_plug_in_is_named_as_it_is_typed(role, name, typed):
+    with pytest.raises(ConfigError) as caught:
+        registry.load(role, name).config({"x": 1})
+    assert str(caught.value).startswith(typed)
+
+
 def test_a_module_that_is_no_plug_in_is_not_imported(tmp_path, monkeypatch):
     """A run folder from elsewhere names its plug-ins: what it names must not run because of that."""
     folder = tmp_path / "somewhere"

@@ -48,7 +48,7 @@ def test_a_run_that_cannot_gain_searches_nothing_until_it_is_asked_to(tmp_path):
     machine = str(tmp_path / "slow.toml")
     result = api.optimize(MODEL, tmp_path / "run", machine=machine, budget=4, settings=QUICKLY)
     note = result.verdict.notes[-1]
-    assert note.startswith("no split can help here: none gains more than 0 % over CPU (simulated)")
+    assert note.startswith("no split can help here: none is faster than CPU (simulated), even if ")
     assert "--no-early-exit" in note
     assert (result.search.trials, result.best.origin) == (0, "CPU")
     assert result.search.certificate.lower_bound_ms > 0
@@ -107,9 +107,16 @@ def test_it_says_what_is_proven(run):
     made, baselines, table = run
     text = why_hopeless(made, baselines, Costs(table, {}))
     assert text == (
-        f"no split can help here: none gains more than 0 % over {made.shown(baselines[0].name)}, even if other "
-        "devices and copies between them are 2 times as fast as profiled; --no-early-exit searches all the same"
+        f"no split can help here: none is faster than {made.shown(baselines[0].name)}, even if other devices and "
+        "copies between them are 2 times as fast as profiled; --no-early-exit searches all the same"
     )
+
+
+@pytest.mark.parametrize(("gain", "said"), [(1e-13, "is faster than"), (0.004, "gains more than 0.4 % over")])
+def test_a_gain_that_is_only_rounding_is_none(run, monkeypatch, gain, said):
+    made, baselines, table = run
+    monkeypatch.setattr("ovplace.search.early_exit.gain_bound", lambda *_: gain)
+    assert f": none {said} " in why_hopeless(made, baselines, Costs(table, {}))
 
 
 @pytest.mark.parametrize(("gain", "hopeless"), [(0.01, True), (0.0101, False), (0.5, False)])

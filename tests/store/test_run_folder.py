@@ -94,6 +94,17 @@ def test_a_folder_of_runs_names_one(tmp_path):
         RunFolder(tmp_path).check_finished()
 
 
+def test_the_folder_of_an_ablation_names_a_run_of_it(tmp_path):
+    run = RunFolder(tmp_path / "full" / "demo" / "null" / "0")
+    run.create()
+    run.write_config(RunConfig())
+    with pytest.raises(PlacementError, match=r"begins one$"):
+        RunFolder(tmp_path).check_finished()
+    (tmp_path / "ablation.json").touch()
+    with pytest.raises(PlacementError, match=r"holds no run; give one that is in it, such as '.*/full/demo/null/0'$"):
+        RunFolder(tmp_path).check_finished()
+
+
 def test_a_run_that_is_searched_is_said_to_be(folder):
     with (
         folder.locked(),
@@ -103,7 +114,7 @@ def test_a_run_that_is_searched_is_said_to_be(folder):
 
 
 @pytest.mark.parametrize(
-    ("section", "wrong"), [("search", "search.effort"), ("placer", "placers.cut.effort"), ("place", "section 'place'")]
+    ("section", "wrong"), [("search", "search.effort"), ("placer", "placer.effort"), ("place", "section 'place'")]
 )
 def test_a_setting_of_another_version_is_named_with_the_file(section, wrong, folder):
     folder.write_config(resolved(RunConfig(search=SearchConfig(model="x.xml", placer="cut"))))

@@ -72,17 +72,24 @@ def _show(report: MeasureReport) -> None:
     for row in report.measured:
         if row.latency_ms and (lacking := row.latency_ms.missing()):
             name, needed = lacking
-            click.echo(f"{name} of {row.name} needs {needed} samples, there are {row.latency_ms.samples}: --rigorous")
+            there = row.latency_ms.samples
+            click.echo(f"{name} of {_name(report, row)} needs {needed} samples, there are {there}: --rigorous")
     for note in report.notes:
         click.echo(f"Note: {note}.")
 
 
-def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:
-    from ovplace.cli.output.result import error
-    from ovplace.core.result.labels import marked, number
+def _name(report: MeasureReport, row: MeasuredCandidate) -> str:
+    from ovplace.core.result.labels import marked
 
     emulated = {device.name: device.emulated for device in report.devices}
-    name, found = marked(row.name, emulated, bool(report.environment.get("simulated"))), row.latency_ms
+    return marked(row.name, emulated, bool(report.environment.get("simulated")))
+
+
+def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:
+    from ovplace.cli.output.result import error
+    from ovplace.core.result.labels import number
+
+    name, found = _name(report, row), row.latency_ms
     if not found:
         return name, *"-------", str(row.error)
     ends = {level: f" [{number(p.low)}, {number(p.high)}]" if p else "" for level, p in found.percentiles.items()}

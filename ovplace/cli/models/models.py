@@ -52,7 +52,7 @@ def list_models(as_json: bool) -> None:
 def build(
     console: Console, names: tuple[str, ...], output: str, settings: tuple[str, ...], fp16: bool, as_json: bool
 ) -> None:
-    """Build benchmark models as OpenVINO IR, with weights in f32 by default."""
+    """Build benchmark models as OpenVINO IR, by default in f32."""
     from ovplace import zoo
     from ovplace.cli.output.tables import show_json
 

@@ -18,7 +18,10 @@ def command() -> None:
 @options.as_json
 @options.common
 def show(config_file: str | None, settings: tuple[str, ...], as_json: bool) -> None:
-    """Print all settings as TOML: the defaults, overridden by --config, overridden by --set."""
+    """Print all settings as TOML.
+
+    Settings of --config override the defaults, and those of --set override both.
+    """
     from dataclasses import asdict
 
     from ovplace.cli.output.config_text import documented

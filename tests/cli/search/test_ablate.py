@@ -52,7 +52,7 @@ def test_run_table_and_json(ovplace, file, tmp_path):
     [
         ('"null"', '"nul"', "did you mean 'null'?"),
         ("seeds = [0]", "seeds = []", "'ablation.seeds' in"),
-        ("fine.coarsener.target", "fine.coarsener.targets", "variant 'fine': unknown key 'coarseners.chains.targets'"),
+        ("fine.coarsener.target", "fine.coarsener.targets", "variant 'fine': unknown key 'coarsener.targets' of"),
         ("[base]", "[base", "is not TOML"),
     ],
 )

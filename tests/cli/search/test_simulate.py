@@ -107,7 +107,7 @@ def test_dry_run(ovplace, detector):
         (["--machine", "null", "-d", "GPU.0{NUM_STREAMS:1}"], 2, "a simulated device has none"),
         (["--machine", "null", "--emulate-gpu"], 2, "--emulate-gpu is of real devices"),
         (["--backend", "simulate", "--set", "devices.CPU_A.base=CPU"], 2, "[devices] is of real devices"),
-        (["--machine", "null", "--set", "backend.speed=3"], 2, "unknown key 'backends.simulate.speed'"),
+        (["--machine", "null", "--set", "backend.speed=3"], 2, "unknown key 'backend.speed' of the backend 'simulate'"),
         (["--machine", "null", "--set", "backend.noise=-3"], 2, "must not be negative"),
     ],
 )
