@@ -6,12 +6,16 @@ import re
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.util import logging
 
+_LOG = logging.getLogger(__name__)
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)(?=(\w)?)")
 
 
 def plainly(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Turn the lines of a docstring into reStructuredText, in place."""
+    if what == "property" and ": " in _CODE.sub("", lines[0]):
+        _LOG.warning("what stands before the colon would be shown as its type: %s", lines[0], location=name)
     if what == "module":
         lines[:] = _with_tables(_with_literal_blocks(lines))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -61,8 +61,15 @@ def _plugins(role: str) -> Iterator[str]:
         if dataclasses.fields(plugin.Config):
             yield _table(plugin.Config)
         for preset, values in plugin.presets.items():
-            changed = ", ".join(f"`{key}={_value(value)}`" for key, value in values.items())
-            yield f"Preset `{preset}`: {changed or 'the defaults'}."
+            yield f"Preset `{preset}`: {_changes(values, plugin.presets) or 'the defaults'}."
+
+
+def _changes(values: Mapping[str, object], presets: Mapping[str, Mapping[str, object]]) -> str:
+    """Return the settings of a preset; those of the first one with the same keys are not repeated."""
+    name, first = next((name, found) for name, found in presets.items() if found.keys() == values.keys())
+    own = {key: value for key, value in values.items() if first is values or first[key] != value}
+    changes = ", ".join(f"`{key}={_value(value)}`" for key, value in own.items())
+    return changes if first is values else f"as `{name}`, with {changes}"
 
 
 def _table(kind: type) -> str:

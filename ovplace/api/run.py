@@ -70,7 +70,7 @@ class Run(RunResult):
     @cached_property
     @with_python_texts
     def placement(self) -> dict[str, str]:
-        """The answer: the device of each operation of the prepared model, by the operation's name."""
+        """The answer, that is, the device of each operation of the prepared model, by the operation's name."""
         return self._files.read_placement()
 
     @cached_property

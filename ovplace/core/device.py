@@ -58,7 +58,7 @@ class Device:
 
     @property
     def plugin(self) -> str:
-        """The plugin's name: `base` without the device id."""
+        """The plugin's name, which is `base` without the device id."""
         return self.base.split(".")[0]
 
     @property
@@ -68,7 +68,7 @@ class Device:
 
     @property
     def label(self) -> str:
-        """The name as users see it: an emulated device is always called so."""
+        """The name as users see it; an emulated device is always called so."""
         return f"{self.name} (emulated)" if self.emulated else self.name
 
     @property

@@ -83,7 +83,7 @@ class Placement:
 
     @cached_property
     def hash(self) -> str:
-        """Hash of the device name of every operation: equal placements, equal hash."""
+        """Hash of the device name of every operation; equal placements have equal hashes."""
         used, inverse = np.unique(np.array(self.devices, dtype=str)[self.device_of], return_inverse=True)
         digest = hashlib.blake2b("\n".join(used).encode(), digest_size=12)
         digest.update(inverse.astype("<i4").tobytes())

@@ -83,7 +83,7 @@ class Problem:
 
     @property
     def is_divisible(self) -> bool:
-        """Whether some placement has several devices: there are two groups, and two devices that run some group."""
+        """Whether some placement has several devices, which takes two groups, and two devices that run some group."""
         return self.n_groups > 1 and int(self.allowed.any(axis=0).sum()) > 1
 
     @cached_property

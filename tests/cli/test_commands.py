@@ -110,7 +110,10 @@ def test_placers(ovplace):
     grid = next(entry for entry in found["placers"] if entry["name"] == "cut")["settings"][0]
     assert (grid["name"], grid["default"]) == ("grid", 8)
     assert all(s["doc"] for entries in found.values() for entry in entries for s in entry["settings"])
-    assert "grid = 8" in ovplace("placers").out
+    text = ovplace("placers").out
+    assert "grid = 8" in text
+    assert "uniform = true " in text  # as in TOML
+    assert 'policy = "" ' in text
 
 
 def test_measure(ovplace, tmp_path, finished, quick):

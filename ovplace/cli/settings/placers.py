@@ -46,9 +46,11 @@ def _plugin(role: str, name: str) -> dict[str, Any]:
 def _show(role: str, entries: list[dict[str, Any]]) -> None:
     from ovplace.cli.output.tables import show_pairs
     from ovplace.cli.output.terminal import say
+    from ovplace.config.toml import value_text
 
     click.echo(f"{role}:")
     for entry in entries:
         say(f"  {entry['name']}: {entry['summary']}", indent=2)
-        show_pairs((f"    {s['name']} = {s['default']}", s["doc"]) for s in entry["settings"])
+        values = [(s, "none" if s["default"] is None else value_text(s["default"])) for s in entry["settings"]]
+        show_pairs((f"    {s['name']} = {value}", s["doc"]) for s, value in values)
     click.echo()

@@ -61,7 +61,7 @@ class CheckReport:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether more rounds may still show that the answer holds: its gain is neither shown nor refuted."""
+        """Whether more rounds may still show that the answer holds, as its gain is neither shown nor refuted."""
         now = self.verdict.status if self.verdict else None
         return not self.holds and self.result.is_faster and now == Status.SAME
 
