@@ -13,7 +13,7 @@ from ovplace.api.given_inputs import with_saved_inputs
 from ovplace.api.model_file import find_model
 from ovplace.api.options import MeasureOptions, placement_table, search_fields, setting_texts
 from ovplace.api.python_texts import with_python_texts
-from ovplace.commands.measure import MeasureReport
+from ovplace.commands.measure import THE_PLACEMENT, MeasureReport
 from ovplace.commands.measure import measure as measure_all
 from ovplace.commands.own_devices import with_own_devices
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @with_python_texts
 def measure(
     model: str | Path | ov.Model,
-    placement: Mapping[str, str] | None = None,
+    placement: Mapping[str, str] | Mapping[str, Mapping[str, str]] | None = None,
     *,
     rigorous: bool = False,
     settings: str | Sequence[str] = (),
@@ -40,11 +40,12 @@ def measure(
     listener: Listener | None = None,
     **options: Unpack[MeasureOptions],
 ) -> MeasureReport:
-    """Time a model on each device, in turns with HETERO's automatic mode (`device="HETERO:..."`) and with a placement.
+    """Time a model on each device, in turns with HETERO's automatic mode (`device="HETERO:..."`) and with placements.
 
     Args:
         model: a file of any format OpenVINO reads, or one in memory; `demo` comes with ovplace.
-        placement: device of each operation of the prepared model, as `run.placement` is; none by default.
+        placement: device of each operation of the prepared model, as `run.placement` is, or several of them by names
+            of your own; none by default.
         rigorous: use twenty fresh processes, and enough samples for each percentile.
         settings: `section.key=value` texts, as `--set` takes them.
         config_file: a TOML file, or the name of one that comes with ovplace.
@@ -62,7 +63,7 @@ def measure(
         [('GPU', None), ('CPU', None)]
     """
     with without_search(model, options, settings, config_file) as config, showing(progress, listener) as shown:
-        return measure_all(config, placement_table(placement), shown, RIGOROUS_ROUNDS if rigorous else 1)
+        return measure_all(config, _placement_tables(placement), shown, RIGOROUS_ROUNDS if rigorous else 1)
 
 
 @contextmanager
@@ -110,7 +111,21 @@ def measure_run(
     search = replace(config.search, model=str(files.placed_model), shape="")  # the placed model has its shapes
     rounds = RIGOROUS_ROUNDS if rigorous else 1
     with showing(progress, listener) as shown:
-        return measure_all(replace(config, search=search), run.placement, shown, rounds, every_order=True)
+        tables = {THE_PLACEMENT: run.placement}
+        return measure_all(replace(config, search=search), tables, shown, rounds, every_order=True)
+
+
+def _placement_tables(placement: object) -> dict[str, Mapping[str, str]]:
+    """Return the placements that a caller gave, by name: none, one, or a mapping of several.
+
+    Raises:
+        UsageError: one is no mapping of texts.
+    """
+    given: Mapping[object, object] = {THE_PLACEMENT: placement}
+    if isinstance(placement, Mapping) and any(isinstance(table, Mapping) for table in placement.values()):
+        given = placement
+    tables = {str(name): placement_table(table) for name, table in given.items()}
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 def _source(model: str | Path | ov.Model, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Measuring without a search: each device alone, HETERO's choice, one placement."""
+"""Measuring without a search: each device alone, HETERO's choice, and placements."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import NEVER_HOPELESS, Candidate, Measurement, MeasureSpec, OutputError, rotated
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, percentile_interval, samples_needed
+from ovplace.errors import DeviceError, PlacementError
 from ovplace.session.baselines import automatic_modes
 from ovplace.session.events import Listener, Progress
 from ovplace.session.mismatches import not_finite_notes
@@ -21,6 +22,9 @@ from ovplace.session.session import Session
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 """The percentiles of a latency."""
+
+THE_PLACEMENT = "the placement"
+"""Name of the row of a placement that is the only one."""
 
 
 @dataclass(frozen=True)
@@ -133,17 +137,17 @@ def _latency_to_json(found: Percentiles) -> dict[str, object]:
 
 def measure(
     config: RunConfig,
-    table: Mapping[str, str] | None,
+    tables: Mapping[str, Mapping[str, str]],
     listener: Listener,
     processes: int = 1,
     *,
     every_order: bool = False,
 ) -> MeasureReport:
-    """Measure every device alone, HETERO's own choice where `-d HETERO:...` asks for it, and a placement, in turns.
+    """Measure every device alone, HETERO's own choice where `-d HETERO:...` asks for it, and placements, in turns.
 
     Args:
         config: names the model and the devices; `[comparison]` says how long each is timed.
-        table: device of every operation of the prepared model; None for no placement.
+        tables: placements by the names of their rows, each the device of every operation of the prepared model.
         listener: is called with each step.
         processes: fresh processes, hence compilations; several of them take enough samples for every percentile.
         every_order: measure HETERO's own choice with each device first, as a run does, whatever `-d` asks for.
@@ -152,7 +156,7 @@ def measure(
         OvplaceError: the model, a device or the placement is not usable.
     """
     with temporary_session(config, listener) as session:
-        candidates = _candidates(session, table, every_order)
+        candidates = _candidates(session, tables, every_order)
         spec, rounds = _spec(config, len(candidates), processes), []
         for number in range(processes):
             listener(Progress("measure", number, processes, f"{len(candidates)} in turns"))
@@ -163,14 +167,21 @@ def measure(
         return _report(session, candidates, [_together(of_one) for of_one in zip(*rounds, strict=True)])
 
 
-def _candidates(session: Session, table: Mapping[str, str] | None, every_order: bool) -> list[Candidate]:
+def _candidates(session: Session, tables: Mapping[str, Mapping[str, str]], every_order: bool) -> list[Candidate]:
     names, text = session.problem.device_names, session.config.search.device.strip()
     candidates = [Candidate(name, Placement.uniform(len(session.graph), name)) for name in names]
     asked_for = len(names) if every_order else int(text.startswith("HETERO:"))
     candidates += automatic_modes(names)[:asked_for]
-    if table is not None:
-        candidates.append(Candidate("the placement", placement_on_devices(session, table)))
-    return candidates
+    return candidates + [_placed(session, name, table, len(tables)) for name, table in tables.items()]
+
+
+def _placed(session: Session, name: str, table: Mapping[str, str], tables: int) -> Candidate:
+    try:
+        return Candidate(name, placement_on_devices(session, table))
+    except (DeviceError, PlacementError) as error:
+        if tables > 1:
+            raise type(error)(f"{name}: {error}") from error
+        raise
 
 
 def _together(measured: Sequence[Measurement]) -> Measurement:

@@ -114,6 +114,15 @@ def test_it_is_measured_again_beside_its_devices(run):
     assert names[-1] == "the placement"
 
 
+def test_several_placements_are_measured_in_turns(run):
+    given = {"device": PAIR, "backend": fake_backend.NAME, "settings": QUICK}
+    other = dict.fromkeys(run.placement, "CPU_B")
+    found = ovplace.measure(run.folder / "placed.xml", {"first": run.placement, "second": other}, **given)
+    assert [row.name for row in found.measured] == ["CPU_A", "CPU_B", "first", "second"]
+    with pytest.raises(UsageError, match=r"a placement is a mapping from names of operations .*, got 7"):
+        ovplace.measure(run.folder / "placed.xml", {"first": run.placement, "second": 7}, **given)
+
+
 def test_devices_that_it_chose_by_itself_are_measured_under_hetero_too(tmp_path):
     chosen = ovplace.optimize(models.residual(), tmp_path / "run", machine="i9-12900k+flex170", budget=1)
     assert [row.name for row in chosen.measure().measured] == [

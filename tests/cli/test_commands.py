@@ -146,6 +146,19 @@ def test_outputs_without_a_finite_value_are_named(ovplace, tmp_path, quick):
     assert f"\nNote: {note}.\n" in ovplace("check", run, *negative).out
 
 
+def test_placements_are_measured_in_turns(ovplace, tmp_path, finished, quick):
+    (folder, _), devices = finished, (*quick[:2], *quick[6:])
+    table = json.loads((folder / "placement.json").read_text())
+    (tmp_path / "other.json").write_text(json.dumps(dict.fromkeys(table, "CPU")))
+    (tmp_path / "wrong.json").write_text(json.dumps(dict.fromkeys(table, "NPU")))
+    names = [str(folder / "placement.json"), str(tmp_path / "other.json")]
+    arguments = ["measure", folder / "placed.xml", *devices, "--placement", names[0], "--placement"]
+    found = data(ovplace(*arguments, names[1], "-q", "--json"))
+    assert [row["name"] for row in found["measured"]][-2:] == names
+    failed = ovplace(*arguments, tmp_path / "wrong.json")
+    assert f"{tmp_path / 'wrong.json'}: the placement uses device 'NPU'" in failed.err
+
+
 SIMULATED = ("-q", "--machine", "i9-12900k+flex170", "--set", "comparison.min_time_ms=0")
 
 

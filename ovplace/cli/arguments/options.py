@@ -174,6 +174,14 @@ placement = click.option(
     "--placement", metavar="FILE.json", help="Flat JSON from operation names to devices, as in placement.json of a run."
 )
 
+placements = click.option(
+    "--placement",
+    "placements",
+    multiple=True,
+    metavar="FILE.json",
+    help="Flat JSON from operation names to devices, as in placement.json of a run; may be repeated.",
+)
+
 rigorous = click.option("--rigorous", is_flag=True, help="Use twenty fresh processes, for a narrower interval.")
 
 cluster = click.option(

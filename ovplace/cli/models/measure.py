@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from ovplace.commands.measure import MeasuredCandidate, MeasureReport
 
 
-@click.command(short_help="Time devices and a placement.")
+@click.command(short_help="Time devices and placements.")
 @options.model
 @options.measuring
-@options.placement
+@options.placements
 @options.rigorous
 @options.configuring
 @options.as_json
@@ -27,14 +27,14 @@ def command(
     console: Console,
     /,
     model: str,
-    placement: str | None,
+    placements: tuple[str, ...],
     rigorous: bool,
     config_file: str | None,
     settings: tuple[str, ...],
     as_json: bool,
     **search: Any,
 ) -> None:
-    """Time MODEL on each device, under HETERO's automatic mode (-d HETERO:...) and with a placement, in turns.
+    """Time MODEL on each device, under HETERO's automatic mode (-d HETERO:...) and with placements, in turns.
 
     A percentile is given only if there are enough samples: 64 for p90, 130 for p95, 662 for p99. --rigorous takes
     enough for all.
@@ -45,7 +45,7 @@ def command(
     from ovplace.api.model_file import find_model
     from ovplace.cli.arguments.placement_file import read_placement
     from ovplace.cli.output.tables import show_json
-    from ovplace.commands.measure import measure
+    from ovplace.commands.measure import THE_PLACEMENT, measure
     from ovplace.config.schema import RIGOROUS_ROUNDS
     from ovplace.errors import BackendError
     from ovplace.progress import listening
@@ -53,9 +53,9 @@ def command(
 
     given = {"model": find_model(model), **options.given(search)}
     config = effective(config_file, settings, given)
-    table = read_placement(Path(placement)) if placement else None
+    tables = {name if len(placements) > 1 else THE_PLACEMENT: read_placement(Path(name)) for name in placements}
     with listening(console) as listener:
-        report = measure(config, table, listener, RIGOROUS_ROUNDS if rigorous else 1)
+        report = measure(config, tables, listener, RIGOROUS_ROUNDS if rigorous else 1)
     if as_json:
         show_json(report.to_json())
     else:
