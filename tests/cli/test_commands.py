@@ -90,6 +90,7 @@ def test_devices(ovplace):
     for device in found["devices"]:
         assert device["facts"]["full_name"] in text
         assert device["emulated"] == ("emulated" in device["facts"]["full_name"])
+    assert text.count("f16; ovplace uses f32\n") == sum(device["emulated"] for device in found["devices"])
 
 
 def test_models(ovplace, tmp_path):

@@ -54,7 +54,7 @@ def _show(devices: Sequence[Device], chosen: Selection, to_mend: Sequence[Findin
 
     for device in devices:
         click.echo(device.label)
-        show_pairs((f"  {title}", device.facts.get(fact, "")) for fact, title in _FACTS.items())
+        show_pairs((f"  {title}", _text(device, fact)) for fact, title in _FACTS.items())
         click.echo()
     note = f" ({chosen.note})" if chosen.note else ""
     say(f"Without -d: {', '.join(device.name for device in chosen.devices)}{note}")
@@ -63,6 +63,12 @@ def _show(devices: Sequence[Device], chosen: Selection, to_mend: Sequence[Findin
         say(f"Missing {finding.subject}: {finding.text}")
         if finding.command:
             click.echo(f"    {finding.command}")
+
+
+def _text(device: Device, fact: str) -> str:
+    text = device.facts.get(fact, "")
+    other = fact == "default_precision" and device.precision not in ("default", text)
+    return f"{text}; ovplace uses {device.precision}" if other else text
 
 
 def _to_json(devices: Sequence[Device], chosen: Selection, to_mend: Sequence[Finding]) -> dict[str, Any]:
