@@ -120,12 +120,14 @@ def finishing_limits(config: RunConfig, folder: RunFolder, result: RunResult) ->
 
 
 def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:
+    """Return the settings that differ; those of two different plug-ins always do, and are left out."""
     old, new = asdict(earlier), asdict(config)
     return [
         name
         for section in old
         for key in sorted({*old[section], *new[section]})
         if (name := f"{section}.{key}") not in _MAY_CHANGE
+        and old["search"].get(section) == new["search"].get(section)
         and _meaning(old, section, key) != _meaning(new, section, key)
     ]
 

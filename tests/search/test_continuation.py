@@ -87,15 +87,23 @@ def test_a_setting_of_a_plug_in_may_not_change_though_it_is_called_like_one_that
         pass
 
 
-def test_another_run_is_refused_with_all_that_differs(folder):
+OF_THE_PLACER = [f"placer.{name}" for name in sorted(asking().placer)]
+
+
+@pytest.mark.parametrize(
+    ("placer", "differ"),
+    [
+        (asking().search.placer, ["search.batch", "search.seed", *OF_THE_PLACER]),
+        ("random", ["search.batch", "search.placer", "search.seed"]),  # whose settings say nothing more
+    ],
+)
+def test_another_run_is_refused_with_all_that_differs(folder, placer, differ):
     folder.write_config(asking())
-    changed = replace(asking(seed=3, batch=2, placer="random"), placer={})
+    changed = replace(asking(seed=3, batch=2, placer=placer), placer={})
     with pytest.raises(ConfigError) as caught, opened_store(changed, folder):
         pass
-    names = [f"placer.{name}" for name in sorted(asking().placer)]
-    differ = ", ".join(["search.batch", "search.placer", "search.seed", *names])
     assert str(caught.value) == (
-        f"'{folder}' holds another run ({differ} differ); choose another folder with -o, or delete it"
+        f"'{folder}' holds another run ({', '.join(differ)} differ); choose another folder with -o, or delete it"
     )
 
 
