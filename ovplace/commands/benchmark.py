@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf
@@ -18,7 +18,7 @@ from ovplace.commands.output_folder import writing_into
 from ovplace.commands.run_inputs import with_inputs
 from ovplace.core.device import Device
 from ovplace.errors import OvplaceError, UsageError
-from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
+from ovplace.ir.timing.requests import LayerTime, Load, RequestTimes, time_requests
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.session.events import Listener, Progress
 from ovplace.store.device_lock import for_search
@@ -29,6 +29,13 @@ PLACEMENT = "the placement"
 
 ELSEWHERE = "choose another -report_folder"
 """What to do where no reports can be written."""
+
+_TITLES = {
+    "cmd_options": "Command line parameters",
+    "configuration_setup": "Configuration setup",
+    "execution_results": "Execution results",
+}
+"""Title in benchmark_app's CSV of each section of its JSON."""
 
 
 @dataclass(frozen=True)
@@ -163,21 +170,54 @@ def write_reports(
             if one.times is None:
                 continue
             name = re.sub(r"\W+", "_", one.name).strip("_")
-            tables = {"report": report(one, load, percent, options)}
-            if one.times.layers:
-                tables["average_counters_report"] = {"layers": {layer.name: vars(layer) for layer in one.times.layers}}
-            for kind, table in tables.items():
+            said = report(one, load, percent, options)
+            texts = {"report": _json(said) if as_json else _csv(_rows(said))}
+            if layers := one.times.layers:
+                texts["average_counters_report"] = _json(_counters(layers)) if as_json else _csv(_counted(layers))
+            for kind, text in texts.items():
                 path = into / f"benchmark_{kind}_{name}.{'json' if as_json else 'csv'}"
-                atomic_write(path, json.dumps(table, indent=2) + "\n" if as_json else _csv(table))
+                atomic_write(path, text)
                 written.append(path)
     return written
 
 
-def _csv(sections: Mapping[str, Mapping[str, object]]) -> str:
+def _json(table: Mapping[str, object]) -> str:
+    return json.dumps(table, indent=2) + "\n"
+
+
+def _csv(rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, delimiter=";", lineterminator="\n")
-    for section, table in sections.items():
-        writer.writerow([section])
-        for key, value in table.items():
-            writer.writerow([*value.values()] if isinstance(value, dict) else [key, value])
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
     return text.getvalue()
+
+
+def _rows(said: Mapping[str, Mapping[str, object]]) -> Iterator[Sequence[object]]:
+    for section, table in said.items():
+        yield [_TITLES[section]]
+        yield from table.items()
+        yield []
+
+
+def _counters(layers: Sequence[LayerTime]) -> dict[str, object]:
+    nodes = [
+        {"name": one.name, "node_type": one.node_type, "status": f"Status.{one.status}"}
+        | {"real_time": f"{one.real_ms:.3f}", "cpu_time": f"{one.cpu_ms:.3f}", "exec_type": one.exec_type}
+        for one in layers
+    ]
+    real, cpu = _totals(layers)
+    return {
+        "report_type": "average",
+        "avg_performance": {"nodes": nodes, "total_real_time": real, "total_cpu_time": cpu},
+    }
+
+
+def _counted(layers: Sequence[LayerTime]) -> Iterator[Sequence[object]]:
+    yield "layerName", "execStatus", "layerType", "execType", "realTime (ms)", "cpuTime (ms)"
+    for one in layers:
+        times = (f"{one.real_ms:.3f}", f"{one.cpu_ms:.3f}")
+        yield one.name, f"Status.{one.status}", one.node_type, one.exec_type, *times
+    yield "Total", "", "", "", *_totals(layers)
+
+
+def _totals(layers: Sequence[LayerTime]) -> tuple[str, str]:
+    return f"{sum(one.real_ms for one in layers):.3f}", f"{sum(one.cpu_ms for one in layers):.3f}"

@@ -7,19 +7,26 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import openvino as ov
 import pytest
+from openvino.tools.benchmark.utils.statistics_report import (
+    CsvStatisticsReport,
+    JsonStatisticsReport,
+    StatisticsReport,
+)
 
 from ovplace.api.benchmarking import benchmark_run
 from ovplace.commands import benchmark as benchmark_module
-from ovplace.commands.benchmark import PLACEMENT, Benchmarked, benchmark
+from ovplace.commands.benchmark import PLACEMENT, Benchmarked, benchmark, report, write_reports
 from ovplace.core.device import Device
 from ovplace.errors import BackendError, InUseError
 from ovplace.ir.placed_model import write_placed
-from ovplace.ir.timing.requests import Load, RequestTimes, time_requests
+from ovplace.ir.timing.requests import LayerTime, Load, RequestTimes, time_requests
 from ovplace.session.events import silent
 from ovplace.store.device_lock import for_worker
 from ovplace.store.run_folder import RunFolder
@@ -76,12 +83,41 @@ def test_reports(ovplace, finished, tmp_path):
     results = found["execution_results"]
     assert results["total number of iterations"] == "3"
     assert float(results["min latency"]) <= float(results["latency (ms)"]) <= float(results["max latency"])
-    layers = json.loads((tmp_path / "r" / "benchmark_average_counters_report_CPU.json").read_text())["layers"]
-    assert {"conv0", "sum"} <= set(layers)
+    counters = json.loads((tmp_path / "r" / "benchmark_average_counters_report_CPU.json").read_text())
+    assert {"conv0", "sum"} <= {node["name"] for node in counters["avg_performance"]["nodes"]}
     assert ovplace("benchmark", finished[0], *options).code == 0
     lines = (tmp_path / "r" / "benchmark_report_CPU.csv").read_text().splitlines()
     rows = list(csv.reader(lines, delimiter=";"))
     assert ["total number of iterations", "3"] in rows
+
+
+def test_reports_are_read_as_those_of_benchmark_app(tmp_path):
+    layers = (LayerTime("a", "Add", "EXECUTED", 0.25, 0.125, "ref_f32"), LayerTime("b", "Relu", "NOT_RUN", 0, 0, "x"))
+    one = Benchmarked("CPU", "CPU", RequestTimes((1.0,), 1.0, 0.0, 0.0, 0.0, 1, "CPU", layers))
+    for as_json in (True, False):
+        write_reports(tmp_path, [one], Load("sync", 1, 1, 0.0), 50, {"-niter": "1"}, as_json=as_json)
+    theirs = SimpleNamespace(report_folder=str(tmp_path), report_type="average_counters")
+    counted = [
+        SimpleNamespace(node_name=x.name, node_type=x.node_type, status=f"Status.{x.status}", exec_type=x.exec_type)
+        for x in layers
+    ]
+    for x, layer in zip(counted, layers, strict=True):
+        x.real_time, x.cpu_time = timedelta(milliseconds=layer.real_ms), timedelta(milliseconds=layer.cpu_ms)
+    said = report(one, Load("sync", 1, 1, 0.0), 50, {"-niter": "1"})
+    for kind in (CsvStatisticsReport, JsonStatisticsReport):
+        dumping = kind(theirs)
+        for category, table in zip(StatisticsReport.Category, said.values(), strict=True):
+            dumping.add_parameters(category, list(table.items()))
+        dumping.dump()
+        dumping.dump_performance_counters([counted])
+    for name in ("report", "average_counters_report"):
+        own, other = (tmp_path / f"benchmark_{name}{end}" for end in ("_CPU.csv", ".csv"))
+        assert own.read_text().rstrip() == other.read_text().rstrip()
+        own, other = (json.loads((tmp_path / f"benchmark_{name}{end}").read_text()) for end in ("_CPU.json", ".json"))
+        if "avg_performance" in own:
+            assert own["avg_performance"].keys() == other["avg_performance"].keys()
+            own, other = (found["avg_performance"].pop("nodes")[0] for found in (own, other))  # theirs has no others
+        assert own == other
 
 
 def test_a_report_folder_that_takes_no_files_is_told_first(ovplace, finished, tmp_path, monkeypatch):
