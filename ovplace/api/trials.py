@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ovplace.core.measurement import MACHINE, Trial
+from ovplace.core.measurement import Trial
 from ovplace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _row(trial: Trial) -> dict[str, Any]:
         "error": f"{measured.error}: {measured.error_text}" if measured.error else "",
         "cached": trial.cached,
         "submodels": len(measured.submodels),
-        "machine": measured.facts.get(MACHINE, ""),
+        "machine": trial.machine,
         "placement": trial.placement.hash,
         **on_devices,
     }
