@@ -51,7 +51,7 @@ class Config:
 
     weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
     sweeps: int = 3
-    draws: int = 5
+    draws: int = 3
     cost_noise: float = 0.3
     time_limit_s: float = 10.0
 
