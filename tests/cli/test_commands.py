@@ -62,7 +62,7 @@ def test_inspect_says_what_each_device_can_run(ovplace, inverse):
     found = {device["name"]: device for device in data(ovplace("inspect", inverse, "--json"))["devices"]}
     assert found["CPU"]["supported"] == found["CPU"]["computing"] == 3
     assert found["CPU"]["unsupported"] == {}
-    assert "3 of 3 operations" in ovplace("inspect", inverse).out
+    assert "3 of 3 operations that compute " in ovplace("inspect", inverse).out
     if not why_unavailable():
         assert found["GPU"]["unsupported"] == {"Inverse": 1}
         assert "1 Inverse" in ovplace("inspect", inverse).out

@@ -68,4 +68,4 @@ def _device(device: DeviceSupport) -> tuple[str, str, str]:
     if device.problem:
         return name, "-", device.problem
     cannot = ", ".join(f"{count} {kind}" for kind, count in device.unsupported.items())
-    return name, f"{device.supported} of {device.computing} operations", cannot or "-"
+    return name, f"{device.supported} of {device.computing} operations that compute", cannot or "-"
