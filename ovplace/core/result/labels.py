@@ -34,7 +34,7 @@ def marked(name: str, emulated: Mapping[str, bool], simulated: bool) -> str:
     """
     for device, is_emulated in emulated.items():
         if word := "emulated" if is_emulated else "simulated" if simulated else "":
-            name = re.sub(rf"(?<![\w.]){re.escape(device)}(?![\w.])", f"{device} ({word})", name)
+            name = re.sub(rf"(?<![\w./\\-]){re.escape(device)}(?![\w./\\-])", f"{device} ({word})", name)
     return name
 
 

@@ -130,3 +130,5 @@ def test_a_broken_machine_file_is_named_with_its_place(ovplace, detector, uneven
 def test_words_of_devices():
     assert marked("HETERO:GPU,CPU", {"GPU": True, "CPU": False}, simulated=False) == "HETERO:GPU (emulated),CPU"
     assert marked("GPU.0", {"GPU.0": False}, simulated=True) == "GPU.0 (simulated)"
+    paths = "runs/GPU/placement.json, GPU-first.json"
+    assert marked(paths, {"GPU": True}, simulated=False) == paths
