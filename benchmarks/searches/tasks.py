@@ -148,6 +148,7 @@ def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options
         "asked": _steps(np.minimum.accumulate(latencies)),
         "last_ms": _last_ms(run, trials),
         "failed": float(1 - ran.mean()),
+        "submodels": float(np.mean([len(trial.measurement.submodels) for trial in new])),
     }
 
 
