@@ -164,7 +164,7 @@ def search_rows(suite: Suite, found: Sequence[SearchOutcome]) -> tuple[tuple[str
     last = max(suite.budgets)
     columns = ["variant", "searches", *map(str, suite.budgets), *(f"to {percent(near)}" for near in NEAR)]
     columns += [f"within {percent(NEAR[-1])}, {last}", *(["last 20"] if suite.last else [])]
-    columns += [*(["answer"] if suite.comparisons else []), "failed", "submodels", "own s"]
+    columns += [*(["answer"] if suite.comparisons else []), "failed", "own s"]
     return tuple(columns), tuple(tuple(_search_row(suite, *group)) for group in grouped(found, _variant))
 
 
@@ -181,7 +181,6 @@ def _search_row(suite: Suite, variant: str, group: Sequence[SearchOutcome]) -> I
     if suite.comparisons:
         yield spread([answer.excess for search in group for answer in search.answers])
     yield percent(float(np.median([search.data["failed"] for search in group])))
-    yield middle([search.data["submodels"] for search in group], "{:.1f}")
     yield middle([search.own_s for search in group], "{:.2f}")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.searches.failing import FailingBackend, drawn_failures
 from benchmarks.searches.place import Place
 from benchmarks.searches.simulated import Simulated, TimedPlacer, simulated
-from benchmarks.searches.wrong_costs import calibrated, wrong_costs
+from benchmarks.searches.wrong_costs import wrong_costs
 from ovplace.atomic import atomic_write, write_json
 from ovplace.config import toml
 from ovplace.config.schema import RunConfig
@@ -64,7 +64,7 @@ def search(config: RunConfig, folder: Path, options: Options) -> None:
 
 def search_with_wrong_costs(config: RunConfig, folder: Path, options: Options) -> None:
     """Search once with costs that are wrong by a log-normal factor, and leave how the best placement became better."""
-    believed = calibrated(wrong_costs(float(options["spread"]), config.search.seed))
+    believed = wrong_costs(float(options["spread"]), config.search.seed)
     with simulated(_place(config, folder), config) as run:
         found = _found(run, *run.search(believed), options)
     _leave(config, folder, options, found)
@@ -148,7 +148,6 @@ def _found(run: Simulated, trials: Sequence[Trial], placer: TimedPlacer, options
         "asked": _steps(np.minimum.accumulate(latencies)),
         "last_ms": _last_ms(run, trials),
         "failed": float(1 - ran.mean()),
-        "submodels": float(np.mean([len(trial.measurement.submodels) for trial in new])),
     }
 
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
-from ovplace.cost.calibration.calibrate import calibrate
-from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.graphs.op_graph import FloatArray
 from ovplace.seeds import generator
 
@@ -31,15 +29,6 @@ def wrong_costs(spread: float, seed: int) -> Callable[[CostTable], CostTable]:
         return replace(costs, **changed)
 
     return of
-
-
-def calibrated(believed: Callable[[CostTable], CostTable]) -> Callable[[CostTable], CostTable]:
-    """Return a function that scales believed costs so that each device alone takes as long as it does, as a profile is.
-
-    Args:
-        believed: what is believed of true costs.
-    """
-    return lambda costs: calibrate(believed(costs), latency_ms(costs, costs.uniform_choices()))
 
 
 def _wrong(costs: FloatArray, spread: float, rng: np.random.Generator) -> FloatArray:

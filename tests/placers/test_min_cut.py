@@ -81,25 +81,3 @@ def test_after_the_sweeps_the_seed_decides_what_is_drawn(draws: int, same: bool)
         asked.append(hashes)
     assert asked[0][:5] == asked[1][:5]
     assert (asked[0] == asked[1]) is same
-
-
-def asked_of(profile: CostTable, truth: CostTable, count: int) -> list[float]:
-    """Return the latencies of the placements that are asked for, relative to the fastest device's."""
-    plugin, of = registry.load("placers", "min_cut"), problem(layered(GROUPS, 0), 2, 0)
-    alone = float(min(latency_ms(truth, truth.uniform_choices())))
-    placer, found = plugin.factory(replace(of, costs=profile), plugin.config({})), []
-    for number in range(count):
-        (placement,) = placer.ask(1)
-        found.append(told(truth, placement.device_of, []) / alone)
-        placer.tell([trial_of(number, placement, found[-1] * alone, alone)])
-    return found
-
-
-def test_what_the_model_is_sure_is_slow_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = costs(problem(layered(GROUPS, 0), 2, 0), 0)
-    dear = replace(truth, submodel_ms=truth.submodel_ms + 0.2 * float(truth.group_ms.max()))
-    hopeful = asked_of(dear, dear, 25)
-    monkeypatch.setattr("ovplace.placers.min_cut.placer.LEAST_P", 0.0)
-    everything = asked_of(dear, dear, 25)
-    assert max(hopeful) < max(everything)
-    assert min(hopeful) == pytest.approx(min(everything))

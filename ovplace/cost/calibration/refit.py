@@ -8,14 +8,13 @@ on when it was asked, so that a search that is continued goes on as if never int
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.calibration.equations import Equations, Rows
 from ovplace.cost.calibration.gaussian import FromRows, FromSums, Gaussian, Information, given, sums_are_cheaper
 from ovplace.cost.calibration.prior import EXACT, Prior, PriorScale
-from ovplace.cost.calibration.shrinkage import NOISE, TRIED, Shrinkage, shrinkage_of
-from ovplace.cost.evaluate.design_matrix import design_matrix, with_parameters
+from ovplace.cost.calibration.shrinkage import TRIED, Shrinkage, shrinkage_of
+from ovplace.cost.evaluate.design_matrix import with_parameters
 from ovplace.graphs.op_graph import IntArray
 
 
@@ -63,20 +62,6 @@ class Refit:
         """
         gaussian = self._gaussian(least)
         return with_parameters(self._table, gaussian.not_negative(gaussian.drawn(rng)))
-
-    def p_faster(self, device_of: IntArray, relative: float, least: PriorScale) -> float:
-        """Return the probability that a placement proves faster than a latency; 1 before anything is measured.
-
-        Args:
-            device_of: device of each group, `[G]`; each where it can run.
-            relative: latency relative to the reference.
-            least: as for `drawn`.
-        """
-        if not self._equations:
-            return 1.0
-        gaussian, row = self._gaussian(least), design_matrix(self._table, device_of[None]) / self.reference_ms
-        variance = gaussian.variances(row) + (NOISE * relative) ** 2
-        return float(ndtr((relative - row @ gaussian.mean) / np.sqrt(variance))[0])
 
     def _gaussian(self, least: PriorScale = EXACT) -> Gaussian:
         """Return the distribution of the parameters; draws come in series, and forming it takes longer than a draw."""

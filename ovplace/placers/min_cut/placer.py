@@ -24,14 +24,6 @@ from ovplace.seeds import generator
 
 SUMMARY = "exact optimum of a measured cost model for several weights of the transfers, refitted to the measurements"
 
-LEAST_P = 0.03
-"""Least probability of being faster than all placements so far with which an optimum is measured.
-
-Those for low weights of the transfers, and those of drawn models, which are lucky in each of many groups, often have
-dozens of submodels, which take long to compile, and twice the best latency, as the model itself expects
-(`python -m benchmarks run wrong_costs`).
-"""
-
 
 @dataclass(frozen=True)
 class Config:
@@ -42,7 +34,7 @@ class Config:
             scaled costs.
         sweeps: number of times that all weights are solved, at least 1; the model is refitted before each solution.
         draws: after the sweeps, number of models drawn from what the measurements leave open that are solved until one
-            gives a new placement that may be faster than all so far, at least 0.
+            gives a new placement, at least 0.
         cost_noise: relative standard deviation of each cost, and of all costs of a kind together, before anything but
             the profile is measured, at least 0; drawing takes a larger one where the measurements say so.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
@@ -51,7 +43,7 @@ class Config:
 
     weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
     sweeps: int = 3
-    draws: int = 3
+    draws: int = 5
     cost_noise: float = 0.3
     time_limit_s: float = 10.0
 
@@ -69,9 +61,8 @@ class Placer(CostModelPlacer):
     """Asks for the optima of a cost model that is refitted to all measurements.
 
     First come the optima for several weights of the transfers; then those of models drawn from what the measurements
-    leave open (Thompson sampling: Russo et al., "A tutorial on Thompson sampling", 2018, section 4), of both only those
-    that may be faster than what was measured; when these bring nothing new, the neighbour of the best placement that is
-    the fastest under the model.
+    leave open (Thompson sampling: Russo et al., "A tutorial on Thompson sampling", 2018, section 4); when these bring
+    nothing new, the neighbour of the best placement that is the fastest under the model.
 
     Two devices are solved by a minimum cut of the pairwise model, more by expansion moves and, at the unscaled costs,
     by rounded linear relaxations. A local descent follows under the full model, which also counts submodels.
@@ -143,7 +134,7 @@ class Placer(CostModelPlacer):
         return self._optima() or self._drawn_optimum() or self._neighbour()
 
     def _optima(self) -> list[list[int]]:
-        """Return the hopeful optima of the refitted model for the next weight that has any; none after the sweeps."""
+        """Return the new optima of the refitted model for the next weight that has any; none after the sweeps."""
         weights = self._config.weights
         if self._solved == self._config.sweeps * len(weights):
             return []
@@ -151,15 +142,15 @@ class Placer(CostModelPlacer):
         while self._solved < self._config.sweeps * len(weights):
             weight = weights[self._solved % len(weights)]
             self._solved += 1
-            if new := self._hopeful(thorough_candidates(table) if weight == 1.0 else candidates(table, weight)):
+            if new := self._new(thorough_candidates(table) if weight == 1.0 else candidates(table, weight)):
                 return new
         return []
 
     def _drawn_optimum(self) -> list[list[int]]:
-        """Return the hopeful optimum of a model drawn from what the measurements leave open, or none."""
+        """Return the new optimum of a model drawn from what the measurements leave open, or none."""
         rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations) + len(self._asked))
         for _ in range(self._config.draws):
-            if new := self._hopeful(candidates(self._model.drawn_costs(rng, self._config.cost_noise), quick=True)):
+            if new := self._new(candidates(self._model.drawn_costs(rng, self._config.cost_noise), quick=True)):
                 return new[:1]
         return []
 
@@ -177,11 +168,6 @@ class Placer(CostModelPlacer):
                     return [choice.tolist()]
             self._exhausted.add(i)
         return []
-
-    def _hopeful(self, choices: Iterable[IntArray]) -> list[list[int]]:
-        """Return the new choices that may be faster than all that were measured."""
-        doubt = self._config.cost_noise
-        return [choice for choice in self._new(choices) if self._model.p_faster(choice, doubt) >= LEAST_P]
 
     def _new(self, choices: Iterable[IntArray]) -> list[list[int]]:
         """Return the choices whose placements were not measured yet, each placement once."""

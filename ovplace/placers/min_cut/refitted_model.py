@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite
 
@@ -76,17 +76,7 @@ class RefittedModel:
             doubt: relative standard deviation of each cost, and of all costs of a kind together, before the first
                 observation; more if the observations say so.
         """
-        return self._penalised(self._refit.drawn(rng, _doubted(doubt)))
-
-    def p_faster(self, choice: Sequence[int], doubt: float) -> float:
-        """Return the probability that a placement proves faster than the reference and all that were observed.
-
-        Args:
-            choice: device of each group, `[G]`.
-            doubt: as for `drawn_costs`.
-        """
-        best = min((observed.ratio for observed in self.observations if observed.ratio is not None), default=1.0)
-        return self._refit.p_faster(np.array(choice, dtype=np.int64), min(best, 1.0), _doubted(doubt))
+        return self._penalised(self._refit.drawn(rng, PriorScale(overall=0.0, common=doubt, single=doubt)))
 
     def _penalised(self, table: CostTable) -> CostTable:
         """Return the table with a penalty on assignments that may have caused the failures observed."""
@@ -116,7 +106,3 @@ class RefittedModel:
             alone_ms = float(latency_ms(table, table.uniform_choices()).min())
             return alone_ms if isfinite(alone_ms) else float(latency_ms(table, best_known(table)[None])[0])
         return min(self._refit.reference_ms, float(latency_ms(table, successes).min()))
-
-
-def _doubted(doubt: float) -> PriorScale:
-    return PriorScale(overall=0.0, common=doubt, single=doubt)

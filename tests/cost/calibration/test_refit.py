@@ -149,34 +149,3 @@ def test_only_the_mean_of_a_placement_measured_again_counts() -> None:
     vectors = [parameters(refitted(profile, told + some)) for some in (again, again[::-1], again[:1])]
     np.testing.assert_allclose(vectors[0], vectors[1], rtol=1e-7, atol=1e-12)
     assert np.abs(vectors[0] - vectors[2]).max() > 1e-4
-
-
-@pytest.mark.parametrize("count", [3, 40])
-def test_a_placement_is_as_likely_faster_as_the_costs_drawn_say(count: int) -> None:
-    truth, doubt = true_table(16, seed=6), PriorScale(0.0, 0.3, 0.3)
-    refit = Refit(profiled(truth, 6))
-    for one in equations(profiled(truth, 6), truth, count):
-        refit.add(one)
-    (choice,) = placements(truth, 1, seed=77)
-    rng = np.random.default_rng(0)
-    drawn_ms = np.array([latency_ms(refit.drawn(rng, doubt), choice[None])[0] for _ in range(400)])
-    for part in (0.1, 0.5, 0.9):
-        relative = float(np.quantile(drawn_ms, part)) / REFERENCE_MS
-        assert refit.p_faster(choice, relative, doubt) == pytest.approx(part, abs=0.15)
-
-
-def test_noise_alone_leaves_a_chance_to_what_is_known() -> None:
-    truth, exact = true_table(16, seed=6), PriorScale(0.0, 0.0, 0.0)
-    refit = Refit(truth)
-    for one in equations(truth, truth, 10):
-        refit.add(one)
-    (choice,) = placements(truth, 1, seed=77)
-    relative = float(latency_ms(truth, choice[None])[0]) / REFERENCE_MS
-    assert refit.p_faster(choice, 0.5 * relative, exact) < 1e-6
-    assert refit.p_faster(choice, relative, exact) == pytest.approx(0.5, abs=0.3)
-    assert refit.p_faster(choice, 1.5 * relative, exact) > 1 - 1e-6
-
-
-def test_before_anything_is_measured_any_placement_may_be_faster() -> None:
-    truth = true_table(4, seed=0)
-    assert Refit(truth).p_faster(np.zeros(4, dtype=np.int64), 0.01, PriorScale(0.0, 0.3, 0.3)) == 1.0
