@@ -85,6 +85,11 @@ class Placer(CostModelPlacer):
     def tell(self, trials: Sequence[Trial]) -> None:
         """Ignore the answers."""
 
+    @property
+    def asynchronous(self) -> bool:
+        """True: no solution depends on an answer."""
+        return True
+
     def state(self) -> State:
         """Return the number of solved weights, the hashes of the placements asked for, and the certificate."""
         return {
