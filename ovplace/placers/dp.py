@@ -68,6 +68,11 @@ class Placer(CostModelPlacer):
     def tell(self, trials: Sequence[Trial]) -> None:
         """Ignore the answers."""
 
+    @property
+    def asynchronous(self) -> bool:
+        """True: no placement depends on an answer."""
+        return True
+
     def state(self) -> State:
         """Return the optima not asked for yet."""
         return {"waiting": [list(choice) for choice in self._waiting]}

@@ -37,6 +37,11 @@ class Placer(protocols.Placer):
     def tell(self, trials: Sequence[Trial]) -> None:
         """Ignore the answers."""
 
+    @property
+    def asynchronous(self) -> bool:
+        """True: no placement depends on an answer."""
+        return True
+
     def state(self) -> State:
         """Return the number of placements asked for."""
         return {"asked": self._asked}

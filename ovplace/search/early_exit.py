@@ -58,9 +58,9 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
     if gain > LEAST_GAIN:
         return ""
     best = session.shown(names[fastest])
-    none = f"gains more than {percent(gain)} over {best}" if gain > _NO_GAIN else f"is faster than {best}"
+    claim = f"gains more than {percent(gain)} over {best}" if gain > _NO_GAIN else f"is faster than {best}"
     return (
-        f"no split can help here: none {none}, even if other devices and copies between them are {FACTOR:g} times as "
+        f"no split can help here: none {claim}, even if other devices and copies between them are {FACTOR:g} times as "
         "fast as profiled; --no-early-exit searches all the same"
     )
 

@@ -190,3 +190,12 @@ def test_local_search_ends_when_every_placement_was_measured(batch):
     of = problem(chain(("Add",) * 8))
     trials = search("local_search", of, SequentialCost.random(of.graph, 1), 300, batch)
     assert len({trial.placement.hash for trial in trials}) == len(trials) == of.n_placements == 256
+
+
+@pytest.mark.parametrize("name", ["dp", "milp", "single_device"])
+def test_who_ignores_answers_does_not_wait_for_them(name):
+    plugin = registry.load("placers", name)
+    placer = plugin.factory(problem(random_chain(8, 0), 2), plugin.config({}))
+    first, second = placer.ask(1), placer.ask(1)
+    assert placer.asynchronous
+    assert first[0].hash not in {placement.hash for placement in second}
