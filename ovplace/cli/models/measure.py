@@ -69,13 +69,19 @@ def _show(report: MeasureReport) -> None:
 
     header = ("placement", "samples", "median ms", "p90", "p95", "p99", "compile ms", "output error", "submodels")
     show_table(header, [_row(report, row) for row in report.measured], right=range(1, 8))
+    for line in (*_missing_percentiles(report), *(f"Note: {note}." for note in report.notes)):
+        click.echo(line)
+
+
+def _missing_percentiles(report: MeasureReport) -> list[str]:
+    """Return a line for each percentile with too few samples, and the number of samples."""
+    names: dict[str, list[str]] = {}
     for row in report.measured:
-        if row.latency_ms and (lacking := row.latency_ms.missing()):
-            name, needed = lacking
-            there = row.latency_ms.samples
-            click.echo(f"{name} of {_name(report, row)} needs {needed} samples, there are {there}: --rigorous")
-    for note in report.notes:
-        click.echo(f"Note: {note}.")
+        if row.latency_ms and (missing := row.latency_ms.missing()):
+            percentile, needed = missing
+            lacks = f"{percentile} needs {needed} samples, there are {row.latency_ms.samples}"
+            names.setdefault(lacks, []).append(_name(report, row))
+    return [f"{lacks} of {', '.join(rows)}: --rigorous" for lacks, rows in names.items()]
 
 
 def _name(report: MeasureReport, row: MeasuredCandidate) -> str:

@@ -42,6 +42,7 @@ def show_estimates(console: Console, configs: Sequence[RunConfig], as_json: bool
 def _show(console: Console, found: Estimate) -> None:
     if found.note:
         console.log(found.note)
+    comparison = f"{found.rounds} rounds of {found.compared}" if found.rounds else "none: nothing to compare"
     show_pairs(
         [
             ("operations", str(found.operations)),
@@ -50,7 +51,7 @@ def _show(console: Console, found: Estimate) -> None:
             ("baselines", str(found.baselines)),
             ("placements", "as the time allows" if found.placements is None else f"{found.placements} at most"),
             ("finalists", f"{found.finalists} at a time, {found.race} measurements at most"),
-            ("final comparison", f"{found.rounds} rounds of {found.compared}"),
+            ("final comparison", comparison),
             ("time", f"roughly {found.seconds:.0f} s: {found.basis}"),
         ]
     )
