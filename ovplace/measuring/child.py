@@ -99,15 +99,18 @@ class Child:
             self._imported = True
             self._receive(START_DEADLINE_S)
 
-    def build(self) -> None:
+    def build(self, deadline_s: float = START_DEADLINE_S) -> None:
         """Let the process build the backend; the first request.
+
+        Args:
+            deadline_s: time limit, in seconds, if less than that of any start.
 
         Raises:
             OvplaceError: what the backend itself raised while it was built.
             ChildTimeoutError, ChildDiedError: the process did not come up.
         """
         self.wait_until_imported()
-        self._exchange(None, START_DEADLINE_S)
+        self._exchange(None, min(deadline_s, START_DEADLINE_S))
 
     def call(self, method: Method, *arguments: Any, deadline_s: float) -> Any:
         """Return what the backend's `method` returns.

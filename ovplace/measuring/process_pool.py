@@ -13,6 +13,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 CLOSE_PATIENCE_S = 0.5
 """Closing waits this long for a running request, then ends it."""
 
+_MORE_TIME = "it compiles the whole model for the CPU first; allow the call more time with --time"
+
+_ANOTHER_MODEL = (
+    "if OpenVINO's benchmark_app -d CPU cannot run this model either, give other shapes or inputs, or export it anew"
+)
+
 
 @dataclass(frozen=True)
 class WorkerSpec:
@@ -47,12 +54,14 @@ class WorkerSpec:
         job: the model and its devices.
         recycle_after: requests one process serves.
         memory_fraction: a process that once held more than this part of the machine's memory is replaced.
+        start_s: time of the call, in seconds, if it is limited: a process must have started within it.
     """
 
     backend: str
     job: Job
     recycle_after: int = RECYCLE_AFTER
     memory_fraction: float = 0.5
+    start_s: float = inf
 
     @property
     def key(self) -> bytes:
@@ -121,15 +130,13 @@ def _started(worker: WorkerSpec, child: Child | None = None, attempts: int = STA
     child = child or _spares.pop(worker.key, None) or Child(worker.backend, worker.job)
     seat = _seats[worker.key] = _Seat(child)
     try:
-        seat.child.build()
+        seat.child.build(worker.start_s)
     except (ChildTimeoutError, ChildDiedError) as error:
         recycle(worker)
         if attempts > 1 and isinstance(error, ChildDiedError):
             return _started(worker, attempts=attempts - 1)
-        raise BackendError(
-            f"the measuring process did not come up: {error}; if OpenVINO's benchmark_app -d CPU cannot run this model "
-            "either, give other shapes or inputs, or export it anew"
-        ) from error
+        advice = _MORE_TIME if isinstance(error, ChildTimeoutError) and isfinite(worker.start_s) else _ANOTHER_MODEL
+        raise BackendError(f"the measuring process did not come up: {error}; {advice}") from error
     except BaseException:
         recycle(worker)
         raise

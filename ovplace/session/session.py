@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from math import inf
 from pathlib import Path
 
 from ovplace.config.files import reachable
@@ -198,7 +199,7 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
     listener(Progress("prepare", 1, 3, selection.note))
     defaults, nulls = references(selection.devices), null_aliases(selection)
     job = _job(config, folder, (*selection.devices, *defaults, *nulls.values()))
-    pool = site.open_pool(WorkerSpec(config.search.backend, job))
+    pool = site.open_pool(WorkerSpec(config.search.backend, job, start_s=config.search.time_s or inf))
     try:
         pool.preload()
         graph = prepare_model(config, folder)

@@ -102,6 +102,12 @@ def test_a_child_that_never_comes_up_is_an_error_in_one_line(make, fault):
     assert "\n" not in str(caught.value)
 
 
+def test_a_start_that_outlasts_the_call_is_an_error_that_asks_for_more_time():
+    slow = pool_module.WorkerSpec(fake_backend.NAME, job(fault="hang", on="build"), start_s=0.2)
+    with closing(pool_module.ProcessPool(slow)) as pool, pytest.raises(BackendError, match=r"within 0.2 s; .* --time"):
+        pool.start()
+
+
 def test_each_renewal_is_a_fresh_process(make):
     pool, seen = make(), []
     for _ in range(3):
