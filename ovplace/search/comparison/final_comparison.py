@@ -174,7 +174,8 @@ def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> It
         yield f"the time sufficed for {len(rounds)} rounds of the final comparison"
     if rounds.is_unstable(name, others, rounds.planned):
         worst, low, high = rounds.most_unstable([name, *others])
-        yield f"{worst} is unstable: {low:.3g} to {high:.3g} ms in {len(rounds)} processes"
+        which = "the placement" if worst == name else worst
+        yield f"{which} is unstable: {low:.3g} to {high:.3g} ms in {len(rounds)} processes"
 
 
 def _answer(session: Session, verdict: Verdict, best: Candidate, against: Baseline, rounds: Rounds) -> FinalComparison:

@@ -246,7 +246,7 @@ def test_rounds_that_fail_leave_nothing_to_judge():
 def test_what_differs_still_in_further_rounds_is_called_unstable():
     found = decided(Bench({"trial 0": [5.0, 8.0]}))
     assert (len(found.rounds), found.rounds.planned) == (6, 4)
-    assert found.verdict.notes == ("trial 0 is unstable: 5 to 8 ms in 6 processes",)
+    assert found.verdict.notes == ("the placement is unstable: 5 to 8 ms in 6 processes",)
     moody = decided(Bench({"CPU_0": [10.0, 16.0]}), simulated="two-gpus")
     assert moody.verdict.notes == ("CPU_0 (simulated) is unstable: 10 to 16 ms in 6 processes",)
     calmer = decided(Bench({"trial 0": [5.0, 8.0, 5.0, 8.0, 5.0, 5.1]}))
