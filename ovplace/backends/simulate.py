@@ -55,7 +55,9 @@ class Config:
         """Check the numbers; a run is read from other folders than it began in."""
         object.__setattr__(self, "machine", absolute(self.machine) if self.machine.endswith(".toml") else self.machine)
         if not 0 <= self.noise < inf or self.seed < 0:
-            raise ValueError("noise and seed must not be negative, and noise must be finite")
+            raise ValueError(
+                f"noise and seed must not be negative, and noise finite, got {self.noise:g} and {self.seed}"
+            )
 
 
 @dataclass

@@ -120,7 +120,10 @@ class ComparisonConfig:
     def __post_init__(self) -> None:
         """Check that rounds can be measured, and an interval formed."""
         if self.finalists < 1 or self.rounds < 2 or self.blocks < 3:
-            raise ValueError("the final comparison needs at least 1 finalist, 2 rounds and 3 blocks")
+            raise ValueError(
+                "the final comparison needs at least 1 finalist, 2 rounds and 3 blocks, "
+                f"got {self.finalists}, {self.rounds} and {self.blocks}"
+            )
         if self.race < 0:
             raise ValueError(f"race must not be negative, got {self.race}")
         MeasureSpec(blocks=self.blocks, repeats=self.repeats, min_time_ms=self.min_time_ms)  # has the rules of these
@@ -145,7 +148,10 @@ class ProfilingConfig:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not 0 < self.budget_s < inf or self.repeats < 1 or self.blocks < 1:
-            raise ValueError("budget_s, repeats and blocks must be positive, and budget_s finite")
+            raise ValueError(
+                "budget_s, repeats and blocks must be positive, and budget_s finite, "
+                f"got {self.budget_s:g}, {self.repeats} and {self.blocks}"
+            )
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,10 @@ class Link:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not 0 <= self.latency_us < inf or not self.gb_per_s > 0:
-            raise ValueError("latency_us must not be negative, and gb_per_s must be positive")
+            raise ValueError(
+                "latency_us must not be negative, and gb_per_s must be positive, "
+                f"got {self.latency_us:g} and {self.gb_per_s:g}"
+            )
 
 
 @dataclass(frozen=True)

@@ -52,12 +52,16 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name, least in (("graphs", 1), ("updates", 1), ("batch", 1), ("held_out", 0), ("random_machines", 0)):
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
         if not 0 <= self.mixed <= 1:
             raise ValueError(f"mixed must be between 0 and 1, got {self.mixed}")
         if self.held_out > self.graphs:
             raise ValueError(f"held_out must be at most graphs, {self.graphs}, got {self.held_out}")
-        if min(self.seed, self.solver_s, self.per_graph) < 0:
-            raise ValueError("seed, solver_s and per_graph must not be negative")
+
+
+_LEAST = {
+    "graphs": 1, "updates": 1, "batch": 1, "held_out": 0, "random_machines": 0, "seed": 0, "solver_s": 0,
+    "per_graph": 0,
+}  # fmt: skip

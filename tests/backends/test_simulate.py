@@ -283,7 +283,7 @@ def test_errors(simulated, here, tmp_path):
     with pytest.raises(ModelError, match="must be OpenVINO IR"):
         own_name(tmp_path / "machine.toml")
     for noise in (-1, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="must not be negative"):
+        with pytest.raises(ValueError, match=f"must not be negative, and noise finite, got {noise} and 0"):
             Config(noise=noise)
 
 

@@ -214,6 +214,7 @@ def test_hsdags_six_latencies(monkeypatch):
             "efficiencies.MatMul must lie above 0",
         ),
         (GOOD.replace("devices.CPU", "devices.HOST").replace("[links", 'base = "CPU"\n[links'), "must contain 'CPU'"),
+        (GOOD.replace("latency_us = 10", "latency_us = -2"), "latency_us must not be .*got -2 and 5"),
         (GOOD.replace("default", '"CPU>NPU"'), "must be 'default' or 'A>B' of GPU, CPU"),
         (GOOD.replace("default", '"CPU>CPU"'), "must be 'default' or 'A>B' of GPU, CPU"),
         (GOOD.replace("default", '"CPU>GPU"'), r"no \[links.default\]"),

@@ -66,7 +66,7 @@ def test_what_comes_with_ovplace_is_understood():
         ("train.updates=0", "updates must be at least 1"),
         ("train.held_out=9", "held_out must be at most graphs"),
         ("train.speed=9", "unknown key 'train.speed'"),
-        ("train.seed=-1", "must not be negative"),
+        ("train.seed=-1", "seed must be at least 0, got -1"),
         ("placer.head=feet", "head must be one of"),
         ("trian.seed=1", "unknown section 'trian'"),
     ],
