@@ -52,7 +52,8 @@ class Noise:
         ):
             raise ValueError(
                 "drift and autocorrelation must be below 1, outlier_probability at most 1, outlier_factor at least 1 "
-                "and drift_period_s positive"
+                f"and drift_period_s positive, got {self.drift:g}, {self.autocorrelation:g}, "
+                f"{self.outlier_probability:g}, {self.outlier_factor:g} and {self.drift_period_s:g}"
             )
 
     def scaled(self, factor: float) -> Noise:
