@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,12 +79,13 @@ def decide(
         The answer, with the verdict and the measurements behind it.
     """
     session = measurer.session
-    contenders = _contenders(baselines)
     others = _distinct(trials, baselines)
     best = choose(measurer, comparable(trials, baselines), costs, listener)
     if best is None:
-        return _baseline_answer(contenders[0], _why_none(session, others))
-    return _compare(measurer, [best, *_defenders(others, defender, best)], contenders, baselines, listener)
+        return _baseline_answer(_contenders(baselines)[0], _why_none(session, others))
+    earlier = {trial.candidate.hash: trial.measurement for trial in others}
+    earlier |= {baseline.candidate.hash: baseline.measurement for baseline in baselines}
+    return _compare(measurer, [best, *_defenders(others, defender, best)], baselines, earlier, listener)
 
 
 def comparable(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
@@ -139,18 +140,20 @@ def _defenders(trials: Sequence[Trial], defender: str, best: Candidate) -> list[
 def _compare(
     measurer: Measurer,
     finalists: Sequence[Candidate],
-    contenders: Sequence[Baseline],
     baselines: Sequence[Baseline],
+    earlier: Mapping[str, Measurement],
     listener: Listener,
 ) -> FinalComparison:
-    session, best = measurer.session, finalists[0]
+    session, best, contenders = measurer.session, finalists[0], _contenders(baselines)
     null = null_candidate(session, best, contenders[0])
     defaults = [b.candidate for b in baselines if not b.competes and b.candidate.placement and b.measurement.ok]
     others = [*([null] if null else []), *defaults, *finalists[1:]]
     candidates = [best, *(baseline.candidate for baseline in contenders), *others]
     close = [baseline.name for baseline in contenders]
     names = [finalist.name for finalist in finalists]
-    rounds, cut = measure_rounds(measurer, candidates, close, names, listener)
+    like = earlier[candidates[1].hash]  # of the null control, too
+    entrants = [(candidate, earlier.get(candidate.hash, like)) for candidate in candidates]
+    rounds, cut = measure_rounds(measurer, entrants, close, names, listener)
     first = leading(rounds, names)
     if first != best.name:
         best, null = next(finalist for finalist in finalists if finalist.name == first), None
@@ -172,7 +175,7 @@ def _compare(
 def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> Iterator[str]:
     if cut:
         yield f"the time sufficed for {len(rounds)} rounds of the final comparison"
-    if rounds.is_unstable(name, others, rounds.planned):
+    if rounds.is_unstable(name, others, 0 if cut else rounds.planned):  # there was no time to measure it again
         worst, low, high = rounds.most_unstable([name, *others])
         which = "the placement" if worst == name else worst
         yield f"{which} is unstable: {low:.3g} to {high:.3g} ms in {len(rounds)} processes"

@@ -12,15 +12,18 @@ from ovplace.search.comparison.planned_rounds import plan_rounds, planned_rounds
 from ovplace.search.comparison.rounds import MIN_ROUNDS, Rounds
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.session.events import Listener, Progress
+from ovplace.session.fitting import fitting
 from ovplace.session.measurer import Measurer
-from ovplace.session.session import Session
 
 _ROUND = "round"
+
+_FITTED_ROUNDS = 3
+"""Candidates are timed for a shorter time where so many rounds would not fit. An interval from two is very wide."""
 
 
 def measure_rounds(
     measurer: Measurer,
-    candidates: Sequence[Candidate],
+    entrants: Sequence[tuple[Candidate, Measurement]],
     close: Sequence[str],
     finalists: Sequence[str],
     listener: Listener,
@@ -29,7 +32,8 @@ def measure_rounds(
 
     Args:
         measurer: measures and stores.
-        candidates: the placement first, then the best baseline.
+        entrants: all candidates, the placement first, then the best baseline; each with an earlier measurement of it,
+            or of one like it.
         close: names of the baselines that the placement is to beat.
         finalists: names of the placements, of which the fastest one is judged.
         listener: is called with each step.
@@ -37,12 +41,12 @@ def measure_rounds(
     Returns:
         The rounds in which the first two candidates worked; whether the time of the call cut them short.
     """
-    config = measurer.session.config.comparison
-    spec = _spec(measurer.session, len(candidates))
+    config, candidates = measurer.session.config.comparison, [candidate for candidate, _ in entrants]
     rounds, number, planned = Rounds(), 0, planned_rounds(measurer, candidates[0])
     most = planned
     clock = measurer.time.clock
     measurer.enter(Phase.COMPARISON)
+    spec = _spec(measurer, [measurement for _, measurement in entrants])
     while number < most:
         start = clock()
         listener(Progress(Phase.COMPARISON, number, most, f"{candidates[0].name} against {candidates[1].name}"))
@@ -64,9 +68,11 @@ def measure_rounds(
     return rounds, False
 
 
-def _spec(session: Session, candidates: int) -> MeasureSpec:
-    spec = session.config.round_spec
-    return replace(spec, deadline_s=spec.deadline_s * candidates)
+def _spec(measurer: Measurer, expected: Sequence[Measurement]) -> MeasureSpec:
+    """Return how long candidates are timed in a round, by what is expected of each."""
+    spec, left_s = measurer.session.config.round_spec, measurer.deadline.left_s
+    fitted = fitting(spec, expected, left_s / _FITTED_ROUNDS) or spec.one_sample()
+    return replace(fitted, deadline_s=spec.deadline_s * len(expected))
 
 
 def _with_round(

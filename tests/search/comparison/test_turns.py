@@ -267,6 +267,23 @@ def test_less_than_two_rounds_are_too_few(limit_s):
     assert found.verdict.status == "baseline"
 
 
+@pytest.mark.parametrize(
+    ("limit_s", "samples"), [(float("inf"), (3, 2)), (200.0, (3, 2)), (90.0, (3, 1)), (60.0, (1, 1)), (20.0, (1, 1))]
+)
+def test_slow_candidates_are_timed_for_as_long_as_three_rounds_fit(limit_s, samples):
+    slow = Measurement((1000.0,), (1,))
+    baselines = [replace(baseline, measurement=slow) for baseline in BASELINES]
+    bench = Bench({"trial 0": 900.0, "CPU_0": 1000.0, "CPU_1": 1100.0})
+    decided(bench, [replace(TRIALS[0], measurement=slow)], baselines, limit_s=limit_s)
+    assert {(spec.blocks, spec.repeats) for _, spec in bench.asked} == {samples}
+
+
+def test_what_differs_in_few_rounds_is_unstable_where_there_is_no_time_for_more():
+    found = decided(Bench({"trial 0": [5.0, 8.0]}, round_s=10.0), limit_s=39.0)
+    cut = "the time sufficed for 3 rounds of the final comparison"
+    assert found.verdict.notes == (cut, "the placement is unstable: 5 to 8 ms in 3 processes")
+
+
 def test_time_that_is_left_is_for_more_rounds_of_the_same_plan():
     found = decided(Bench({"trial 0": 9.9}, round_s=10.0), limit_s=95.0)
     assert (len(found.rounds), found.rounds.planned) == (9, 9)
