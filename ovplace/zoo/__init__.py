@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ovplace.errors import ModelError, UsageError
+from ovplace.ir.exceptions import last_line, unwritten
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -55,7 +56,7 @@ def save_recipe(name: str, config: object, path: Path, fp16: bool = False) -> ov
         ov.save_model(model, path, compress_to_fp16=fp16)
     except (OSError, RuntimeError) as error:
         raise ModelError(
-            f"cannot write '{path}': {str(error).splitlines()[0]}; choose another folder with -o"
+            f"cannot write '{path}': {unwritten(error, path.parent)}; choose another folder with -o"
         ) from error
     return model
 
@@ -64,14 +65,13 @@ def _built(name: str, config: Any) -> ov.Model:
     """Return a recipe's model.
 
     Raises:
-        UsageError: OpenVINO or numpy refuses what the options lead to.
+        UsageError: OpenVINO or numpy refuses what the options lead to, or has no memory for it.
     """
     try:
         model: ov.Model = recipe(name).build(config)
-    except (RuntimeError, ValueError, ArithmeticError) as error:
-        why = str(error).strip().splitlines()[-1].rstrip(".")
+    except (RuntimeError, ValueError, ArithmeticError, MemoryError) as error:
         raise UsageError(
-            f"'{name}' cannot be built with {_changed(config)}: {why}; choose other values, "
+            f"'{name}' cannot be built with {_changed(config)}: {last_line(error)}; choose other values, "
             "'ovplace models list --json' tells what each has to be"
         ) from error
     return model
