@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ovplace.cost.evaluate.group_order import GroupOrder
+from ovplace.cost.evaluate.precedence import Precedence
 from ovplace.graphs.op_graph import BoolArray, IntArray
 
 
 def isolating_cuts(
-    order: GroupOrder, labels: NDArray[np.integer], joined: BoolArray, cyclic: BoolArray, constants: BoolArray
+    order: Precedence, labels: NDArray[np.integer], joined: BoolArray, cyclic: BoolArray, constants: BoolArray
 ) -> BoolArray:
     """Return the joined edges into the group that is cut off in each placement, `[F, A]`.
 
@@ -40,7 +40,7 @@ def isolating_cuts(
     return np.asarray(joined & candidate[target] & (target[:, None] == chosen))
 
 
-def _inputs(order: GroupOrder, edges: BoolArray) -> IntArray:
+def _inputs(order: Precedence, edges: BoolArray) -> IntArray:
     """Return how many of the edges lead into each group, `[G, A]`."""
     counts = np.zeros((order.n_groups, edges.shape[1]), dtype=np.int64)
     if len(order.starts):

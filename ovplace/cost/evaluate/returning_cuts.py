@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ovplace.cost.evaluate.bit_sets import BitFields
-from ovplace.cost.evaluate.group_order import GroupOrder
+from ovplace.cost.evaluate.precedence import Precedence
 from ovplace.graphs.op_graph import BoolArray
 
 _CHUNK_BITS = 32_000_000
 """Size of the largest sets at a time."""
 
 
-def returning_cuts(order: GroupOrder, labels: NDArray[np.integer], joined: BoolArray) -> tuple[BoolArray, BoolArray]:
+def returning_cuts(order: Precedence, labels: NDArray[np.integer], joined: BoolArray) -> tuple[BoolArray, BoolArray]:
     """Return which edges one round cuts, `[F, A]`, and which groups it parts from their constants, `[G, A]`.
 
     The rule of `graphs.returning_edges`, where each group reads a constant of its own: then a boundary into a region
@@ -33,7 +33,7 @@ def returning_cuts(order: GroupOrder, labels: NDArray[np.integer], joined: BoolA
     return np.concatenate(edges, axis=1), np.concatenate(groups, axis=1)
 
 
-def _cuts(order: GroupOrder, labels: NDArray[np.integer], joined: BoolArray) -> tuple[BoolArray, BoolArray]:
+def _cuts(order: Precedence, labels: NDArray[np.integer], joined: BoolArray) -> tuple[BoolArray, BoolArray]:
     n, fields = order.n_groups, BitFields(order.n_groups, labels.shape[1])
     own = fields.sets(labels[:, None] == labels[None])
     before = [fields.everywhere(mask) & region for mask, region in zip(order.upstream, own, strict=True)]

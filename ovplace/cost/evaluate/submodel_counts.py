@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ovplace.cost.evaluate.group_order import GroupOrder, group_order
 from ovplace.cost.evaluate.isolating_cuts import isolating_cuts
+from ovplace.cost.evaluate.precedence import Precedence, precedence
 from ovplace.cost.evaluate.returning_cuts import returning_cuts
 from ovplace.graphs.dag import lowest_connected, strong_labels
 from ovplace.graphs.op_graph import BoolArray, IntArray
@@ -53,7 +53,7 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
 
 
 def _submodels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
-    order = group_order(n_groups, edges)
+    order = precedence(n_groups, edges)
     size = max(1, _CHUNK_WORDS // max(1, n_groups))
     parts = [
         _labels(order, np.ascontiguousarray(device_of[start : start + size].T)).T
@@ -82,7 +82,7 @@ def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devic
     return np.stack([(first & (device_of == d)).sum(axis=1) for d in range(n_devices)], axis=1).astype(np.int64)
 
 
-def _labels(order: GroupOrder, device_of: IntArray) -> _Labels:
+def _labels(order: Precedence, device_of: IntArray) -> _Labels:
     """Return labels `[G, B]`: below, placements are columns, so that what is done group by group runs along memory."""
     joined, loose = (device_of[edges[0]] == device_of[edges[1]] for edges in (order.edges, order.loose))
     constants = np.ones(device_of.shape, dtype=bool)
@@ -104,7 +104,7 @@ def _labels(order: GroupOrder, device_of: IntArray) -> _Labels:
     return labels
 
 
-def _cyclic(order: GroupOrder, labels: _Labels) -> BoolArray:
+def _cyclic(order: Precedence, labels: _Labels) -> BoolArray:
     """Return the groups of regions that need each other, `[G, B]`."""
     n, count = labels.shape
     source, target = labels[order.edges]
@@ -121,7 +121,7 @@ def _flat(groups: _Labels) -> _Labels:
     return np.asarray(groups * np.int32(count) + np.arange(count, dtype=np.int32), dtype=np.int32)
 
 
-def _connected(order: GroupOrder, joined: BoolArray, loose: BoolArray) -> _Labels:
+def _connected(order: Precedence, joined: BoolArray, loose: BoolArray) -> _Labels:
     """Return the lowest group of each group's connected region, `[G, B]`."""
     n, count = order.n_groups, joined.shape[1]
     edges, within = np.concatenate([order.edges, order.loose], axis=1), np.concatenate([joined, loose])

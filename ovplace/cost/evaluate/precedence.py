@@ -1,4 +1,4 @@
-"""The order of groups by which HETERO cuts them apart, whatever their devices."""
+"""Which groups come before which, whatever their devices: by this order HETERO cuts regions apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ovplace.graphs.dag import strong_labels, topological_rank
 from ovplace.graphs.op_graph import BoolArray, IntArray
 
 
-class GroupOrder:
+class Precedence:
     """The edges that order groups, and those on a cycle of groups, which order nothing.
 
     Attributes:
@@ -57,16 +57,16 @@ class GroupOrder:
         return masks
 
 
-def group_order(n_groups: int, edges: IntArray) -> GroupOrder:
-    """Return the order that edges give; a search asks for that of the same few thousands of times.
+def precedence(n_groups: int, edges: IntArray) -> Precedence:
+    """Return the precedence that edges give; a search asks for that of the same few thousands of times.
 
     Args:
         n_groups: number of groups G.
         edges: directed pairs of neighbouring groups, `[2, Q]`.
     """
-    return _group_order(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
+    return _precedence(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
 
 
 @lru_cache(maxsize=8)
-def _group_order(n_groups: int, edges: bytes) -> GroupOrder:
-    return GroupOrder(n_groups, np.frombuffer(edges, dtype=np.int64).reshape(2, -1))
+def _precedence(n_groups: int, edges: bytes) -> Precedence:
+    return Precedence(n_groups, np.frombuffer(edges, dtype=np.int64).reshape(2, -1))
