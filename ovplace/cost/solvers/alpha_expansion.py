@@ -13,11 +13,10 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.traffic import Traffic
 from ovplace.cost.evaluate.folding import folded
 from ovplace.cost.evaluate.latency import pairwise_ms
+from ovplace.cost.solvers.local_descent import LEAST_GAIN_MS
 from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.cost.solvers.simple_placements import simple_placements
 from ovplace.graphs.op_graph import FloatArray, IntArray
-
-_LEAST_GAIN = 1e-9
-"""Least gain in ms of a move, above what rounding may seem to gain."""
 
 _CYCLES = 10
 """Turns of all devices; three are usual."""
@@ -40,7 +39,7 @@ def alpha_expansion(table: CostTable) -> IntArray:
         moves = solve_min_cut(_two_way(table, best, device)).device_of == 1
         choice = np.where(moves, device, best)
         found = _value_ms(table, choice)
-        better = found < value - _LEAST_GAIN
+        better = found < value - LEAST_GAIN_MS
         best, value, since = (choice, found, 0) if better else (best, value, since + 1)
         if since >= table.n_devices:
             break
@@ -48,12 +47,10 @@ def alpha_expansion(table: CostTable) -> IntArray:
 
 
 def _start(table: CostTable) -> IntArray:
-    """Return the best of: all on one device as far as possible, each group where it is fastest."""
-    fastest = table.group_ms.argmin(axis=1)
-    runs = np.isfinite(table.group_ms)
-    options = np.stack([fastest, *(np.where(runs[:, d], d, fastest) for d in range(table.n_devices))])
+    """Return the best of the simple placements that fit into memory, `[G]`."""
+    options = simple_placements(table)
     values = np.where(table.fits(options), pairwise_ms(table, options), np.inf)
-    return np.asarray(options[values.argmin()], dtype=np.int64)
+    return np.asarray(options[values.argmin()])
 
 
 def _value_ms(table: CostTable, device_of: IntArray) -> float:

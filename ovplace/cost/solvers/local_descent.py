@@ -10,8 +10,8 @@ from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
 from ovplace.graphs.dag import lowest_connected
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
-_LEAST_GAIN = 1e-9
-"""Least gain in ms of a move, above what rounding may seem to gain."""
+LEAST_GAIN_MS = 1e-9
+"""Least gain of a move, above what rounding may seem to gain."""
 
 _MOST_MOVES = 100
 """Largest number of moves."""
@@ -34,7 +34,7 @@ def local_descent(table: CostTable, device_of: IntArray, *, quick: bool = False)
     best = device_of
     value = float(latency_ms(table, best[None])[0]) if table.fits(best[None])[0] else np.inf
     for _ in range(_MOST_MOVES):
-        found = _best_move(table, best, value - _LEAST_GAIN, quick=quick)
+        found = _best_move(table, best, value - LEAST_GAIN_MS, quick=quick)
         if found is None:
             break
         best, value = found

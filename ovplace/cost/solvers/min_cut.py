@@ -17,6 +17,7 @@ from ovplace.core.certificate import PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import pairwise_ms
+from ovplace.cost.solvers.simple_placements import simple_placements
 from ovplace.cost.solvers.solution import Solution
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import FloatArray, IntArray
@@ -168,7 +169,8 @@ def _minimum(network: _Network, table: CostTable) -> tuple[IntArray, float]:
     Capacities are rounded down to integers, so that the flow is one of the true network, and its value a bound. What
     is left of the true capacities carries another flow, at a finer scale: two rounds leave nothing to round.
     """
-    best = _simple(table)
+    options = simple_placements(table)
+    best: IntArray = options[pairwise_ms(table, options).argmin()]
     bound = network.constant_ms - network.slack_ms
     ends = (network.tail, network.head)
     left = _csr(network.capacity_ms, ends, network.n_nodes)
@@ -183,13 +185,6 @@ def _minimum(network: _Network, table: CostTable) -> tuple[IntArray, float]:
         left = left - flow.flow / scale
         left.data = np.maximum(left.data, 0.0)
     return best, bound
-
-
-def _simple(table: CostTable) -> IntArray:
-    """Return the best of: all on either device as far as possible, each group where it is fastest."""
-    runs = np.isfinite(table.group_ms)
-    options = np.stack([np.where(runs[:, 0], 0, 1), np.where(runs[:, 1], 1, 0), table.group_ms.argmin(axis=1)])
-    return np.asarray(options[pairwise_ms(table, options).argmin()], dtype=np.int64)
 
 
 def _max_flow(capacity_ms: Any, scale: float) -> tuple[Any, IntArray]:

@@ -12,8 +12,8 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.portfolio import candidates
 from ovplace.graphs.op_graph import FloatArray
 
-_LEAST_GAIN = 0.02
-"""Least gain, as a part of the latency, that penalties are scaled by."""
+_LEAST_GAIN_FRACTION = 0.02
+"""Least gain, as a fraction of the latency, that penalties are scaled by."""
 
 _LIKELY = 0.5
 """A placement that runs with about this probability gives the most information about failures."""
@@ -58,7 +58,7 @@ class _Option:
 def _penalised(table: CostTable, failure: FloatArray, known_ms: float) -> Iterator[_Option]:
     """Yield options with factors around that at which the optimum runs with probability `_LIKELY`."""
     free = _option(table, table, failure, known_ms)
-    unit_ms = max(free.gain_ms, _LEAST_GAIN * known_ms)
+    unit_ms = max(free.gain_ms, _LEAST_GAIN_FRACTION * known_ms)
     low, high = np.log2(_RANGE)
     for _ in range(_HALVINGS):
         share = 2.0 ** ((low + high) / 2)
