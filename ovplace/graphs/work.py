@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ovplace.graphs.computed_from import computed_from
 from ovplace.graphs.op_graph import FloatArray, OpGraph, Shape
-from ovplace.graphs.op_kinds import RANDOM
 
 VIEWS = frozenset({"Parameter", "Constant", "Result", "Reshape", "Squeeze", "Unsqueeze", "ShapeOf", "Assign"})
 """Types that run no kernel: data, or views of the same memory."""
@@ -42,9 +42,6 @@ _FLOPS_PER_MS, _BYTES_PER_MS = 5e7, 1e7
 
 KERNEL_MS = 2e-3
 """About what starting a kernel takes it."""
-
-_ROOTS = frozenset({"Parameter", "ReadValue", "Result"})
-"""Types whose results are not computed from constants alone, whatever they read."""
 
 _WEIGHT_PORTS = {
     "LSTMSequence": (4, 5), "GRUSequence": (3, 4), "RNNSequence": (3, 4),
@@ -104,14 +101,12 @@ def constant_bytes(graph: OpGraph) -> dict[int, int]:
 
     Plugins fold those, or fuse them into their readers.
     """
-    stored: dict[int, int] = {}
     size = dict(zip(graph.edges[0].tolist(), graph.out_bytes.tolist(), strict=True))
+    constant, stored = computed_from(graph, ("Constant",)), dict[int, int]()
     for op in graph.order.tolist():
-        kind, sources = graph.types[op], graph.predecessors[op]
-        if kind == "Constant":
-            stored[op] = size.get(op, 0)
-        elif sources and kind not in _ROOTS | RANDOM and all(source in stored for source in sources):
-            stored[op] = sum(stored[source] for source in sources)
+        if op in constant:
+            read = sum(stored[source] for source in graph.predecessors[op])
+            stored[op] = size.get(op, 0) if graph.types[op] == "Constant" else read
     return stored
 
 

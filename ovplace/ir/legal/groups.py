@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ovplace.core.partition import Partition
+from ovplace.graphs.computed_from import computed_from
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import OpGraph
-from ovplace.graphs.op_kinds import FREE, RANDOM
+from ovplace.graphs.op_kinds import FREE
 from ovplace.ir.legal.cycle_constraints import cycle_constraints
 from ovplace.ir.legal.state import state_pairs, state_paths
 
@@ -51,8 +52,9 @@ def legal_groups(graph: OpGraph) -> Partition:
     Source: openvino `src/plugins/hetero/src/subgraph_collector.cpp` (2026): shapes are inferred anew in each submodel,
     so that a shape that arrives as a tensor from another one is unknown there.
     """
-    weights = _computed_from(graph, frozenset({"Constant"}))
-    shapes = _computed_from(graph, frozenset({"Constant", "ShapeOf"})) - weights
+    known = computed_from(graph, ("Constant",))
+    shapes = computed_from(graph, ("Constant", "ShapeOf")) - known
+    weights = {op for op in known if not graph.is_constant[op]}
     computing = [i for i in graph.order.tolist() if graph.types[i] not in FREE and i not in weights]
     if not computing:
         return Partition.from_labels(np.zeros(len(graph), dtype=np.int64))
@@ -65,17 +67,6 @@ def legal_groups(graph: OpGraph) -> Partition:
         *_attached(graph, weights, computing[0]),
     ]
     return Partition.from_labels(connected_labels(len(graph), np.array(pairs, dtype=np.int64).reshape(-1, 2).T))
-
-
-def _computed_from(graph: OpGraph, roots: frozenset[str]) -> set[int]:
-    """Return operations that are computed from operations of the types `roots` alone, Constants not among them."""
-    found: set[int] = set()
-    for i in graph.order.tolist():
-        kind, sources = graph.types[i], graph.predecessors[i]
-        computed = bool(sources) and found.issuperset(sources) and kind not in FREE | RANDOM | {"ReadValue"}
-        if kind in roots or computed:
-            found.add(i)
-    return {i for i in found if graph.types[i] != "Constant"}
 
 
 def _with_readers(graph: OpGraph, ops: set[int]) -> Pairs:
