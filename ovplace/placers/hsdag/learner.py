@@ -19,7 +19,8 @@ from ovplace.placers.hsdag.network.dropout import active_dropout
 from ovplace.placers.hsdag.network.levels import joined_levels
 from ovplace.placers.hsdag.network.policy import HsdagPolicy, PolicyOutput
 from ovplace.placers.hsdag.network.policy_graph import PolicyGraph
-from ovplace.placers.hsdag.step import Encoding, RolloutStep, step_log_p
+from ovplace.placers.hsdag.rollout import Rollout
+from ovplace.placers.hsdag.step import Encoding, step_log_p
 
 BATCH_NODES = 4000
 """Nodes in one batch of copies of the graph: on BERT, 1,200 and 20,000 took longer."""
@@ -66,24 +67,15 @@ class HsdagLearner:
         self._optimiser = Optimiser(policy, learning_rate, fused=True)
 
     def learn(
-        self,
-        graph: PolicyGraph,
-        encodings: Sequence[Encoding],
-        steps: Sequence[RolloutStep],
-        weights: FloatArray,
-        settings: UpdateSettings,
-        seed: int,
-        drawn_from: str = "",
+        self, rollout: Rollout, weights: FloatArray, settings: UpdateSettings, seed: int, drawn_from: str = ""
     ) -> None:
-        """Change the probability of steps according to their weights.
+        """Change the probability of a rollout's steps according to their weights.
 
         Descends the mean of minus weight times log probability (REINFORCE, Williams 1992), or, with clipping, the
         surrogate of Schulman et al. 2017 (PPO, equation 7).
 
         Args:
-            graph: input of the policy.
-            encodings: the M encodings of the rollout.
-            steps: the K steps of the rollout.
+            rollout: K steps on M encodings of its graph.
             weights: reward, return or advantage of each step, `[K]`.
             settings: settings of the update.
             seed: seed of the dropout masks.
@@ -93,10 +85,10 @@ class HsdagLearner:
         with active_dropout(self.policy, seed):
             for epoch in range(settings.epochs):
                 with self._optimiser.at("" if epoch else drawn_from):
-                    embedded = self.policy.embedded(graph)
+                    embedded = self.policy.embedded(rollout.graph)
                     shared = embedded.detach().requires_grad_()  # accumulates the gradient of all batches
-                    for batch in _batches(encodings, len(graph)):
-                        self._add_gradient(graph, encodings, batch, steps, weights, settings, shared)
+                    for batch in _batches(rollout.encodings, len(rollout.graph)):
+                        self._add_gradient(rollout, batch, weights, settings, shared)
                     torch.autograd.backward(embedded, shared.grad)
                 self._optimiser.step(settings.max_grad_norm)
 
@@ -132,20 +124,14 @@ class HsdagLearner:
         self._optimiser.restore(text)
 
     def _add_gradient(
-        self,
-        graph: PolicyGraph,
-        encodings: Sequence[Encoding],
-        batch: IntArray,
-        steps: Sequence[RolloutStep],
-        weights: FloatArray,
-        settings: UpdateSettings,
-        embedded: Tensor,
+        self, rollout: Rollout, batch: IntArray, weights: FloatArray, settings: UpdateSettings, embedded: Tensor
     ) -> None:
         """Add the gradient of the steps on some of the encodings."""
+        encodings, steps = rollout.encodings, rollout.steps
         place = {int(number): i for i, number in enumerate(batch)}
         taken = [k for k, step in enumerate(steps) if step.encoding in place]
         replayed = [encodings[int(number)] for number in batch]
-        out = self._replayed(graph, replayed, embedded)
+        out = self._replayed(rollout.graph, replayed, embedded)
         log_p = step_log_p(out, [steps[k].devices for k in taken], [place[steps[k].encoding] for k in taken], replayed)
         before = torch.tensor([steps[k].log_p for k in taken])
         gain = surrogate_gain(log_p, before, torch.from_numpy(weights[taken]).float(), settings.clip)

@@ -283,7 +283,7 @@ class Placer(protocols.Placer):
         )
         seed = int(self._rng("update", progress.updates).integers(2**31))
         if config.learning_rate:
-            self._learner.learn(self._graph, rollout.encodings, rollout.steps, weights, settings, seed, batch.weights)
+            self._learner.learn(rollout, weights, settings, seed, batch.weights)
         progress.updates += 1
         self._weights = self._learner.dump()
 

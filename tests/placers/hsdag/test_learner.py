@@ -28,7 +28,7 @@ def test_a_step_that_became_likely_leaves_the_weights_finite(weight):
     policy = seeded(lambda: HsdagPolicy(5, 2, NetworkSettings(hidden=16)), 0)
     buffer = Rollout(graph, RolloutSettings("parsed", 1, False))
     buffer.draw(policy, rng)
-    steps = [replace(buffer.steps[0], log_p=-500.0)]
+    buffer.steps[0] = replace(buffer.steps[0], log_p=-500.0)
     learner = HsdagLearner(policy, 1e-3)
-    learner.learn(graph, buffer.encodings, steps, np.array([weight]), UpdateSettings(2, 0.2, 0.0, 1.0), 0)
+    learner.learn(buffer, np.array([weight]), UpdateSettings(2, 0.2, 0.0, 1.0), 0)
     assert all(torch.isfinite(p).all() for p in policy.parameters())

@@ -54,7 +54,7 @@ def one_after_the_other(episodes):
             ratios.append(ratio(placement))
         weights = 0.95 ** np.arange(1, 4) / np.array(ratios)
         seed = int(generator(OF.seed, "placer", "hsdag", "update", update).integers(2**31))
-        learner.learn(placer._graph, rollout.encodings, rollout.steps, weights, once, seed)
+        learner.learn(rollout, weights, once, seed)
     return found
 
 

@@ -172,7 +172,7 @@ def test_a_top_fraction_learns_nothing_from_failures(monkeypatch):
 def weights_of(monkeypatch, ratios, **settings):
     """Return what one buffer's steps count whose placements took that long, infinite for a failure."""
     placer, seen = built(described(problem(chain(("Add", "Sin") * 4))), steps=len(ratios), **settings), []
-    monkeypatch.setattr(placer._learner, "learn", lambda graph, encodings, steps, weights, *_: seen.extend(weights))
+    monkeypatch.setattr(placer._learner, "learn", lambda rollout, weights, *_: seen.extend(weights))
     for number, ratio in enumerate(ratios):
         asked = placer.ask(1)[0]
         placer.tell([trial_of(number, asked, ratio)])

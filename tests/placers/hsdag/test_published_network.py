@@ -226,7 +226,7 @@ def test_paper_code_learns_once_from_one_return_for_all_steps(monkeypatch):
     learn = placer._learner.learn
 
     def watched(*args):
-        seen.extend(args[3])
+        seen.extend(args[1])
         learn(*args)
 
     monkeypatch.setattr(placer._learner, "learn", watched)
@@ -240,7 +240,7 @@ def test_paper_log_compares_with_the_cpu_which_is_measured_first(monkeypatch):
     of = problem(chain(("Add", "Sin") * 4))
     of = replace(of, devices=(Device("GPU", "GPU", {}), Device("CPU", "CPU", {})))
     placer, seen = small(of, preset="paper-log", steps=2, episodes=1), []
-    monkeypatch.setattr(placer._learner, "learn", lambda *args: seen.extend(args[3]))
+    monkeypatch.setattr(placer._learner, "learn", lambda *args: seen.extend(args[1]))
     first = placer.ask(1)
     assert first[0].used == ("CPU",)
     placer.tell([trial_of(0, first[0], 3.0)])

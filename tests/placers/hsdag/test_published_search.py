@@ -50,7 +50,7 @@ def test_each_step_is_the_first_draw_and_nothing_is_measured_before_it():
 
 def test_the_update_is_reinforce_without_clipping_entropy_or_limit_of_the_gradient(monkeypatch):
     placer, seen = small(preset="paper", episodes=1), []
-    monkeypatch.setattr(placer._learner, "learn", lambda *args: seen.append(args[4]))
+    monkeypatch.setattr(placer._learner, "learn", lambda *args: seen.append(args[2]))
     played(placer)
     assert seen == [UpdateSettings(epochs=4, clip=0.0, entropy=0.0, max_grad_norm=0.0)]
 
