@@ -1,4 +1,4 @@
-"""Objectives of policy-gradient methods: the gain of REINFORCE, its clipped form (PPO), entropy, and noisy logits."""
+"""Objectives of learned policies: the gain of REINFORCE, its clipped form (PPO), entropy, imitation; noisy logits."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ MAX_LOG_RATIO = 20.0
 
 A random choice can become likely within one update; beyond 88 the ratio overflows to infinity and its gradient is NaN.
 """
+
+MAX_SURPRISE = 20.0
+"""Limit of minus log probability, nats: that of an impossible device is infinite."""
 
 
 def surrogate_gain(log_p: Tensor, old_log_p: Tensor, weights: Tensor, clip: float) -> Tensor:
@@ -38,6 +41,15 @@ def entropy_terms(log_p: Tensor) -> Tensor:
         log_p: log probabilities, `[..., D]`, minus infinity for impossible options.
     """
     return -(log_p.exp() * log_p.clamp(min=-50.0))  # 0 times minus infinity would be NaN
+
+
+def surprise(log_p: Tensor) -> Tensor:
+    """Return -log p of choices, nats, at most `MAX_SURPRISE`, `[...]`; its mean is the cross-entropy to them.
+
+    Args:
+        log_p: log probabilities of the choices, `[...]`, minus infinity for impossible ones.
+    """
+    return -log_p.clamp(min=-MAX_SURPRISE)
 
 
 def perturbed(logits: Tensor, noise: FloatArray, axes: tuple[int, ...] = (-1,)) -> Tensor:

@@ -18,7 +18,7 @@ from ovplace.cost.solvers.portfolio import best_known, best_of_with_uniform
 from ovplace.errors import UsageError
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.learning.initialise import seeded
-from ovplace.learning.objectives import entropy_terms
+from ovplace.learning.objectives import entropy_terms, surprise
 from ovplace.learning.optimiser import Optimiser
 from ovplace.learning.sampling import sample_categorical
 from ovplace.placers._base.cost_model import costs_of
@@ -33,7 +33,7 @@ from ovplace.seeds import generator
 SAMPLES = 32
 """Placements drawn per problem for the policy gradient."""
 
-MAX_LOG_RATIO = 2.0
+MAX_REGRET = 2.0
 """Limit on log(latency / best latency): the value of a placement that cannot run, and a bound on outliers."""
 
 MAX_GRAD_NORM = 1.0
@@ -124,7 +124,7 @@ class Trainer(protocols.Trainer):
             number: index of the update.
 
         Returns:
-            Mean of log(latency / best latency) of the most probable placements, each at most `MAX_LOG_RATIO`.
+            Mean of log(latency / best latency) of the most probable placements, each at most `MAX_REGRET`.
         """
         return self._step(problems, number, _loss)
 
@@ -141,7 +141,7 @@ class Trainer(protocols.Trainer):
         for example, own in zip(examples, torch.split(log_p, [len(e.best) for e in examples]), strict=True):
             choice = most_probable(own.detach())
             losses.append(loss(own, example, number, rng))
-            log_ratios.append(min(float(example.log_ratio(choice[None])[0]), MAX_LOG_RATIO))
+            log_ratios.append(min(float(example.log_ratio(choice[None])[0]), MAX_REGRET))
         torch.autograd.backward(torch.stack(losses).mean())
         rate = self._config.learning_rate / max(1.0, number / IMITATION_UPDATES) ** 0.5
         self._optimiser.step(MAX_GRAD_NORM, rate)
@@ -187,12 +187,11 @@ def reinforce_loss(
     """
     p = log_p.detach().exp().numpy().astype(np.float64)
     drawn = sample_categorical(p, rng.random((SAMPLES, len(p))))
-    cost = np.minimum(example.log_ratio(drawn), MAX_LOG_RATIO)
+    cost = np.minimum(example.log_ratio(drawn), MAX_REGRET)
     advantage = torch.from_numpy(cost.mean() - cost).to(log_p.dtype)
     chosen = log_p[torch.arange(len(p)), torch.from_numpy(drawn)].sum(dim=1)
     return -(advantage * chosen).mean() - entropy * entropy_terms(log_p).sum(dim=1).mean()
 
 
 def _cross_entropy(log_p: Tensor, best: IntArray) -> Tensor:
-    chosen = log_p[torch.arange(len(best)), torch.from_numpy(best)]
-    return -chosen.clamp(min=-20.0).mean()
+    return surprise(log_p[torch.arange(len(best)), torch.from_numpy(best)]).mean()

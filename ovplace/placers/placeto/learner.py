@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.learning.objectives import entropy_terms
+from ovplace.learning.objectives import entropy_terms, surprise
 from ovplace.learning.optimiser import Optimiser
 from ovplace.placers.placeto.network import Placeto
 from ovplace.placers.placeto.observation import PlacetoGraph
@@ -70,8 +70,7 @@ class PlacetoLearner:
         target = torch.from_numpy(device_of[episodes.groups])
         for log_p, steps in self._replayed(graph, episodes):
             best = target[steps][:, None, None].expand(-1, log_p.shape[1], 1)
-            loss = -log_p.gather(2, best).clamp(min=-20.0).sum()  # the probability of an impossible device is 0
-            torch.autograd.backward(loss / episodes.actions.size)
+            torch.autograd.backward(surprise(log_p.gather(2, best)).sum() / episodes.actions.size)
 
     def step(self, update: int) -> None:
         """Apply the gradients added since the last step; `update` is the number of updates so far."""
