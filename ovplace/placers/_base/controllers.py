@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import Any
 
+from ovplace.core.placement import Placement
 from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
 
 MOST_CONTROLLERS = 20
@@ -64,6 +65,15 @@ class Controllers:
     def begun(self) -> list[int]:
         """Controllers that have a batch."""
         return [number for number, batch in enumerate(self.batches) if batch.size]
+
+    @property
+    def waits_for_fixed(self) -> bool:
+        """Whether a placement that is in no batch is not answered."""
+        return any(controller == NOBODY for _, controller, _ in self.pending)
+
+    def ask_fixed(self, placements: Iterable[Placement]) -> None:
+        """Note that placements are asked for which are in no batch."""
+        self.pending += [(placement.hash, NOBODY, 0) for placement in placements]
 
     def next(self) -> tuple[int, int] | None:
         """Return controller and number of the sample to ask for next, which counts as asked; controllers take turns.

@@ -15,7 +15,7 @@ from ovplace.core.text.json_text import parse_json
 from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
 from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
-from ovplace.placers._base.controllers import MOST_CONTROLLERS, NOBODY, ControllerBatch, Controllers
+from ovplace.placers._base.controllers import MOST_CONTROLLERS, ControllerBatch, Controllers
 from ovplace.placers._base.log import Seen
 from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
@@ -163,7 +163,7 @@ class PolicyGradientPlacer(protocols.Placer):
     def _single_devices(self, numbers: Sequence[int]) -> list[Placement]:
         self._proposed += len(numbers)
         found = [self._problem.lift(self._problem.uniform(device)) for device in numbers]
-        self._controllers.pending += [(placement.hash, NOBODY, 0) for placement in found]
+        self._controllers.ask_fixed(found)
         return found
 
     def _next(self, n: int) -> list[Placement]:

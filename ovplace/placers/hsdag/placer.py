@@ -196,7 +196,7 @@ class Placer(protocols.Placer):
     def _fixed(self, choices: Sequence[IntArray]) -> list[Placement]:
         self._progress.proposed += len(choices)
         found = [self._problem.lift(choice) for choice in choices]
-        self._controllers.pending += [(placement.hash, NOBODY, 0) for placement in found]
+        self._controllers.ask_fixed(found)
         return found
 
     def _begin(self, controller: int) -> None:
@@ -208,7 +208,7 @@ class Placer(protocols.Placer):
     def _may_begin(self) -> bool:
         """Return whether another episode is left; one whose rewards are relative to the CPU waits for its latency."""
         begun = self._progress.updates + len(self._controllers.begun)
-        waits = self._config.reward == "log_cpu" and any(owner == NOBODY for _, owner, _ in self._controllers.pending)
+        waits = self._config.reward == "log_cpu" and self._controllers.waits_for_fixed
         return not waits and (not self._config.episodes or begun < self._config.episodes)
 
     def _next(self, n: int, is_waiting: bool) -> list[Placement]:
