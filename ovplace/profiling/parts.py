@@ -81,14 +81,12 @@ class Profile:
         table: the costs.
         report: effort and precision.
         parts: what was measured.
-        layout: the units whose times were measured.
         reused: whether there are timed parts, and earlier runs have timed all of them.
     """
 
     table: CostTable
     report: ProfileReport
     parts: TimedParts
-    layout: PartLayout
     reused: bool
 
 
@@ -154,7 +152,7 @@ class Profiler:
         when = ", in an earlier run" if reused else ""
         text = f"{report.measured} parts timed, {report.estimated} estimated{when}"
         self._listener(Progress("profile", self._wanted, self._wanted, text))
-        return Profile(table, report, parts, self._layout, reused)
+        return Profile(table, report, parts, reused)
 
     def _left_s(self) -> float:
         return self._budget_s - (self._clock() - self._start)

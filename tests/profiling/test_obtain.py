@@ -13,6 +13,7 @@ import pytest
 
 from ovplace.config.schema import ProfilingConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import ErrorKind, Measurement
+from ovplace.cost.calibration.part_layout import PartLayout
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.profiling import parts as profiler_module
 from ovplace.profiling.obtain import obtain_costs, profile_costs, stored_costs
@@ -37,6 +38,7 @@ def test_the_formula_comes_back(tmp_path, store, open_links):
     of = measurer(tmp_path, store)
     seen = []
     found = profile(of, open_links, listener=lambda p: seen.append(p.phase))
+    layout = layout_of(of, found)
     table, report = found.table, found.report
     np.testing.assert_allclose(table.group_ms, np.tile([10 / OPS, 11 / OPS], (OPS, 1)), rtol=0.05)
     assert table.saving_ms.max() < 0.05
@@ -46,21 +48,27 @@ def test_the_formula_comes_back(tmp_path, store, open_links):
     extra = table.latency_ms[0, 1] + table.submodel_ms.sum()
     assert extra == pytest.approx(fake_backend.CUT_MS + 2 * fake_backend.CALL_MS, rel=0.1)
     assert report.failed == report.estimated == 0 and report.cuts == "10 of 10"
-    assert report.measured == 2 * OPS + 2 * found.layout.pairs.shape[1]
+    assert report.measured == 2 * OPS + 2 * layout.pairs.shape[1]
     assert set(seen) == {"profile"}
 
 
-def share_of_untimed(found, group):
+def layout_of(of, found):
+    return PartLayout.of_units(of.session.problem, found.parts.unit_of)
+
+
+def share_of_untimed(of, found, group):
     """Return what a group that alone was not timed has of the whole: its expected share beside the timed others."""
-    share = found.layout.weight[group] / found.layout.weight.sum()
+    weight = layout_of(of, found).weight
+    share = weight[group] / weight.sum()
     return share / ((OPS - 1) / OPS + share)
 
 
 @pytest.mark.parametrize("error", [ErrorKind.COMPILE, ErrorKind.CRASH])
 def test_a_part_that_fails_by_itself_gets_a_share_where_the_whole_model_runs(tmp_path, store, open_links, error):
     pool = failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",), error)
-    found = profile(measurer(tmp_path, store, pool), open_links)
-    np.testing.assert_allclose(found.table.group_ms[5], [10 / OPS, 11 * share_of_untimed(found, 5)], rtol=0.05)
+    of = measurer(tmp_path, store, pool)
+    found = profile(of, open_links)
+    np.testing.assert_allclose(found.table.group_ms[5], [10 / OPS, 11 * share_of_untimed(of, found, 5)], rtol=0.05)
     np.testing.assert_allclose(found.table.group_ms.sum(axis=0), [10, 11], rtol=0.1)
     assert found.report.failed == 1
 
@@ -88,9 +96,10 @@ def test_a_part_costs_infinitely_much_where_neither_it_nor_the_whole_model_runs(
 
 
 def test_a_part_that_fails_everywhere_gets_a_share(tmp_path, store, open_links):
-    found = profile(measurer(tmp_path, store, failing(lambda c: 5 in c.part)), open_links)
+    of = measurer(tmp_path, store, failing(lambda c: 5 in c.part))
+    found = profile(of, open_links)
     assert np.isfinite(found.table.group_ms).all()
-    np.testing.assert_allclose(found.table.group_ms[5], np.array([10, 11]) * share_of_untimed(found, 5), rtol=0.05)
+    np.testing.assert_allclose(found.table.group_ms[5], np.array([10, 11]) * share_of_untimed(of, found, 5), rtol=0.05)
 
 
 def test_when_every_part_fails_there_still_are_costs(tmp_path, store, open_links):
