@@ -108,14 +108,16 @@ class PolicyFile:
             policy = cls(
                 placer=str(about["placer"]),
                 settings=dict(about["settings"]),
-                features=tuple(about["features"]),
+                features=_texts(about["features"]),
                 n_features=int(about["n_features"]),
                 weights=weights,
                 provenance=dict(about["provenance"]),
                 vocabulary=str(about["vocabulary"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except KeyError as error:
             raise _not_a_policy(file, f"its description lacks {error}") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise _not_a_policy(file, f"its description is damaged ({error})") from error
         policy._check_placer(file, placer)
         policy._check_vocabulary(file)
         return policy
@@ -246,6 +248,17 @@ def _contents(file: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]
     if not all(np.isfinite(value).all() for value in weights.values()):
         raise _not_a_policy(file, "its weights are not finite numbers")
     return about, weights
+
+
+def _texts(names: Sequence[object]) -> tuple[str, ...]:
+    """Return names that must be a list of texts.
+
+    Raises:
+        TypeError: they are something else.
+    """
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"expected a list of names, got {names!r:.80}")
+    return tuple(names)
 
 
 def _check_size(entries: Sequence[zipfile.ZipInfo]) -> None:

@@ -1,6 +1,7 @@
 """Policy files: what goes in comes out, and everything else is one clear line."""
 
 import errno
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -105,6 +106,25 @@ def test_what_is_no_policy_is_said_to_be_none(breaking, file):
     with pytest.raises(UsageError, match=r"not a policy file") as said:
         PolicyFile.read(file)
     assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"n_features": "wide"}, "damaged .*'wide'"),
+        ({"n_features": float("inf")}, "damaged .*infinity"),
+        ({"features": [[1]]}, r"damaged \(expected a list of names, got \[\[1\]\]\)"),
+        ({"features": "depth"}, "damaged .*got 'depth'"),
+        ({"settings": None}, "damaged"),
+    ],
+)
+def test_a_damaged_description_is_said_to_be_damaged(wrong, said, file):
+    with np.load(file) as archive:
+        arrays = dict(archive)
+    arrays["about"] = np.array(json.dumps(json.loads(str(arrays["about"])) | wrong))
+    np.savez(file, **arrays)
+    with pytest.raises(UsageError, match=f"not a policy file.*its description is {said}"):
+        PolicyFile.read(file)
 
 
 def test_wrong_paths_and_wrong_placers_are_named(file, tmp_path):
