@@ -133,6 +133,17 @@ def test_the_tables_are_everywhere(tmp_path):
     assert {op.get_friendly_name(): op.get_rt_info()["user_dataaffinity"].value for op in model.get_ops()} == table
 
 
+@pytest.mark.parametrize(
+    "device", [{"base": 5}, {"properties": ["f32"]}, {"facts": {"kind": {}}}, {"emulated": "yes"}, {"name": None}]
+)
+def test_damaged_devices_are_one_line(tmp_path, device):
+    table = write(tmp_path, VARIANTS)
+    damaged = SimpleNamespace(name="CPU_LOW", to_dict=lambda: {"name": "CPU_LOW", "base": "CPU", **device})
+    placed_model.write_placed(tmp_path / "placed.xml", tmp_path, table, [damaged], {})
+    with pytest.raises(PlacementError, match=r"cannot read the devices of the model .*; export the run again"):
+        ovplace.load(tmp_path)
+
+
 def test_a_placement_on_one_device_is_that_device(tmp_path):
     table = dict.fromkeys(write(tmp_path, VARIANTS), "CPU_F32")
     placed_model.write_placed(tmp_path / "placed.xml", tmp_path, table, VARIANTS, {})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from ovplace.core.field_types import check_field_types
 from ovplace.errors import DeviceError
 
 _OF_FILES = {"CACHE_DIR", "CONFIG_FILE", "WEIGHTS_PATH"}
@@ -88,8 +89,18 @@ class Device:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Device:
-        """Build a device from what `to_dict` returned."""
-        return cls(**data)
+        """Build a device from what `to_dict` returned.
+
+        Raises:
+            TypeError: a field is missing, or of another type.
+            DeviceError: the name or a property is not legal.
+        """
+        try:
+            device = cls(**data)
+        except AttributeError as error:  # a number in place of a text, for one
+            raise TypeError(str(error)) from error
+        check_field_types(device)
+        return device
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle through plain data: mapping proxies cannot be pickled."""
