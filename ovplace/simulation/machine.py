@@ -76,8 +76,8 @@ class Link:
         """Check the numbers."""
         if not 0 <= self.latency_us < inf or not self.gb_per_s > 0:
             raise ValueError(
-                "latency_us must not be negative, and gb_per_s must be positive, "
-                f"got {self.latency_us:g} and {self.gb_per_s:g}"
+                f"latency_us must be finite and not negative, and gb_per_s positive, got {self.latency_us} and "
+                f"{self.gb_per_s}"
             )
 
 

@@ -44,17 +44,15 @@ class Noise:
         for item in fields(self):
             if not 0 <= getattr(self, item.name) < math.inf:
                 raise ValueError(f"{item.name} must not be negative, got {getattr(self, item.name)}")
-        if (
-            max(self.drift, self.autocorrelation) >= 1
-            or self.outlier_probability > 1
-            or self.outlier_factor < 1
-            or not self.drift_period_s
-        ):
-            raise ValueError(
-                "drift and autocorrelation must be below 1, outlier_probability at most 1, outlier_factor at least 1 "
-                f"and drift_period_s positive, got {self.drift:g}, {self.autocorrelation:g}, "
-                f"{self.outlier_probability:g}, {self.outlier_factor:g} and {self.drift_period_s:g}"
-            )
+        for name in ("drift", "autocorrelation"):
+            if getattr(self, name) >= 1:
+                raise ValueError(f"{name} must be below 1, got {getattr(self, name)}")
+        if self.outlier_probability > 1:
+            raise ValueError(f"outlier_probability must be at most 1, got {self.outlier_probability}")
+        if self.outlier_factor < 1:
+            raise ValueError(f"outlier_factor must be at least 1, got {self.outlier_factor}")
+        if not self.drift_period_s:
+            raise ValueError(f"drift_period_s must be positive, got {self.drift_period_s}")
 
     def scaled(self, factor: float) -> Noise:
         """Return noise of `factor` times the strength; 0 is none."""

@@ -7,6 +7,7 @@ import pytest
 
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import PlacementError
+from ovplace.placers import dp
 from ovplace.placers import milp as placer
 from ovplace.testing.graphs import diamond, layered, problem
 from ovplace.testing.placements import optimum
@@ -39,3 +40,9 @@ def test_the_placer_needs_costs():
 def test_weights_are_finite(weight):
     with pytest.raises(ValueError, match="finite"):
         placer.Config(weights=(1.0, weight))
+
+
+def test_a_placer_that_solves_for_weights_alone_needs_one():
+    assert placer.Config(weights=()).weights == ()
+    with pytest.raises(ValueError, match=r"weights must have at least 1 number, got \(\)"):
+        dp.Config(weights=())
