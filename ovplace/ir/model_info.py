@@ -14,7 +14,14 @@ from ovplace.ir.opening import open_model
 
 @dataclass(frozen=True)
 class InputFacts:
-    """One input: its name, its shape and element type as text, whether a dimension is open."""
+    """An input of a model.
+
+    Attributes:
+        name: its tensor name.
+        shape: its shape as OpenVINO writes it, such as `[?,3,224,224]`.
+        element_type: its element type, such as `f32`.
+        dynamic: whether a dimension is open.
+    """
 
     name: str
     shape: str
@@ -24,7 +31,12 @@ class InputFacts:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """The number of operations, and the inputs."""
+    """A model as it is in its file.
+
+    Attributes:
+        operations: number of its operations.
+        inputs: its inputs, in order.
+    """
 
     operations: int
     inputs: tuple[InputFacts, ...]

@@ -39,7 +39,13 @@ Method = Literal["automatic", "costs", "facts", "measure", "supported"]
 
 @dataclass(frozen=True)
 class Call:
-    """A request: the backend's method, its arguments, and the time after which nobody waits for the answer."""
+    """A request.
+
+    Attributes:
+        method: the backend's method.
+        arguments: arguments of the method.
+        deadline_s: time in seconds after which nobody waits for the answer.
+    """
 
     method: Method
     arguments: tuple[Any, ...]
@@ -48,7 +54,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply: a value, or an error; and the child's peak memory in MiB."""
+    """The reply to a request.
+
+    Attributes:
+        value: what the method returned; None where it failed.
+        error: why it failed; None where it did not.
+        peak_mib: peak memory of the child in MiB.
+    """
 
     value: Any = None
     error: Exception | None = None

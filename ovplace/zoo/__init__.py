@@ -39,9 +39,9 @@ def save_recipe(name: str, config: object, path: Path, fp16: bool = False) -> ov
     """Build a recipe's model, write it as IR, its weights in f32 or f16, and return it.
 
     Args:
-        name: of the recipe.
-        config: one of the recipe's `Config`.
-        path: of the .xml; its folder is made.
+        name: name of the recipe.
+        config: options of the model, of the recipe's type `Config`.
+        path: the `.xml` to write; its folder is made.
         fp16: whether to compress the weights.
 
     Raises:

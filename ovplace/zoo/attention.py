@@ -56,7 +56,7 @@ class _Plan:
 
 
 def build(config: Config) -> ov.Model:
-    """Returns the model, `tokens` to `scores`, of each token or of all of them.
+    """Return the model, `tokens` to `scores`, of each token or of all of them.
 
     The input is `[1, T]` ids, `[1, T, C]` vectors or a `[1, 3, H, H]` image. With an encoder beside the decoder there
     is a second input, `memory` `[1, M, C]`.

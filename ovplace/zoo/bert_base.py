@@ -45,7 +45,7 @@ SMALL = Config(hidden=48, heads=4, feed_forward=96, vocabulary=200, positions=32
 
 
 def build(config: Config) -> ov.Model:
-    """Builds the encoder with its pooler.
+    """Build the encoder with its pooler.
 
     Inputs, all i64 `[1, tokens]`: input_ids, attention_mask, token_type_ids. Outputs: last_hidden_state
     `[1, tokens, hidden]` and pooler_output `[1, hidden]`.

@@ -22,7 +22,7 @@ SMALL = Config(index=1)
 
 _BRANCHES = ("identity", "conv1", "conv3", "separable3", "separable5", "max_pool3", "avg_pool3")
 _CHANNELS_CAP = 96
-"""Of one branch; keeps the weights of the largest models small."""
+"""Channels of one branch, at most, which keeps the weights of the largest models small."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Plan:
 
 
 def build(config: Config) -> ov.Model:
-    """Returns the model, `data` `[1, 3, H, H]` to `logits` `[1, classes]`."""
+    """Return the model, `data` `[1, 3, H, H]` to `logits` `[1, classes]`."""
     draws = Draws("cells", config)
     plan, classes = _plan(draws), draws.size(10, 1000, 10)
     net, channels = Builder(draws.rng), plan.channels
@@ -78,7 +78,7 @@ def _plan(draws: Draws) -> _Plan:
 
 
 def _nodes(draws: Draws) -> tuple[_Node, ...]:
-    """Draws the nodes of a cell; each reads any two of the inputs and of the nodes before it."""
+    """Draw the nodes of a cell; each reads any two of the inputs and of the nodes before it."""
     return tuple(
         _Node(
             (draws.one_of(*_BRANCHES), draws.one_of(*_BRANCHES[1:])),
@@ -107,13 +107,13 @@ def _cell(net: Builder, before: Tensor, last: Tensor, channels: int, plan: _Plan
 
 
 def _joined(net: Builder, parts: list[Tensor], nodes: tuple[_Node, ...]) -> ov.Node:
-    """Joins the nodes that no other reads; the last one is always among them."""
+    """Join the nodes that no other reads; the last one is always among them."""
     read = {source for node in nodes for source in node.sources}
     return net.concat("concat", [part for i, part in enumerate(parts) if i >= 2 and i not in read])
 
 
 def _entry(net: Builder, data: Tensor, channels: int, plan: _Plan, stride: int) -> ov.Node:
-    """Brings what a cell reads to its number of channels and its size; the gain undoes what sums have added."""
+    """Bring what a cell reads to its number of channels and its size; the gain undoes what sums have added."""
     return _activated(net, "squeeze", net.conv("squeeze", data, channels, Window(1, stride), gain=0.7), plan)
 
 

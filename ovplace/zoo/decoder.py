@@ -58,7 +58,7 @@ class _Step:
 
 
 def build(config: Config) -> ov.Model:
-    """Builds one decoding step.
+    """Build one decoding step.
 
     Inputs, all i64: input_ids `[1, 1]`, attention_mask `[1, past + 1]` with the new token last, and
     position_ids `[1, 1]`. Output: logits `[1, 1, vocabulary]`. Each layer has two states,
@@ -101,7 +101,7 @@ def _attention(net: Builder, x: ov.Node, step: _Step, config: Config, sinks: lis
 
 
 def _cached(net: Builder, new: ov.Node, past: int, sinks: list[ov.Node]) -> ov.Node:
-    """Appends `[1, heads, 1, head_dim]` to a cache; returns both, `[1, heads, past + 1, head_dim]`."""
+    """Append `[1, heads, 1, head_dim]` to a cache; return both, `[1, heads, past + 1, head_dim]`."""
     _, heads, _, head_dim = new.shape
     shape, variable = [1, heads, past, head_dim], net.path("cache")
     empty = net.floats("empty_cache", np.zeros(shape))
@@ -127,7 +127,7 @@ def _rotation(net: Builder, positions: ov.Node, head_dim: int) -> tuple[ov.Node,
 
 
 def _rotate(net: Builder, x: ov.Node, step: _Step) -> ov.Node:
-    """Returns x * cos + (-second half, first half) * sin over the last axis."""
+    """Return x * cos + (-second half, first half) * sin over the last axis."""
     half = net.ints("halves", (x.shape[-1] // 2,) * 2)
     halves = opset.variadic_split(x, net.ints("axis", -1), half, name=net.path("split"))
     first, second = halves.outputs()
@@ -138,7 +138,7 @@ def _rotate(net: Builder, x: ov.Node, step: _Step) -> ov.Node:
 
 
 def _rms_norm(net: Builder, name: str, x: ov.Node) -> ov.Node:
-    """Returns x / sqrt(mean(x^2) + eps) * scale over the last axis."""
+    """Return x / sqrt(mean(x^2) + eps) * scale over the last axis."""
     net = net.within(name)
     square = opset.power(x, net.floats("two", 2), name=net.path("square"))
     mean = opset.reduce_mean(square, net.ints("axis", (-1,)), keep_dims=True, name=net.path("mean"))

@@ -57,7 +57,7 @@ SMALL = Config(size=32, signals=4, width=16)
 
 
 def build(config: Config) -> ov.Model:
-    """Builds interferogram `[1, 2, size, size]` (in-phase, quadrature) -> logits `[1, classes]`."""
+    """Build interferogram `[1, 2, size, size]` (in-phase, quadrature) -> logits `[1, classes]`."""
     net = Builder(np.random.default_rng(config.seed))
     data = nn.parameter("interferogram", (1, 2, config.size, config.size))
     branches = [

@@ -64,7 +64,7 @@ SMALL = Config(height=160, width=160, base=16)
 
 
 def build(config: Config) -> ov.Model:
-    """Returns the model, `data` `[N, 3, H, W]` to `boxes` `[N, A, 4]` and `scores` `[N, A, classes]`.
+    """Return the model, `data` `[N, 3, H, W]` to `boxes` `[N, A, 4]` and `scores` `[N, A, classes]`.
 
     Boxes are (x, y, width, height) of the centre and size, in parts of the image; A counts the anchors of
     every cell of every scale.
@@ -79,7 +79,7 @@ def build(config: Config) -> ov.Model:
 
 
 def _backbone(net: Builder, data: Tensor, base: int) -> list[Tensor]:
-    """Returns every stage's features; stage i is `[N, C_i, H / 2^(i+2), W / 2^(i+2)]`."""
+    """Return every stage's features; stage i is `[N, C_i, H / 2^(i+2), W / 2^(i+2)]`."""
     features = net.conv_relu("stem", data, base, Window(3, stride=2))
     stages = []
     for index, (factor, blocks) in enumerate(STAGES):
@@ -89,7 +89,7 @@ def _backbone(net: Builder, data: Tensor, base: int) -> list[Tensor]:
 
 
 def _stage(net: Builder, data: Tensor, channels: int, blocks: int) -> ov.Node:
-    """Halves the size, then adds to the features what 1x1 and 3x3 convolutions find."""
+    """Halve the size, then add to the features what 1x1 and 3x3 convolutions find."""
     data = net.conv_relu("down", data, channels, Window(3, stride=2))
     for index in range(blocks):
         block = net.within(str(index))
@@ -100,7 +100,7 @@ def _stage(net: Builder, data: Tensor, channels: int, blocks: int) -> ov.Node:
 
 
 def _pyramid(net: Builder, stages: list[Tensor]) -> list[Tensor]:
-    """Returns the scales, finest first: three joined top-down, two halved from the backbone's end."""
+    """Return the scales, finest first: three joined top-down, two halved from the backbone's end."""
     scales = [stages[-1]]
     for index, stage in enumerate(reversed(stages[-PYRAMID:-1])):
         scales.insert(0, _top_down(net.within(f"up{index}"), scales[0], stage))
@@ -110,7 +110,7 @@ def _pyramid(net: Builder, stages: list[Tensor]) -> list[Tensor]:
 
 
 def _top_down(net: Builder, coarse: Tensor, fine: Tensor) -> ov.Node:
-    """Resizes the coarse features to the fine ones and joins them, `[N, C, H, W]` of the fine."""
+    """Resize the coarse features to the fine ones and join them, `[N, C, H, W]` of the fine."""
     channels = channels_of(fine)
     lateral = net.conv_relu("lateral", coarse, channels, Window(1))
     resized = net.upsample("upsample", lateral, spatial_size(fine), mode="nearest")
@@ -119,7 +119,7 @@ def _top_down(net: Builder, coarse: Tensor, fine: Tensor) -> ov.Node:
 
 
 def _head(net: Builder, data: Tensor, classes: int) -> tuple[ov.Node, ov.Node]:
-    """Returns the boxes `[N, H * W * 3, 4]` and the scores `[N, H * W * 3, classes]` of one scale."""
+    """Return the boxes `[N, H * W * 3, 4]` and the scores `[N, H * W * 3, classes]` of one scale."""
     shared = net.conv_relu("shared", data, channels_of(data), Window(3))
     offsets = _anchor_rows(net.within("boxes"), shared, 4, BOX_GAIN)
     boxes = _decode(net.within("decode"), offsets, spatial_size(data))
@@ -128,7 +128,7 @@ def _head(net: Builder, data: Tensor, classes: int) -> tuple[ov.Node, ov.Node]:
 
 
 def _anchor_rows(net: Builder, data: Tensor, values: int, gain: float) -> ov.Node:
-    """Predicts some values for every anchor: `[N, C, H, W]` to `[N, H * W * 3, values]`."""
+    """Predict some values for every anchor: `[N, C, H, W]` to `[N, H * W * 3, values]`."""
     grid = net.conv("conv", data, len(ANCHORS) * values, Window(1), gain=gain)
     order = net.ints("transpose/order", (0, 2, 3, 1))
     rows = opset.transpose(grid, order, name=net.path("transpose"))
@@ -136,7 +136,7 @@ def _anchor_rows(net: Builder, data: Tensor, values: int, gain: float) -> ov.Nod
 
 
 def _decode(net: Builder, rows: Tensor, size: tuple[int, int]) -> ov.Node:
-    """Turns offsets into boxes, `[N, H * W * 3, 4]` both."""
+    """Turn offsets into boxes, `[N, H * W * 3, 4]` both."""
     span, corners, anchors = _priors(net, *size)
     halves = opset.split(rows, net.ints("split/axis", 2), num_splits=2, name=net.path("split"))
     offset = opset.sigmoid(halves.output(0), name=net.path("sigmoid"))
@@ -148,7 +148,7 @@ def _decode(net: Builder, rows: Tensor, size: tuple[int, int]) -> ov.Node:
 
 
 def _priors(net: Builder, height: int, width: int) -> tuple[ov.Node, ov.Node, ov.Node]:
-    """Returns the centre's span `[1, 1, 2]`, cell corners and anchor sizes `[1, H * W * 3, 2]`."""
+    """Return the centre's span `[1, 1, 2]`, cell corners and anchor sizes `[1, H * W * 3, 2]`."""
     cell = np.array([1 / width, 1 / height])
     rows, columns = np.mgrid[:height, :width]
     corners = np.stack([columns, rows], axis=-1).reshape(-1, 2) - (REACH - 1) / 2

@@ -48,7 +48,7 @@ SMALL = Config(width=8, embedding=4, classes=6, size=32)
 
 
 def build(config: Config) -> ov.Model:
-    """Builds image `[1, 3, size, size]` -> class probabilities `[1, classes, size, size]`."""
+    """Build image `[1, 3, size, size]` -> class probabilities `[1, classes, size, size]`."""
     net = Builder(np.random.default_rng(config.seed))
     image = nn.parameter("image", (1, 3, config.size, config.size))
     x = net.conv_relu("hidden0", image, config.width, Window(1))

@@ -39,7 +39,7 @@ SMALL = Config(height=139, width=139, multiplier=0.5, classes=100)
 
 
 def build(config: Config) -> ov.Model:
-    """Returns the model, `data` `[N, 3, H, W]` to `logits` `[N, classes]`."""
+    """Return the model, `data` `[N, 3, H, W]` to `logits` `[N, classes]`."""
     net = Builder(np.random.default_rng(config.seed), config.multiplier)
     data = image(config.batch, config.height, config.width)
     features = _stem(net, _transformed(net.within("transform"), data) if config.transform_input else data)
@@ -91,7 +91,7 @@ def _block_a(net: Builder, data: Tensor, pool_channels: int) -> ov.Node:
 
 
 def _block_b(net: Builder, data: Tensor) -> ov.Node:
-    """Halves 35x35 to 17x17."""
+    """Halve 35x35 to 17x17."""
     double = _chain(net, "branch3x3dbl", data, (64, 1), (96, 3))
     return net.concat(
         "concat",
@@ -119,7 +119,7 @@ def _block_c(net: Builder, data: Tensor, channels: int) -> ov.Node:
 
 
 def _block_d(net: Builder, data: Tensor) -> ov.Node:
-    """Halves 17x17 to 8x8."""
+    """Halve 17x17 to 8x8."""
     narrow = _chain(net, "branch3x3", data, (192, 1))
     factorised = _chain(net, "branch7x7x3", data, (192, 1), (192, (1, 7)), (192, (7, 1)))
     return net.concat(

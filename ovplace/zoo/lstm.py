@@ -43,7 +43,7 @@ SMALL = Config(steps=8, features=12, hidden=16)
 
 
 def build(config: Config) -> ov.Model:
-    """Builds features `[1, steps, features]` -> logits `[1, classes]`."""
+    """Build features `[1, steps, features]` -> logits `[1, classes]`."""
     net = Builder(np.random.default_rng(config.seed))
     features = nn.parameter("features", (1, config.steps, config.features))
     x = _sequence_layer(net.within("layer0"), features, config)

@@ -51,7 +51,7 @@ class _Block:
 
 
 def build(config: Config) -> ov.Model:
-    """Returns the model, `data` `[N, 3, H, W]` to `logits` `[N, classes]`."""
+    """Return the model, `data` `[N, 3, H, W]` to `logits` `[N, classes]`."""
     net = Builder(np.random.default_rng(config.seed), config.multiplier)
     data = image(config.batch, config.height, config.width)
     features = _conv_relu6(net, "features/0", data, STEM_CHANNELS, Window(3, stride=2))
@@ -62,7 +62,7 @@ def build(config: Config) -> ov.Model:
 
 
 def _blocks() -> Iterator[_Block]:
-    """Spells the stages out, block by block."""
+    """Yield the stages spelt out, block by block."""
     channels = STEM_CHANNELS
     for expansion, out_channels, count, first_stride in STAGES:
         for index in range(count):

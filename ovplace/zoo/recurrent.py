@@ -28,7 +28,7 @@ _WEIGHTS = 3_500_000
 """Weights of all layers together, at most, but for the first: 14 MB."""
 
 _BANDS = 64
-"""Of a spectrogram."""
+"""Frequency bands of a spectrogram."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Plan:
 
 
 def build(config: Config) -> ov.Model:
-    """Returns the model, `steps` to `scores` `[1, classes]`.
+    """Return the model, `steps` to `scores` `[1, classes]`.
 
     The input is `[1, S]` ids, `[1, S, C]` vectors or a `[1, 1, bands, frames]` spectrogram.
     """

@@ -27,7 +27,7 @@ SMALL = Config(height=96, width=96, multiplier=0.5, classes=100)
 
 
 def build(config: Config) -> ov.Model:
-    """Returns the model, `data` `[N, 3, H, W]` to `logits` `[N, classes]`."""
+    """Return the model, `data` `[N, 3, H, W]` to `logits` `[N, classes]`."""
     net = Builder(np.random.default_rng(config.seed), config.multiplier)
     data = image(config.batch, config.height, config.width)
     stem = net.conv_relu("conv1", data, 64, Window(7, stride=2))

@@ -40,7 +40,7 @@ SMALL = Config(width=16, size=32)
 
 
 def build(config: Config) -> ov.Model:
-    """Builds coordinates `[1, 2, size, size]` -> colours `[1, 3, size, size]`, in 1x1 convolutions."""
+    """Build coordinates `[1, 2, size, size]` -> colours `[1, 3, size, size]`, in 1x1 convolutions."""
     net = Builder(np.random.default_rng(config.seed))
     coordinates = nn.parameter("coordinates", (1, _DIMENSIONS, config.size, config.size))
     x = coordinates

@@ -46,7 +46,7 @@ SMALL = Config(height=112, width=112, base=8)
 
 
 def build(config: Config) -> ov.Model:
-    """Returns the model, `data` `[N, 3, H, W]` to `mask`, class probabilities `[N, classes, H, W]`."""
+    """Return the model, `data` `[N, 3, H, W]` to `mask`, class probabilities `[N, classes, H, W]`."""
     net = Builder(np.random.default_rng(config.seed))
     data = image(config.batch, config.height, config.width)
     features = _double(net.within("enc0"), data, config.base)
@@ -72,6 +72,6 @@ def _down(net: Builder, data: Tensor, channels: int) -> ov.Node:
 
 
 def _up(net: Builder, data: Tensor, skip: Tensor, channels: int) -> ov.Node:
-    """Resizes to the skip's size, which may be odd, and joins the two: `[N, channels, 2H, 2W]`."""
+    """Resize to the size of the skip connection, which may be odd, and join the two: `[N, channels, 2H, 2W]`."""
     resized = net.upsample("upsample", data, spatial_size(skip), mode="linear_onnx")
     return _double(net, net.concat("concat", [skip, resized]), channels)

@@ -16,7 +16,12 @@ from ovplace.ir.opening import open_model
 
 @dataclass(frozen=True)
 class FirstTiming:
-    """Seconds of one compilation and of one inference on the CPU."""
+    """The times of a model on the CPU.
+
+    Attributes:
+        compiling_s: time of one compilation in seconds.
+        inferring_s: time of the second inference in seconds.
+    """
 
     compiling_s: float
     inferring_s: float
@@ -28,9 +33,6 @@ def time_once(path: Path, seed: int = 0) -> FirstTiming:
     Args:
         path: a prepared model.
         seed: seed of the random inputs.
-
-    Returns:
-        Seconds of compiling and of the second inference.
 
     Raises:
         ModelError: the model cannot be read, or does not run.

@@ -32,7 +32,7 @@ class Load:
         time_s: seconds, at least; 0 for no such limit.
         counters: whether the plugins count the time of each layer, which costs some.
         input_path: `.npz` file with one array for each input; empty for random inputs.
-        seed: of random inputs.
+        seed: root seed of random inputs.
     """
 
     api: str = "sync"
@@ -49,12 +49,12 @@ class LayerTime:
     """The time of a layer as its plugin counts it.
 
     Attributes:
-        name: of the layer; HETERO puts the submodel before it.
-        node_type: its type.
-        status: whether it ran.
-        real_ms: its time.
-        cpu_ms: of the processor.
-        exec_type: its implementation.
+        name: name of the layer; HETERO puts the submodel before it.
+        node_type: operation type of the layer.
+        status: whether the layer ran, such as `EXECUTED`.
+        real_ms: wall time of the layer in ms.
+        cpu_ms: processor time of the layer in ms.
+        exec_type: the plugin's implementation of the layer.
     """
 
     name: str
@@ -67,15 +67,15 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class RequestTimes:
-    """What a benchmark has found out.
+    """The times of a benchmark.
 
     Attributes:
-        latencies_ms: of each inference, sorted.
-        duration_ms: of all of them.
+        latencies_ms: latency of each inference, sorted.
+        duration_ms: wall time of all of them together.
         read_ms: time to read the model.
         compile_ms: time to compile it.
         first_ms: time of the first inference, which is not among the others.
-        n_requests: requests at once.
+        n_requests: number of requests at once.
         execution_devices: the devices that OpenVINO names.
         layers: the layers' times; empty where they were not counted.
     """

@@ -12,12 +12,12 @@ from ovplace.zoo.layers.builder import Builder, Tensor, Window, scale_channels
 
 @dataclass(frozen=True)
 class Front:
-    """Its structure.
+    """The structure of a front end.
 
     Attributes:
-        halvings: How often it halves both axes; none at all means that there is no front end.
-        channels: Of the first convolution; each halving doubles them.
-        extra: Convolutions after each that halves.
+        halvings: Number of convolutions that halve both axes; 0 for no front end.
+        channels: Channels of the first of them; each of the next two has twice as many as the one before.
+        extra: Convolutions that keep the size, after each that halves it.
     """
 
     halvings: int = 0

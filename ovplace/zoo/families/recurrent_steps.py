@@ -22,7 +22,13 @@ GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 @dataclass(frozen=True)
 class Weights:
-    """Of one layer: `[gates * H, C]`, `[gates * H, H]` and `[gates * H]`, with an axis of directions before or none."""
+    """The weights of one layer; each has an axis of directions before those given here, or none.
+
+    Attributes:
+        inputs: factors of the input, `[gates * H, C]`.
+        states: factors of the state, `[gates * H, H]`.
+        bias: summand of the gates, `[gates * H]`.
+    """
 
     inputs: ov.Node
     states: ov.Node

@@ -54,9 +54,9 @@ class Window:
     """Kernel, stride and padding of a convolution or pooling.
 
     Attributes:
-        kernel: Its size, one number for both axes or (height, width).
-        stride: Its step in both axes.
-        padding: Zeros on all sides; without it, as many as keep the size of an odd kernel's image.
+        kernel: Size of the kernel, one number for both axes or (height, width).
+        stride: Step of the kernel in both axes.
+        padding: Zeros on all sides; None for as many as keep the size of the image where the kernel is odd.
     """
 
     kernel: int | tuple[int, int]
@@ -69,7 +69,7 @@ class Window:
         return (self.kernel, self.kernel) if isinstance(self.kernel, int) else self.kernel
 
     def attributes(self) -> dict[str, list[int]]:
-        """Returns the arguments that the opset's sliding operations share."""
+        """Return the arguments that the opset's sliding operations share."""
         pads = [size // 2 if self.padding is None else self.padding for size in self.shape]
         return {"strides": [self.stride] * 2, "pads_begin": pads, "pads_end": pads, "dilations": [1, 1]}
 
@@ -79,9 +79,9 @@ class Builder:
     """Makes layers with random weights and readable names.
 
     Attributes:
-        rng: Where every weight comes from; scopes share it, so the order of calls fixes the weights.
-        multiplier: What the channels of each `conv` are scaled by.
-        scope: The prefix of every name, without the trailing slash.
+        rng: Source of all weights; scopes share it, so that the order of calls fixes the weights.
+        multiplier: Factor on the channels of each `conv`.
+        scope: Prefix of every name, without the trailing slash.
     """
 
     rng: np.random.Generator
@@ -89,15 +89,15 @@ class Builder:
     scope: str = ""
 
     def within(self, name: str) -> Builder:
-        """Returns the same builder one scope deeper."""
+        """Return the same builder one scope deeper."""
         return replace(self, scope=self.path(name))
 
     def path(self, name: str) -> str:
-        """Returns the full friendly name of `name` in this scope."""
+        """Return the full friendly name of `name` in this scope."""
         return f"{self.scope}/{name}" if self.scope else name
 
     def normal(self, name: str, shape: Sequence[int], std: float) -> ov.Node:
-        """Returns a constant of the given shape, drawn from N(0, std^2).
+        """Return a constant of the given shape, drawn from N(0, std^2).
 
         Args:
             name: name of the operation.
@@ -107,7 +107,7 @@ class Builder:
         return self.floats(name, self.rng.standard_normal(shape, dtype=np.float32) * np.float32(std))
 
     def floats(self, name: str, values: npt.ArrayLike) -> ov.Node:
-        """Returns the values as an f32 constant.
+        """Return the values as an f32 constant.
 
         Args:
             name: name of the operation.
@@ -116,7 +116,7 @@ class Builder:
         return opset.constant(np.asarray(values, np.float32), name=self.path(name))
 
     def ints(self, name: str, values: npt.ArrayLike) -> ov.Node:
-        """Returns the values as an i64 constant: an axis, axes, sizes, a target shape.
+        """Return the values as an i64 constant: an axis, axes, sizes, a target shape.
 
         Args:
             name: name of the operation.
@@ -209,7 +209,7 @@ class Builder:
         return opset.add(left, right, name=self.path(name))
 
     def concat(self, name: str, parts: Sequence[Tensor]) -> ov.Node:
-        """Joins `[N, C_i, ...]` along axis 1.
+        """Join `[N, C_i, ...]` along axis 1.
 
         Args:
             name: name of the operation.
@@ -230,7 +230,7 @@ class Builder:
         return pool.output(0)
 
     def upsample(self, name: str, data: Tensor, size: Sequence[int], mode: str) -> ov.Node:
-        """Resizes `[N, C, H, W]` to `[N, C, *size]`; mode is 'linear_onnx' (bilinear) or 'nearest'.
+        """Resize `[N, C, H, W]` to `[N, C, *size]`; mode is 'linear_onnx' (bilinear) or 'nearest'.
 
         Args:
             name: name of the operation.
@@ -282,7 +282,7 @@ class Builder:
 
 
 def image(batch: int, height: int, width: int) -> ov.Node:
-    """Returns the input of an image model, `data` of f32 `[N, 3, H, W]`.
+    """Return the input of an image model, `data` of f32 `[N, 3, H, W]`.
 
     Args:
         batch: N.
@@ -295,7 +295,7 @@ def image(batch: int, height: int, width: int) -> ov.Node:
 
 
 def finish(name: str, data: ov.Node, outputs: Mapping[str, ov.Node]) -> ov.Model:
-    """Returns the model from `data` to the named outputs.
+    """Return the model from `data` to the named outputs.
 
     Args:
         name: name of the model.
@@ -309,7 +309,7 @@ def finish(name: str, data: ov.Node, outputs: Mapping[str, ov.Node]) -> ov.Model
 
 
 def scale_channels(channels: int, multiplier: float) -> int:
-    """Scales a channel count, to a multiple of 8 where the multiplier is not 1 (Sandler et al., 2018).
+    """Scale a channel count, to a multiple of 8 where the multiplier is not 1 (Sandler et al., 2018).
 
     Args:
         channels: channels at multiplier 1.
@@ -321,11 +321,11 @@ def scale_channels(channels: int, multiplier: float) -> int:
 
 
 def channels_of(data: Tensor) -> int:
-    """Returns the size of axis 1."""
+    """Return the size of axis 1."""
     return int(data.shape[1])
 
 
 def spatial_size(data: Tensor) -> tuple[int, int]:
-    """Returns (height, width) of `[N, C, H, W]`."""
+    """Return (height, width) of `[N, C, H, W]`."""
     _, _, height, width = data.shape
     return int(height), int(width)

@@ -24,7 +24,7 @@ _SWAP_HEADS_AND_TOKENS = (0, 2, 1, 3)
 
 
 def parameter(name: str, shape: Sequence[int], dtype: type[np.generic] = np.float32) -> ov.Node:
-    """Returns a model input whose tensor has the name of the operation.
+    """Return a model input whose tensor has the name of the operation.
 
     Args:
         name: name of the operation and of its tensor.
@@ -37,14 +37,14 @@ def parameter(name: str, shape: Sequence[int], dtype: type[np.generic] = np.floa
 
 
 def results(outputs: Mapping[str, ov.Node]) -> list[ov.Node]:
-    """Returns the model outputs, tensor and operation named alike."""
+    """Return the model outputs, tensor and operation named alike."""
     for name, node in outputs.items():
         node.output(0).set_names({name})
     return [opset.result(node, name=name) for name, node in outputs.items()]
 
 
 def named(node: ov.Node, name: str) -> ov.Node:
-    """Names an operation whose factory takes the argument `name` and forgets it.
+    """Name an operation whose factory takes the argument `name` and forgets it.
 
     Args:
         node: the operation.
@@ -55,7 +55,7 @@ def named(node: ov.Node, name: str) -> ov.Node:
 
 
 def gather(net: Builder, name: str, table: ov.Node, indices: ov.Node, axis: int) -> ov.Node:
-    """Picks the entries of `table` along an axis; scalar indices drop the axis.
+    """Pick the entries of `table` along an axis; scalar indices drop the axis.
 
     Args:
         net: the builder.
@@ -68,7 +68,7 @@ def gather(net: Builder, name: str, table: ov.Node, indices: ov.Node, axis: int)
 
 
 def scales(net: Builder, name: str, shape: Sequence[int]) -> ov.Node:
-    """Returns the factors of a normalisation, close to 1.
+    """Return the factors of a normalisation, close to 1.
 
     Args:
         net: the builder, which draws them.
@@ -211,7 +211,7 @@ def additive_mask(net: Builder, attention_mask: ov.Node) -> ov.Node:
 
 
 def unsqueeze(net: Builder, name: str, x: ov.Node, axes: Sequence[int]) -> ov.Node:
-    """Inserts axes of size 1.
+    """Insert axes of size 1.
 
     Args:
         net: the builder.
@@ -223,7 +223,7 @@ def unsqueeze(net: Builder, name: str, x: ov.Node, axes: Sequence[int]) -> ov.No
 
 
 def transpose(net: Builder, name: str, x: ov.Node, order: Sequence[int]) -> ov.Node:
-    """Permutes the axes.
+    """Permute the axes.
 
     Args:
         net: the builder.
