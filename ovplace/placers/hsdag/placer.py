@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from math import isfinite, log
+from dataclasses import asdict, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.cost.solvers.portfolio import candidates
-from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.graphs.op_graph import IntArray
 from ovplace.learning.initialise import seeded
 from ovplace.learning.optimiser import linear_schedule
 from ovplace.learning.policy_file import PolicyFile
@@ -25,12 +25,7 @@ from ovplace.placers.hsdag.episodes import Episode, Episodes
 from ovplace.placers.hsdag.learner import HsdagLearner, UpdateSettings
 from ovplace.placers.hsdag.network.policy import HsdagPolicy
 from ovplace.placers.hsdag.network.policy_graph import PolicyGraph, policy_graph
-from ovplace.placers.hsdag.rewards import (
-    discounted_weights,
-    normalised_advantages,
-    step_rewards,
-    top_fraction_weights,
-)
+from ovplace.placers.hsdag.progress import HsdagProgress
 from ovplace.placers.hsdag.rollout import Rollout, RolloutSettings
 from ovplace.placers.hsdag.zero_shot import zero_shot_choice
 from ovplace.plugins import protocols
@@ -54,29 +49,6 @@ def input_graph(problem: Problem, config: Config) -> PolicyGraph:
         device_aware=config.head == "devices",
         described=config.described,
     )
-
-
-@dataclass
-class HsdagProgress:
-    """State of the search apart from weights, as plain data.
-
-    Attributes:
-        proposed: number of fixed proposals asked.
-        updates: number of updates of the policy.
-        mean: running mean of rewards; None before the first update.
-        variance: running variance of rewards.
-        max_log_ratio: highest log ratio seen, at least 0.
-        cpu_ratio: latency ratio of the CPU alone; None before it is measured, and where it fails.
-        groups: number of groups in the last step.
-    """
-
-    proposed: int = 0
-    updates: int = 0
-    mean: float | None = None
-    variance: float = 0.0
-    max_log_ratio: float = 0.0
-    cpu_ratio: float | None = None
-    groups: int = 0
 
 
 class Placer(protocols.Placer):
@@ -152,10 +124,7 @@ class Placer(protocols.Placer):
 
     def tell(self, trials: Sequence[Trial]) -> None:
         """Record the latencies, and update the policy by each episode that is complete."""
-        progress = self._progress
-        progress.max_log_ratio = max(
-            [progress.max_log_ratio, *(log(trial.ratio) for trial in trials if isfinite(trial.ratio))]
-        )
+        self._progress.note([trial.ratio for trial in trials])
         for trial in trials:
             self._seen.add(trial.placement.hash)
             if self._controllers.answer(trial.placement.hash, trial.ratio) == NOBODY:
@@ -274,7 +243,7 @@ class Placer(protocols.Placer):
         for other in self._episodes:
             self._draw_to(other, config.steps, is_waiting=True)
         batch = self._controllers.finish(controller, self._weights)
-        weights = self._step_weights(batch.ratios)
+        weights = progress.step_weights(config, batch.ratios)
         settings = UpdateSettings(
             epochs=config.epochs,
             clip=config.clip,
@@ -286,16 +255,6 @@ class Placer(protocols.Placer):
             self._learner.learn(rollout, weights, settings, seed, batch.weights)
         progress.updates += 1
         self._weights = self._learner.dump()
-
-    def _step_weights(self, ratios: Sequence[float]) -> FloatArray:
-        """Return the weight of each step in the update, `[K]`; equation 14 with `inverse` and no baseline."""
-        config, progress = self._config, self._progress
-        weights = step_rewards(config.reward, ratios, progress.max_log_ratio, progress.cpu_ratio or 1.0)
-        if config.baseline:
-            weights, progress.mean, progress.variance = normalised_advantages(weights, progress.mean, progress.variance)
-        if config.top_fraction:
-            weights = top_fraction_weights(ratios, config.top_fraction)
-        return discounted_weights(config.returns, weights, config.discount)
 
     # Initial policy
 

@@ -11,6 +11,7 @@ import pytest
 
 from ovplace.core.device import Device
 from ovplace.errors import ConfigError
+from ovplace.placers.hsdag.progress import HsdagProgress
 from ovplace.placers.hsdag.rollout import Rollout
 from ovplace.plugins import registry
 from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, optimum_ms, problem, run_search, trial_of
@@ -182,8 +183,8 @@ def weights_of(monkeypatch, ratios, **settings):
 def test_a_reward_of_the_wrong_sign_learns_the_worst(monkeypatch):
     of = described(problem(chain(("Add", "Sin") * 4)))
     settings = HSDAG.config({"grouping": "fixed", "hidden": 32, "learning_rate": 3e-3} | LEARNED_ALONE)
-    right = HSDAG.factory._step_weights
-    monkeypatch.setattr(HSDAG.factory, "_step_weights", lambda self, ratios: -right(self, ratios))
+    right = HsdagProgress.step_weights
+    monkeypatch.setattr(HsdagProgress, "step_weights", lambda *args: -right(*args))
     trials = run_search(HSDAG.factory(of, settings), of, ALTERNATING, 600)
     assert np.mean([trial.measurement.median_ms for trial in trials[-100:]]) > 16.0
 
