@@ -21,10 +21,12 @@ class Adjacency:
     Attributes:
         edges: directed edges, `[2, E]`.
         n_nodes: number of nodes N.
+        n_copies: number of equal graphs that it is the disjoint union of.
     """
 
     edges: IntArray
     n_nodes: int
+    n_copies: int = 1
     _copies: dict[int, Adjacency] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -59,7 +61,7 @@ class Adjacency:
         if count not in self._copies:
             starts = self.n_nodes * np.arange(count)
             edges = (self.edges[:, None, :] + starts[:, None]).reshape(2, -1)
-            self._copies[count] = Adjacency(edges, self.n_nodes * count)
+            self._copies[count] = Adjacency(edges, self.n_nodes * count, count)
         return self._copies[count]
 
     def merged(self, labels: IntArray, n_groups: int) -> Adjacency:

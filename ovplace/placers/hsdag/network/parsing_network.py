@@ -122,6 +122,29 @@ ContinueParsing = Callable[[int, float], bool]
 """Decides whether another level follows, from the number of levels so far and the probability of stopping."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Copies:
+    """The copies of a graph that are parsed at once.
+
+    Attributes:
+        copy_of: copy that each node belongs to, `[N]`.
+        count: number of copies B.
+    """
+
+    copy_of: IntArray
+    count: int
+
+    @classmethod
+    def of(cls, graph: Adjacency) -> _Copies:
+        return cls(np.repeat(np.arange(graph.n_copies), graph.n_nodes // graph.n_copies), graph.n_copies)
+
+    def merged(self, level: Level) -> _Copies:
+        """Return the copies that the groups of a level belong to."""
+        copy_of = np.empty(level.n_groups, dtype=np.int64)
+        copy_of[level.labels] = self.copy_of
+        return _Copies(copy_of, self.count)
+
+
 class ParsingNetwork(nn.Module):
     """Forms groups in one or several levels of parsing."""
 
@@ -135,21 +158,14 @@ class ParsingNetwork(nn.Module):
         self.stopper = nn.Linear(width, 1)
 
     def forward(
-        self,
-        h: Tensor,
-        encoder: GraphLayers,
-        graph: Adjacency,
-        copies: int,
-        grouping: Grouping,
-        go_on: ContinueParsing,
+        self, h: Tensor, encoder: GraphLayers, graph: Adjacency, grouping: Grouping, go_on: ContinueParsing
     ) -> tuple[Tensor, Parsed]:
         """Encode and parse until `go_on` returns False or nothing is left to merge.
 
         Args:
-            h: input of the encoder for `copies` graphs of equal size, `[N, H]`.
+            h: input of the encoder for all nodes of the graph, `[N, H]`.
             encoder: encodes the nodes, and the groups as well with `encoded_levels`.
-            graph: the edges of their disjoint union.
-            copies: number of graphs B.
+            graph: the edges; copies of a graph are parsed each by itself.
             grouping: forms a level from the scores; or recorded levels to repeat.
             go_on: decides after each level whether another follows.
 
@@ -157,19 +173,19 @@ class ParsingNetwork(nn.Module):
             The encoded nodes, `[N, H]`, and the groups.
         """
         z = nodes = encoder(h, graph)
-        group_of, copy_of = np.arange(len(z)), np.repeat(np.arange(copies), len(z) // copies)
+        group_of, copies = np.arange(len(z)), _Copies.of(graph)
         levels: list[Level] = []
         stops: list[Tensor] = []
-        log_p = z.new_zeros(copies)
+        log_p = z.new_zeros(copies.count)
         while True:
             pairs = graph.pairs
-            level, held, drawn_p = self._parse(z, pairs, copy_of, copies, grouping, len(levels))
+            level, held, drawn_p = self._parse(z, pairs, copies, grouping, len(levels))
             log_p = log_p + drawn_p
             h = self._pooled(h if self.settings.pooled_input == "input" else z, graph, level, held)
-            copy_of = _of_groups(copy_of, level)
+            copies = copies.merged(level)
             merged = level.n_groups < len(level.labels)
             levels.append(level)
-            stops.append(self._p_stop(h, copy_of, copies))
+            stops.append(self._p_stop(h, copies))
             group_of = level.labels[group_of]
             connected = bool((level.labels[pairs[0]] != level.labels[pairs[1]]).any())
             if not (merged and connected and go_on(len(levels), float(stops[-1][0].detach()))):
@@ -192,7 +208,7 @@ class ParsingNetwork(nn.Module):
         return found
 
     def _parse(
-        self, z: Tensor, pairs: IntArray, copy_of: IntArray, copies: int, grouping: Grouping, done: int
+        self, z: Tensor, pairs: IntArray, copies: _Copies, grouping: Grouping, done: int
     ) -> tuple[Level, Tensor, Tensor]:
         """Return a level, the scores of the pairs it holds `[K]`, and its log probability for each copy `[B]`.
 
@@ -206,31 +222,25 @@ class ParsingNetwork(nn.Module):
         else:
             level = grouping[done]
             if not len(level.chosen):
-                return level, self.scorer(z, ends[:, level.held]), z.new_zeros(copies)
+                return level, self.scorer(z, ends[:, level.held]), z.new_zeros(copies.count)
             scores = self.scorer(z, ends)
         held = scores.index_select(0, torch.from_numpy(level.held))
-        return level, held, _log_p(level.chosen, pairs, scores, torch.from_numpy(copy_of), copies)
+        return level, held, _log_p(level.chosen, pairs, scores, copies)
 
-    def _p_stop(self, z: Tensor, copy_of: IntArray, copies: int) -> Tensor:
+    def _p_stop(self, z: Tensor, copies: _Copies) -> Tensor:
         """Return the probability of stopping for each copy, from the mean embedding of its groups, `[B]`."""
-        total = z.new_zeros(copies, z.shape[1]).index_add(0, torch.from_numpy(copy_of), z)
-        count = torch.from_numpy(np.bincount(copy_of, minlength=copies)).to(z.dtype)
-        return torch.sigmoid(self.stopper(total / count[:, None])).squeeze(1)
+        total = z.new_zeros(copies.count, z.shape[1]).index_add(0, torch.from_numpy(copies.copy_of), z)
+        size = torch.from_numpy(np.bincount(copies.copy_of, minlength=copies.count)).to(z.dtype)
+        return torch.sigmoid(self.stopper(total / size[:, None])).squeeze(1)
 
 
-def _log_p(chosen: IntArray, pairs: IntArray, scores: Tensor, copy_of: Tensor, copies: int) -> Tensor:
+def _log_p(chosen: IntArray, pairs: IntArray, scores: Tensor, copies: _Copies) -> Tensor:
     """Return the log probability of the drawn pairs for each copy, `[B]`."""
-    zero = scores.new_zeros(copies)
+    zero = scores.new_zeros(copies.count)
     if not len(chosen):
         return zero
     logit = torch.logit(scores, eps=1e-6)
     ends, twice = torch.from_numpy(pairs.reshape(-1)), logit.repeat(2)
     odds = scores.new_ones(len(chosen)).index_add(0, ends, torch.exp(twice))  # 1 for staying alone
     own = torch.cat([logit, scores.new_zeros(1)])[torch.from_numpy(chosen)]  # NONE is the last entry
-    return zero.index_add(0, copy_of, own - torch.log(odds))
-
-
-def _of_groups(copy_of: IntArray, level: Level) -> IntArray:
-    found = np.empty(level.n_groups, dtype=np.int64)
-    found[level.labels] = copy_of
-    return found
+    return zero.index_add(0, torch.from_numpy(copies.copy_of), own - torch.log(odds))

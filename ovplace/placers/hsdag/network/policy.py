@@ -91,7 +91,7 @@ class HsdagPolicy(nn.Module):
         copies, own = len(state), self.embedded(graph) if embedded is None else embedded
         h = torch.cat([own if s is None else own + s for s in state])
         adjacency = graph.adjacency.copies(copies)
-        z, parsed = self.grouper(self.norm(h), self.encoder, adjacency, copies, grouping, go_on)
+        z, parsed = self.grouper(self.norm(h), self.encoder, adjacency, grouping, go_on)
         parsed = replace(parsed, z=self.output(parsed.z))
         allowed = group_allowed(np.tile(graph.allowed, (copies, 1)), parsed.group_of, len(parsed.z))
         logits = self._logits(graph, parsed, allowed).masked_fill(torch.from_numpy(~allowed), float("-inf"))
