@@ -12,14 +12,12 @@ from dataclasses import dataclass
 
 from ovplace.core.problem import Problem
 from ovplace.learning.group_features import GroupFeatures
-from ovplace.learning.initialise import seeded
 from ovplace.learning.setting_checks import check_choices
 from ovplace.placers._base.policy_gradient import PolicyGradientPlacer, PolicyGradientSettings
 from ovplace.placers.fc_grouper.config import GrouperSettings
 from ovplace.placers.fc_grouper.policy import GroupedPolicy
 from ovplace.placers.seq2seq.config import Seq2SeqSettings
 from ovplace.placers.seq2seq.network import Seq2Seq
-from ovplace.seeds import generator
 
 NAME = "hierarchical"
 
@@ -65,7 +63,9 @@ class Placer(PolicyGradientPlacer):
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Build the networks."""
-        seed = int(generator(problem.seed, "placer", NAME, "weights").integers(2**31))
         nodes, devices = GroupFeatures.of(problem), len(problem.devices)
-        policy = seeded(lambda: GroupedPolicy(nodes, devices, config, lambda n: Seq2Seq(n, devices, config)), seed)
-        super().__init__(problem, policy, config, NAME)
+
+        def head(n_features: int) -> Seq2Seq:
+            return Seq2Seq(n_features, devices, config)
+
+        super().__init__(problem, lambda: GroupedPolicy(nodes, devices, config, head), config, NAME)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.core.text.json_text import parse_json
 from ovplace.graphs.op_graph import IntArray
+from ovplace.learning.initialise import seeded
 from ovplace.learning.reinforce import Reinforce, ReinforceProgress, ReinforceSettings, SampledPolicy
 from ovplace.learning.saved_state import finite_or_none, from_saved, none_to_inf
 from ovplace.placers._base.controllers import MOST_CONTROLLERS, ControllerBatch, Controllers
@@ -65,17 +66,20 @@ class PolicyGradientPlacer(protocols.Placer):
     ICML 2017, do; further `epochs` are at the present weights. With nothing open, no controller joins.
     """
 
-    def __init__(self, problem: Problem, policy: SampledPolicy, settings: PolicyGradientSettings, name: str) -> None:
-        """Start with an untrained policy.
+    def __init__(
+        self, problem: Problem, build: Callable[[], SampledPolicy], settings: PolicyGradientSettings, name: str
+    ) -> None:
+        """Build the policy, whose weights follow from the problem's seed.
 
         Args:
             problem: the problem to place.
-            policy: the distribution over placements, ready to draw.
+            build: constructs the distribution over placements, drawing weights from torch's global generator.
             settings: settings of the search and of its training.
             name: name of the placer, which keys its random streams.
         """
         self._problem, self._settings, self._name = problem, settings, name
-        self._learner = Reinforce(policy, settings)
+        seed = int(generator(problem.seed, "placer", name, "weights").integers(2**31))
+        self._learner = Reinforce(seeded(build, seed), settings)
         self._save_weights()
         self._seen, self._proposed = Seen(), 0
         self._controllers = Controllers([ControllerBatch() for _ in range(settings.controllers)])

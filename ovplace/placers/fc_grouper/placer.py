@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from ovplace.core.problem import Problem
 from ovplace.learning.group_features import GroupFeatures
-from ovplace.learning.initialise import seeded
 from ovplace.placers._base.policy_gradient import PolicyGradientPlacer
 from ovplace.placers.fc_grouper.config import Config
 from ovplace.placers.fc_grouper.feed_forward import FeedForward
 from ovplace.placers.fc_grouper.policy import GroupedPolicy
-from ovplace.seeds import generator
 
 NAME = "fc_grouper"
 
@@ -19,10 +17,9 @@ class Placer(PolicyGradientPlacer):
 
     def __init__(self, problem: Problem, config: Config) -> None:
         """Build the networks."""
-        seed = int(generator(problem.seed, "placer", NAME, "weights").integers(2**31))
         nodes, devices = GroupFeatures.of(problem), len(problem.devices)
 
         def head(n_features: int) -> FeedForward:
             return FeedForward(n_features, devices, config.hidden, config.tanh_constant)
 
-        super().__init__(problem, seeded(lambda: GroupedPolicy(nodes, devices, config, head), seed), config, NAME)
+        super().__init__(problem, lambda: GroupedPolicy(nodes, devices, config, head), config, NAME)
