@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import openvino as ov
@@ -138,7 +139,7 @@ def test_the_tables_are_everywhere(tmp_path):
 )
 def test_damaged_devices_are_one_line(tmp_path, device):
     table = write(tmp_path, VARIANTS)
-    damaged = SimpleNamespace(name="CPU_LOW", to_dict=lambda: {"name": "CPU_LOW", "base": "CPU", **device})
+    damaged: Any = SimpleNamespace(name="CPU_LOW", to_dict=lambda: {"name": "CPU_LOW", "base": "CPU", **device})
     placed_model.write_placed(tmp_path / "placed.xml", tmp_path, table, [damaged], {})
     with pytest.raises(PlacementError, match=r"cannot read the devices of the model .*; export the run again"):
         ovplace.load(tmp_path)
