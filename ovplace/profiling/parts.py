@@ -123,7 +123,7 @@ class Profiler:
         self._whole_ms, self._times = whole_ms, PartTimes(dict(self._known.times.ms))
         self._links = LinkSamples(list(self._known.links.alone), list(self._known.links.splits), self._known.links.cuts)
         self._overhead_s = [[PART_S] for _ in range(d)]  # of each part timed so far, inferences apart
-        self._wanted = len(self._layout.singles())
+        self._wanted = set(self._layout.singles())
 
     def run(self, open_links: OpenLinks) -> Profile:
         """Measure within the time limit, and assemble the costs.
@@ -141,7 +141,7 @@ class Profiler:
         with suppress(TimeIsUpError):
             self._measure(by_unit, (1 - SINGLES_SHARE) * self._budget_s)
         pairs = self._layout.neighbours(self._times.without(links.alone_ms).units(self._layout))
-        self._wanted += len(pairs)
+        self._wanted.update(pairs)
         with suppress(TimeIsUpError):
             self._measure([[task] for task in pairs], 0.0)
         net = self._times.without(links.alone_ms)
@@ -151,14 +151,15 @@ class Profiler:
         reused = parts is self._known and bool(parts.times.ms)
         when = ", in an earlier run" if reused else ""
         text = f"{report.measured} parts timed, {report.estimated} estimated{when}"
-        self._listener(Progress("profile", self._wanted, self._wanted, text))
+        self._listener(Progress("profile", len(self._wanted), len(self._wanted), text))
         return Profile(table, report, parts, reused)
 
     def _left_s(self) -> float:
         return self._budget_s - (self._clock() - self._start)
 
     def _tell(self, text: str) -> None:
-        self._listener(Progress("profile", len(self._times.ms), self._wanted, text, phase_s=self._left_s()))
+        done = len(self._wanted & self._times.ms.keys())
+        self._listener(Progress("profile", done, len(self._wanted), text, phase_s=self._left_s()))
 
     def _measure_links(self, open_links: OpenLinks) -> None:
         if self._links.cuts == len(CUTS):
@@ -273,7 +274,7 @@ class Profiler:
             seconds=seconds,
             measured=len(ranges),
             failed=len(net.ms) - len(ranges),
-            estimated=self._wanted - len(net.ms),
+            estimated=len(self._wanted - net.ms.keys()),
             units=len(self._layout.members),
             cuts=f"{len(splits)} of {len(CUTS) * d * (d - 1)}",
             spread=float(np.median([(top - bottom) / middle for bottom, middle, top in ranges])) if ranges else 0.0,

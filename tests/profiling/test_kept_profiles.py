@@ -190,3 +190,14 @@ def test_a_part_that_failed_is_not_timed_again(tmp_path, store, open_links, cach
     of.session.pool.measure = direct().measure
     second = another_run(of, open_links)
     assert first.about["failed"] == second.about["failed"] == 1
+
+
+def test_pairs_of_a_part_that_failed_in_another_run_are_not_missing(tmp_path, store, open_links, cache):
+    obtain(measurer(tmp_path, store), open_links)
+
+    def failing_alone(kept):  # as where two runs at the same time differ, and keep what both have timed
+        next(time for time in kept["times"] if time[:2] == [[5], 1])[2] = None
+
+    edited(cache, failing_alone)
+    again = another_run(measurer(tmp_path, store), open_links)
+    assert (again.about["failed"], again.about["estimated"], again.about["reused"]) == (1, 0, True)
