@@ -24,6 +24,9 @@ START_DEADLINE_S = 600.0
 EXIT_DEADLINE_S = 5.0
 """Drivers have been seen to hang in their own clean-up at the end of a process."""
 
+KILL_DEADLINE_S = 30.0
+"""A process that is killed is gone within seconds, unless a driver holds it in a system call, which no signal ends."""
+
 
 class ChildTimeoutError(Exception):
     """The child did not answer in time and was killed."""
@@ -145,7 +148,8 @@ class Child:
             return  # its number may be another process's by now
         self._closed = True
         self.kill()
-        self._process.wait()
+        if self._exit_code(KILL_DEADLINE_S) is None:
+            return  # it is left behind, and ends when the driver lets it
         self._reader.join()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream:
@@ -195,15 +199,21 @@ class Child:
         return answer.value
 
     def _death(self) -> ChildDiedError:
-        try:
-            code = self._process.wait(EXIT_DEADLINE_S)
-        except subprocess.TimeoutExpired:  # it hangs while it ends
+        code = self._exit_code(EXIT_DEADLINE_S)
+        if code is None:  # it hangs while it ends
             self.kill()
-            code = self._process.wait()
+            code = self._exit_code(KILL_DEADLINE_S)
         self._errors.seek(0)
-        how = ending(code, self._errors.read())
+        how = "hangs, and no signal ends it" if code is None else f"ended ({ending(code, self._errors.read())})"
         self.close()
-        return ChildDiedError(f"the measuring process ended ({how})")
+        return ChildDiedError(f"the measuring process {how}")
+
+    def _exit_code(self, deadline_s: float) -> int | None:
+        """Return the exit code of the process; None where it does not end in time."""
+        try:
+            return self._process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            return None
 
     def _read(self) -> None:
         stream = self._process.stdout

@@ -15,6 +15,7 @@ import pytest
 from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
+from ovplace.measuring import child as child_module
 from ovplace.measuring import process_pool as pool_module
 from ovplace.measuring.child import Child, ChildDiedError, ending
 from ovplace.testing import fake_backend
@@ -278,6 +279,24 @@ def test_a_request_that_a_stopped_process_does_not_read_ends_at_its_deadline(chi
         child.call("facts", bytes(2**20), deadline_s=0.2)
     assert not watch.finished.is_set()
     watch.cancel()
+
+
+def test_a_process_that_no_signal_ends_is_left_behind(monkeypatch):
+    stuck = Child(fake_backend.NAME, job())
+    stuck.build()
+    kill = stuck.kill
+    monkeypatch.setattr(stuck, "kill", lambda: None)
+    for limit in ("EXIT_DEADLINE_S", "KILL_DEADLINE_S"):
+        monkeypatch.setattr(child_module, limit, 0.1)
+    closing_it = threading.Thread(target=stuck.close, daemon=True)
+    closing_it.start()
+    closing_it.join(10.0)
+    assert not closing_it.is_alive() and alive(stuck.pid)
+    assert "hangs, and no signal ends it" in str(stuck._death())
+    kill()
+    assert stuck._process.wait() == -signal.SIGKILL
+    for stream in (stuck._process.stdin, stuck._process.stdout, stuck._errors):
+        stream.close()
 
 
 def test_a_deadline_may_be_longer_than_a_clock_can_wait(child):
