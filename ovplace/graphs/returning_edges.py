@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,17 +54,33 @@ class _Dependencies:
     plain: int  # boundaries that carry graph inputs
 
 
-def _dependencies(graph: OpGraph, labels: IntArray, joined: BoolArray) -> _Dependencies:
-    sources, targets = graph.edges.tolist()
-    submodel, boundary = labels.tolist(), (~joined).tolist()
-    inputs = {op: 1 << (len(sources) + op) for op in range(len(graph)) if graph.types[op] in GRAPH_INPUTS}
+def _boundaries(
+    graph: OpGraph, submodel: Sequence[int], joined: BoolArray, inputs: Mapping[int, int]
+) -> tuple[list[int], list[int], int]:
+    """Return the boundaries into each submodel, those out of it, `[N]` each by label, and those that are graph inputs.
+
+    Args:
+        graph: the model.
+        submodel: submodel of each operation, `[N]`.
+        joined: edges that are not boundaries, `[E]`.
+        inputs: bit of each graph input, by its operation.
+    """
     into, out_of, plain = [0] * len(graph), [0] * len(graph), sum(inputs.values())
     for op, bit in inputs.items():
         into[submodel[op]] |= bit
+    sources, targets = graph.edges.tolist()
     for edge in np.flatnonzero(~joined).tolist():
         into[submodel[targets[edge]]] |= 1 << edge
         out_of[submodel[sources[edge]]] |= 1 << edge
         plain |= (sources[edge] in inputs) << edge
+    return into, out_of, plain
+
+
+def _dependencies(graph: OpGraph, labels: IntArray, joined: BoolArray) -> _Dependencies:
+    sources = graph.edges[0].tolist()
+    submodel, boundary = labels.tolist(), (~joined).tolist()
+    inputs = {op: 1 << (len(sources) + op) for op in range(len(graph)) if graph.types[op] in GRAPH_INPUTS}
+    into, out_of, plain = _boundaries(graph, submodel, joined, inputs)
     before, passed = [inputs.get(op, 0) for op in range(len(graph))], [0] * len(graph)
     for op in graph.order.tolist():
         own = into[submodel[op]]
