@@ -157,15 +157,8 @@ class Child:
                     stream.close()
 
     def kill(self) -> None:
-        """Kill the child's process group: OpenCL runtimes fork helpers that inherit and hold the pipes.
-
-        May be called from another thread than the one that waits for an answer.
-        """
-        if sys.platform == "win32":
-            self._process.kill()
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """Kill the child with its helpers; may be called from another thread than the one that waits for an answer."""
+        kill_group(self._process)
 
     def _exchange(self, message: object, deadline_s: float) -> Any:
         # A process that is stopped does not read, and a long message does not fit into the pipe.
@@ -223,6 +216,19 @@ class Child:
             while True:
                 self._answers.put(read_message(stream))
         self._answers.put(None)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that has a group of its own, with all of it: OpenCL runtimes fork helpers that hold the pipes.
+
+    Args:
+        process: it must not have been waited for: its number may be another process's then.
+    """
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def ending(code: int, said: bytes) -> str:

@@ -11,10 +11,11 @@ import sys
 import traceback
 from collections.abc import Callable
 from math import inf
+from tempfile import TemporaryFile
 from typing import TypeVar
 
 from ovplace.errors import ModelError, OvplaceError
-from ovplace.measuring.child import ending
+from ovplace.measuring.child import ending, kill_group
 from ovplace.measuring.interpreter import running
 from ovplace.measuring.messages import data_of, message_of, sendable
 
@@ -49,28 +50,47 @@ def isolated_call(
     """
     own_s = min(limit_s or DEADLINE_S, DEADLINE_S)
     total_s = own_s + working_s
-    # A session of its own: Ctrl-C goes to the caller alone, which ends the process.
     try:
-        done = subprocess.run(
-            running(__name__),
-            input=pickle.dumps((act, arguments)),
-            capture_output=True,
-            start_new_session=True,
-            check=False,
-            timeout=total_s if total_s < inf else None,
-        )
+        code, answer, said = _answered(pickle.dumps((act, arguments)), total_s if total_s < inf else None)
     except subprocess.TimeoutExpired:
         if own_s == DEADLINE_S:
             raise ModelError(f"OpenVINO did not end {doing} within {total_s:g} s; {_EXPORT}") from None
         raise ModelError(f"{doing} was not done within the {limit_s:g} s of the call; give more with --time") from None
     try:
-        value, error = message_of(done.stdout)
+        value, error = message_of(answer)
     except Exception:  # half an answer can raise anything
-        raise ModelError(_death(doing, done.returncode, done.stderr)) from None
+        raise ModelError(_death(doing, code, said)) from None
     if error is not None:
         raise error
     found: T = value
     return found
+
+
+def _answered(request: bytes, limit_s: float | None) -> tuple[int, bytes, bytes]:
+    """Return the exit code of a process that gets a request, and what it wrote to standard output and error.
+
+    All of it goes through files: helpers that runtimes fork would hold pipes open after the end of the process.
+
+    Raises:
+        subprocess.TimeoutExpired: it did not end in time, and was killed.
+    """
+    with TemporaryFile() as asked, TemporaryFile() as answers, TemporaryFile() as errors:
+        asked.write(request)
+        asked.seek(0)
+        # A session of its own: Ctrl-C goes to the caller alone, which ends the process.
+        process = subprocess.Popen(
+            running(__name__), stdin=asked, stdout=answers, stderr=errors, start_new_session=True
+        )
+        try:
+            code = process.wait(limit_s)
+        except BaseException:
+            if process.returncode is None:
+                kill_group(process)
+                process.wait()
+            raise
+        answers.seek(0)
+        errors.seek(0)
+        return code, answers.read(), errors.read()
 
 
 def _death(doing: str, code: int, said: bytes) -> str:

@@ -33,6 +33,32 @@ def test_a_crash_is_one_line(act, arguments, how):
         isolated_call("reading 'x.onnx'", act, *arguments)
 
 
+def test_a_crash_is_seen_at_once_where_a_helper_lives_on():
+    start = time.monotonic()
+    with pytest.raises(ModelError, match=r"crashed while reading 'x' \(killed by SIGSEGV"):
+        isolated_call("reading 'x'", os.system, "sleep 15 & kill -11 $PPID")
+    assert time.monotonic() - start < 12
+
+
+def test_helpers_end_with_a_process_that_hangs(tmp_path):
+    note = tmp_path / "pid"
+    with pytest.raises(ModelError, match="was not done within the 2 s"):
+        isolated_call("reading 'x'", os.system, f"sleep 60 & echo $! > {note}; wait", limit_s=2.0)
+    helper = int(note.read_text())
+    waited = time.monotonic() + 10
+    while _runs(helper) and time.monotonic() < waited:
+        time.sleep(0.05)
+    assert not _runs(helper)
+
+
+def _runs(pid):
+    """Return whether a process runs; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_a_process_that_ends_by_itself_is_not_taken_for_a_crash_of_openvino():
     with pytest.raises(ModelError, match=r"^the process reading 'x' ended without an answer \(exit code 0\); run"):
         isolated_call("reading 'x'", os._exit, 0)
@@ -62,13 +88,16 @@ def test_ctrl_c_ends_the_other_process(monkeypatch):
             super().__init__(*args, **options)
             started.append(self)
 
-        def communicate(self, *_, **__):
-            raise KeyboardInterrupt
+        def wait(self, timeout=None):
+            if self.returncode is None and len(started) == 1:
+                started.append(self)
+                raise KeyboardInterrupt
+            return super().wait(timeout)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         isolated_call("sleeping", time.sleep, 60)
-    assert started[0].wait(60) == -9
+    assert started[0].returncode == -9
 
 
 def test_a_call_ends_with_its_time():
