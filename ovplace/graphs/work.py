@@ -104,9 +104,10 @@ def constant_bytes(graph: OpGraph) -> dict[int, int]:
     size = dict(zip(graph.edges[0].tolist(), graph.out_bytes.tolist(), strict=True))
     constant, stored = computed_from(graph, ("Constant",)), dict[int, int]()
     for op in graph.order.tolist():
-        if op in constant:
-            read = sum(stored[source] for source in graph.predecessors[op])
-            stored[op] = size.get(op, 0) if graph.types[op] == "Constant" else read
+        if graph.types[op] == "Constant":
+            stored[op] = size.get(op, 0)
+        elif op in constant:
+            stored[op] = sum(stored[source] for source in graph.predecessors[op])
     return stored
 
 
