@@ -182,7 +182,7 @@ placements = click.option(
     help="Flat JSON from operation names to devices, as in placement.json of a run; may be repeated.",
 )
 
-rigorous = click.option("--rigorous", is_flag=True, help="Use twenty fresh processes, for a narrower interval.")
+rigorous = click.option("--rigorous", is_flag=True, help="Use up to twenty fresh processes, for a narrower interval.")
 
 cluster = click.option(
     "--cluster",
