@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from ovplace.errors import UsageError
+from ovplace.errors import StoreError, UsageError
 from ovplace.shipped import shipped, shipped_in
 
 RUNS = ("configs", "configs/placers", "configs/paper")
@@ -53,6 +54,27 @@ def reachable(path: Path, what: str) -> Path:
         name = ascii(str(path))
         raise UsageError(f"{what} cannot be called {name}: {error}; choose another name") from error
     return path
+
+
+def user_folder(variable: str, base_variable: str, usual: str, inside: str = "") -> Path:
+    """Return a folder of the user's own: `$variable`, else `ovplace` in `$base_variable`, else in what is usual.
+
+    Args:
+        variable: environment variable that names the folder itself.
+        base_variable: environment variable that names the folder around it, such as `XDG_CACHE_HOME`.
+        usual: the folder around it otherwise, such as `~/.cache`.
+        inside: folder in `ovplace`, where it is not that one itself.
+
+    Raises:
+        StoreError: none of them says where, as the user has no home folder.
+    """
+    if chosen := os.environ.get(variable):
+        return Path(chosen)
+    base = os.environ.get(base_variable)
+    try:
+        return (Path(base) if base else Path(usual).expanduser()) / "ovplace" / inside
+    except RuntimeError as error:
+        raise StoreError(f"there is no home folder for '{usual}'; set {variable} to another folder") from error
 
 
 def find_config(text: str | Path) -> Path:

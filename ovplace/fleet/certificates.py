@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ovplace.config.files import user_folder
 from ovplace.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -37,11 +38,12 @@ class Role(StrEnum):
 
 
 def default_folder() -> Path:
-    """Return the folder: `$OVPLACE_CERTS`, else `ovplace/certs` in `$XDG_CONFIG_HOME`, else in `~/.config`."""
-    if chosen := os.environ.get(VARIABLE):
-        return Path(chosen)
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path("~/.config").expanduser()) / "ovplace/certs"
+    """Return the folder: `$OVPLACE_CERTS`, else `ovplace/certs` in `$XDG_CONFIG_HOME`, else in `~/.config`.
+
+    Raises:
+        StoreError: there is no home folder.
+    """
+    return user_folder(VARIABLE, "XDG_CONFIG_HOME", "~/.config", inside="certs")
 
 
 @dataclass(frozen=True)

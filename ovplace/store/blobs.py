@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ovplace.errors import StoreError
 from ovplace.store.cache import cache_folder
 
 _MAGIC = b"ovplace blob 2\n"
@@ -54,7 +55,7 @@ class Blobs:
                 path.unlink()
                 return None
             os.utime(path)  # used just now
-        except (OSError, RuntimeError):
+        except (OSError, StoreError):
             return None
         return blob
 
@@ -82,26 +83,26 @@ class Blobs:
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
-        except (OSError, RuntimeError):
+        except (OSError, StoreError):
             return False
         self.shrink()
         return True
 
     def drop(self, key: str) -> None:
         """Delete the blob stored under `key`, if there is one."""
-        with suppress(OSError, RuntimeError):
+        with suppress(OSError, StoreError):
             self._path(key).unlink()
 
     def changed_ns(self) -> int:
         """Return when a file was last added to the folder or deleted from it; 0 if that is not known."""
         try:
             return self._home().stat().st_mtime_ns
-        except (OSError, RuntimeError):
+        except (OSError, StoreError):
             return 0
 
     def keep_kernels(self) -> None:
         """Keep what the GPU plugin has written into the folder that it was lent: it is whole."""
-        with suppress(OSError, RuntimeError):
+        with suppress(OSError, StoreError):
             if new := list(self._unfinished()):
                 for path in new:
                     with suppress(FileNotFoundError):  # another process has deleted it
@@ -110,13 +111,13 @@ class Blobs:
 
     def drop_unfinished_kernels(self) -> None:
         """Delete the kernels that nobody has kept."""
-        with suppress(OSError, RuntimeError):
+        with suppress(OSError, StoreError):
             for path in self._unfinished():
                 path.unlink(missing_ok=True)
 
     def drop_kernels(self) -> None:
         """Delete all kernels."""
-        with suppress(OSError, RuntimeError):
+        with suppress(OSError, StoreError):
             for path in self._home().glob(f"*{_KERNEL_SUFFIX}"):
                 path.unlink(missing_ok=True)
 
@@ -126,14 +127,14 @@ class Blobs:
             return None
         try:
             self._home().mkdir(parents=True, exist_ok=True)
-        except (OSError, RuntimeError):
+        except (OSError, StoreError):
             return None
         return self._home()
 
     def shrink(self) -> None:
         """Delete the least recently used files beyond the limit."""
         total = 0
-        with suppress(OSError, RuntimeError):
+        with suppress(OSError, StoreError):
             _delete_abandoned(self._home())
             for path, _, size in sorted(_files(self._home()), key=lambda found: found[1], reverse=True):
                 total += size

@@ -1,13 +1,12 @@
 """The user's cache folder, shared by all runs.
 
 It holds profiles, one JSON file each, compiled models and kernels (`blobs.py`), and models of a fleet by their hashes.
-A cache that cannot be read or written is no cache: nothing here raises.
+A cache that cannot be read or written is no cache: nothing here raises but `cache_folder`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,18 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from ovplace.atomic import atomic_write
+from ovplace.config.files import user_folder
 from ovplace.core.text.json_text import parse_json
+from ovplace.errors import StoreError
 
 VARIABLE = "OVPLACE_CACHE"
 """Environment variable that names another folder."""
 
 
 def cache_folder() -> Path:
-    """Return the folder: `$OVPLACE_CACHE`, else `ovplace` in `$XDG_CACHE_HOME`, else `~/.cache/ovplace`."""
-    if chosen := os.environ.get(VARIABLE):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path("~/.cache").expanduser()) / "ovplace"
+    """Return the folder: `$OVPLACE_CACHE`, else `ovplace` in `$XDG_CACHE_HOME`, else `~/.cache/ovplace`.
+
+    Raises:
+        StoreError: there is no home folder.
+    """
+    return user_folder(VARIABLE, "XDG_CACHE_HOME", "~/.cache")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def _emptied(kind: str) -> CacheContent:
 def _files(kind: str) -> list[Path]:
     try:
         return sorted(path for path in (cache_folder() / kind).iterdir() if path.is_file())
-    except (OSError, RuntimeError):
+    except (OSError, StoreError):
         return []
 
 
@@ -87,7 +89,7 @@ def find_profile(key: str) -> Mapping[str, Any] | None:
     """Return the profile that `keep_profile` stored under `key`; None if there is none that can be read."""
     try:
         data = parse_json(_path(key).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home folder
+    except (OSError, ValueError, StoreError):  # StoreError: there is no home folder
         return None
     return data if isinstance(data, dict) else None
 
@@ -106,7 +108,7 @@ def keep_profile(key: str, data: Mapping[str, object]) -> bool:
         path = _path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, json.dumps(data))
-    except (OSError, RuntimeError):
+    except (OSError, StoreError):
         return False
     return True
 

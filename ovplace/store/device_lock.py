@@ -17,7 +17,7 @@ def for_worker() -> AbstractContextManager[None]:
 
     Raises:
         InUseError: another worker or a search uses them.
-        StoreError: the cache folder cannot be written.
+        StoreError: the cache folder cannot be written, or there is no home folder for it.
     """
     advice = "one worker is enough, and a search on this machine has to end first"
     elsewhere = "set OVPLACE_CACHE to a folder that can be written"
@@ -37,6 +37,6 @@ def for_search() -> Iterator[None]:
             held.enter_context(shared(cache_folder() / _NAME, what, advice))
         except InUseError:
             raise
-        except (StoreError, RuntimeError):  # RuntimeError: there is no home folder
+        except StoreError:
             pass
         yield

@@ -4,11 +4,12 @@ import asyncio
 import datetime
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
-from ovplace.errors import UsageError
-from ovplace.fleet.certificates import DAYS, Certificates, Role, make_certificates
+from ovplace.errors import StoreError, UsageError
+from ovplace.fleet.certificates import DAYS, Certificates, Role, default_folder, make_certificates
 from ovplace.fleet.channel import open_channel, open_listener
 
 
@@ -35,6 +36,17 @@ def made(folder, monkeypatch, days):
 def refused(certificates, role, why):
     with pytest.raises(UsageError, match=why):
         certificates.check(role)
+
+
+def test_without_a_home_folder_it_is_said_how_to_name_another(monkeypatch):
+    def gone(_):
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("OVPLACE_CERTS", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "expanduser", gone)
+    with pytest.raises(StoreError, match="there is no home folder for '~/.config'; set OVPLACE_CERTS"):
+        default_folder()
 
 
 def test_good_ones_are_taken(certificates):

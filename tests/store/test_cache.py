@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ovplace.errors import StoreError
 from ovplace.store.blobs import Blobs
 from ovplace.store.cache import CacheContent, cache_content, cache_folder, empty_cache, find_profile, keep_profile
+from ovplace.store.device_lock import for_search, for_worker
 
 
 @pytest.fixture
@@ -37,6 +39,35 @@ def test_the_folder_is_where_the_environment_says(monkeypatch, variables, expect
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert cache_folder() == expected
+
+
+@pytest.fixture
+def homeless(monkeypatch):
+    """A user without a home folder, as in a container that runs under any number."""
+
+    def gone(_):
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("OVPLACE_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "expanduser", gone)
+
+
+def test_without_a_home_folder_there_is_no_cache(homeless):
+    assert find_profile("a") is None
+    assert not keep_profile("a", {})
+    assert not Blobs(1000).keep("b", bytes(100))
+    assert Blobs(1000).lent() is None
+    assert [entry.files for entry in (*cache_content(), *empty_cache())] == [0] * 6
+
+
+def test_without_a_home_folder_it_is_said_how_to_name_another(homeless):
+    with pytest.raises(StoreError, match="there is no home folder for '~/.cache'; set OVPLACE_CACHE to another folder"):
+        cache_folder()
+    with pytest.raises(StoreError, match="OVPLACE_CACHE"), for_worker():
+        pass
+    with for_search():
+        pass
 
 
 def test_what_is_kept_is_found_counted_and_deleted(cache):
