@@ -138,13 +138,14 @@ class Dispatcher:
         """Return the machines to be given up: those that say nothing, or run a request long after its deadline.
 
         It is called several times in `patience_s`. If it was not, this process was stopped, as by Ctrl-Z, and could not
-        hear anybody.
+        hear anybody; an answer may wait to be read.
         """
         now = self._clock()
-        was_stopped, self._looked_s = now - self._looked_s > self._patience_s, now
-        if was_stopped:
+        away_s, self._looked_s = now - self._looked_s, now
+        if away_s > self._patience_s:
             for seat in self._seats.values():
                 seat.heard_s = now
+                seat.given_s += away_s
         return [name for name, seat in self._seats.items() if now - seat.heard_s > self._patience_s or _late(seat, now)]
 
     def enter(self, client: str) -> None:
