@@ -15,8 +15,10 @@ from ovplace.core.measurement import NEVER_HOPELESS, Candidate, Measurement, Mea
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval, percentile_interval, samples_needed
 from ovplace.errors import DeviceError, PlacementError
+from ovplace.measuring.pool import Pool
 from ovplace.session.baselines import automatic_modes
 from ovplace.session.events import Listener, Progress
+from ovplace.session.measurer import LOST
 from ovplace.session.mismatches import not_finite_notes
 from ovplace.session.session import Session
 
@@ -157,14 +159,31 @@ def measure(
     """
     with temporary_session(config, listener) as session:
         candidates = _candidates(session, tables, every_order)
-        spec, rounds = _spec(config, len(candidates), processes), []
+        spec = _spec(config, len(candidates), processes)
+        found: list[list[Measurement]] = [[] for _ in candidates]
         for number in range(processes):
-            listener(Progress("measure", number, processes, f"{len(candidates)} in turns"))
+            working = rotated([i for i, of_one in enumerate(found) if all(m.ok for m in of_one)], number)
+            if not working:
+                break
+            listener(Progress("measure", number, processes, f"{len(working)} in turns"))
             if number:
                 session.start_afresh()
-            rounds.append(rotated(session.pool.measure(rotated(candidates, number), spec), -number))
+            for i, m in zip(working, _in_turns(session.pool, [candidates[i] for i in working], spec), strict=True):
+                found[i].append(m)
         listener(Progress("measure", processes, processes))
-        return _report(session, candidates, [_together(of_one) for of_one in zip(*rounds, strict=True)])
+        return _report(session, candidates, [_together(of_one) for of_one in found])
+
+
+def _in_turns(pool: Pool, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+    """Return the measurements of candidates in turns, without those that make all of them fail by a crash or a hang."""
+    measured = pool.measure(candidates, spec)
+    if len(candidates) == 1 or not all(m.error in LOST for m in measured):
+        return measured
+    short = replace(spec, deadline_s=spec.deadline_s / len(candidates))
+    alone = [pool.measure([candidate], short)[0] for candidate in candidates]
+    working = [candidate for candidate, m in zip(candidates, alone, strict=True) if m.ok]
+    again = iter(pool.measure(working, spec) if working else ())
+    return [next(again) if m.ok else m for m in alone]
 
 
 def _candidates(session: Session, tables: Mapping[str, Mapping[str, str]], every_order: bool) -> list[Candidate]:

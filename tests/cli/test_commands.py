@@ -12,6 +12,7 @@ from openvino import opset14 as ops
 from ovplace.cli import COMMANDS
 from ovplace.devices import doctor
 from ovplace.devices.emulated_gpu import why_unavailable
+from ovplace.testing import fake_backend
 
 HEAVY = ("openvino", "numpy", "rich", "scipy", "torch", "networkx")
 
@@ -158,6 +159,33 @@ def test_placements_are_measured_in_turns(ovplace, tmp_path, finished, quick):
     assert [row["name"] for row in found["measured"]][-2:] == names
     failed = ovplace(*arguments, tmp_path / "wrong.json")
     assert f"{tmp_path / 'wrong.json'}: the placement uses device 'NPU'" in failed.err
+
+
+FAKE = [
+    *("-q", "--backend", fake_backend.NAME, "-d", "CPU_A=CPU,CPU"),
+    *("--set", "comparison.min_time_ms=0", "--set", "measure.warmup=0"),
+]
+
+
+@pytest.mark.parametrize("rigorous", [[], ["--rigorous"]])
+def test_a_placement_that_crashes_the_process_fails_alone(ovplace, tmp_path, tiny, rigorous):
+    table = data(ovplace("explain", tiny, "-q", "-d", "CPU_A=CPU,CPU", "--json"))["placement"]
+    split = {name: ("CPU_A", "CPU")[number % 2] for number, name in enumerate(table)}
+    (tmp_path / "split.json").write_text(json.dumps(split))
+    fault = ("--set", "backend.fault=segfault", "--set", "backend.on=split")
+    done = ovplace("measure", tiny, *FAKE, *fault, *rigorous, "--placement", tmp_path / "split.json", "--json")
+    assert done.code == 0
+    assert [(row["name"], row["error"]) for row in data(done)["measured"]] == [
+        ("CPU_A", None),
+        ("CPU", None),
+        ("the placement", "crash: the measuring process ended (killed by SIGSEGV)"),
+    ]
+
+
+def test_json_has_no_infinite_numbers_and_no_nan(ovplace, tiny):
+    text = ovplace("measure", tiny, *FAKE, "--set", "backend.fault=nan_outputs", "--set", "backend.on=all", "--json").out
+    (first, _) = json.loads(text, parse_constant=pytest.fail)["measured"]
+    assert first["outputs"] == [{"name": "y", "max_abs": None, "max_rel": None, "cosine": None}]
 
 
 SIMULATED = ("-q", "--machine", "i9-12900k+flex170", "--set", "comparison.min_time_ms=0")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 
 import click
 
@@ -75,5 +76,13 @@ def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def show_json(data: object) -> None:
-    """Print `data` as JSON."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    """Print `data` as JSON, which has neither infinite numbers nor NaN: they become null."""
+    click.echo(json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(data: object) -> object:
+    if isinstance(data, float):
+        return data if isfinite(data) else None
+    if isinstance(data, Mapping):
+        return {key: _finite(value) for key, value in data.items()}
+    return [_finite(item) for item in data] if isinstance(data, list | tuple) else data
