@@ -142,7 +142,7 @@ class Simulated:
         """
         session = self.measurer.session
         placer, costs = session.config.plugins.placer, None
-        if placer.factory.needs_costs(placer.settings):
+        if placer.needs_costs():
             costs = believed(session.pool.ask("costs", session.problem.partition))
         start = time.perf_counter()
         loop = make_loop(self.measurer, self.baselines[0], silent, costs)

@@ -121,7 +121,7 @@ def _emulate_if_asked(config: RunConfig) -> None:
     from ovplace.devices.discover import emulate_where_no_gpu
 
     backend, device = config.plugins.backend, config.search.device
-    simulated = backend.factory.own_devices(backend.settings) is not None
+    simulated = backend.own_devices() is not None
     if not simulated and config.search.emulate_gpu is not False and (not device or "GPU" in device):
         emulate_where_no_gpu()
 

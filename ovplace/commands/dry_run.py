@@ -144,7 +144,7 @@ def _basis(seen: FirstTiming) -> str:
 def _profiling_s(config: RunConfig, parts: int) -> float:
     """Return the time of measuring each group on each device, and as many pairs; 0 where the placer needs no costs."""
     placer = config.plugins.placer
-    return min(config.profiling.budget_s, 2 * parts * PART_S) if placer.factory.needs_costs(placer.settings) else 0.0
+    return min(config.profiling.budget_s, 2 * parts * PART_S) if placer.needs_costs() else 0.0
 
 
 def _seconds(config: RunConfig, counts: dict[str, int], placements: int | None, seen: FirstTiming) -> float:

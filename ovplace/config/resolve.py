@@ -9,6 +9,7 @@ from typing import Any
 
 from ovplace.config.files import absolute
 from ovplace.config.schema import RunConfig
+from ovplace.core.device import Device
 from ovplace.errors import ConfigError
 from ovplace.plugins import registry
 from ovplace.plugins.blame import blaming
@@ -47,6 +48,35 @@ class ChosenPlugin:
         return blaming(self.factory, f"the {self.plugin.role[:-1]} '{self.plugin.name}'")
 
 
+class ChosenPlacer(ChosenPlugin):
+    """A placer with its settings."""
+
+    def needs_costs(self) -> bool:
+        """Return whether the model has to be profiled before it is built."""
+        with self.blaming():
+            return bool(self.factory.needs_costs(self.settings))
+
+
+class ChosenBackend(ChosenPlugin):
+    """A backend with its settings; it is built from a job with its `options` instead of `build`."""
+
+    def problem(self) -> str:
+        """Return why it cannot work on this machine, and what to do; empty where it can."""
+        with self.blaming():
+            return str(self.factory.available())
+
+    def own_devices(self) -> tuple[str, tuple[Device, ...]] | None:
+        """Return the name and the devices of the machine that it stands for; None for this machine's devices."""
+        with self.blaming():
+            own: tuple[str, tuple[Device, ...]] | None = self.factory.own_devices(self.settings)
+        return own
+
+    def digest(self) -> str:
+        """Return a hash of the machine that it stands for; empty for this machine."""
+        with self.blaming():
+            return str(self.factory.digest(self.settings))
+
+
 @dataclass(frozen=True)
 class ChosenPlugins:
     """All plug-ins of a run.
@@ -54,13 +84,13 @@ class ChosenPlugins:
     Attributes:
         placer: what proposes placements.
         coarsener: what groups operations.
-        backend: what measures; it is built from a job with its `options` instead of `build`.
+        backend: what measures.
         features: what describes operations: those the user named, else those the placer wants.
     """
 
-    placer: ChosenPlugin
+    placer: ChosenPlacer
     coarsener: ChosenPlugin
-    backend: ChosenPlugin
+    backend: ChosenBackend
     features: tuple[ChosenPlugin, ...]
 
 
@@ -76,8 +106,12 @@ def choose_plugin(role: str, name: str, table: Mapping[str, object] | None = Non
         UsageError: there is no such plug-in.
         ConfigError: a setting is not understood.
     """
+    return ChosenPlugin(*_loaded(role, name, table or {}))
+
+
+def _loaded(role: str, name: str, table: Mapping[str, object]) -> tuple[Plugin, Any]:
     plugin = registry.load(role, name)
-    return ChosenPlugin(plugin, plugin.config(table or {}))
+    return plugin, plugin.config(table)
 
 
 def choose(config: RunConfig) -> ChosenPlugins:
@@ -93,7 +127,7 @@ def choose(config: RunConfig) -> ChosenPlugins:
             "'search.machine' and 'search.policy' must be resolved first; "
             "get the configuration from ovplace.session.configure.effective"
         )
-    placer = choose_plugin("placers", search.placer, config.placer)
+    placer = ChosenPlacer(*_loaded("placers", search.placer, config.placer))
     for section, tables in (("features", config.features), ("devices", config.devices)):
         for name, table in tables.items():
             if not isinstance(table, Mapping):
@@ -103,7 +137,7 @@ def choose(config: RunConfig) -> ChosenPlugins:
     return ChosenPlugins(
         placer=placer,
         coarsener=choose_plugin("coarseners", search.coarsener, config.coarsener),
-        backend=choose_plugin("backends", search.backend, config.backend),
+        backend=ChosenBackend(*_loaded("backends", search.backend, config.backend)),
         features=tuple(
             choose_plugin("features", name, config.features.get(name))
             for name in search.features or placer.plugin.features

@@ -223,7 +223,7 @@ def _effect(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:
 def _devices_are_known(config: RunConfig) -> bool:
     """Return whether a run has the devices of this machine or of a simulated one."""
     backend = config.plugins.backend
-    return not config.search.cluster or backend.factory.own_devices(backend.settings) is not None
+    return not config.search.cluster or backend.own_devices() is not None
 
 
 def _config(base: toml.Tables, variant: Variant, machine: str) -> RunConfig:

@@ -135,8 +135,7 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
 def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> _Searched:
     measurer.enter(Phase.PROFILE)
     placer, is_late = measurer.session.config.plugins.placer, measurer.deadline.left_s <= 0
-    with placer.blaming():
-        needs_costs = placer.factory.needs_costs(placer.settings)
+    needs_costs = placer.needs_costs()
     if is_late or not measurer.session.problem.is_divisible:
         return _Searched(measurer.store.trials(), kept_costs(measurer) if needs_costs else None, cut=is_late)
     costs: Costs | None = None

@@ -160,9 +160,18 @@ class Loop:
             return []
         with self._blaming(), self.measurer.seconds.counting("placer"):
             asked = list(self.placer.ask(wanted))
-            if odd := [type(found).__name__ for found in asked if not isinstance(found, Placement)]:
-                raise TypeError(f"ask() returned {odd[0]} in place of a Placement")
+            for found in asked:
+                self._check(found)
         return asked
+
+    def _check(self, found: object) -> None:
+        """Check that what a placer asks for is a placement of the problem's groups on its devices."""
+        problem = self.measurer.session.problem
+        if not isinstance(found, Placement):
+            raise TypeError(f"ask() returned {type(found).__name__} in place of a Placement")
+        if found.devices != problem.device_names:
+            raise ValueError(f"ask() returned a placement on {found.devices}, the problem has {problem.device_names}")
+        problem.lower(found)
 
     def _start(self, asked: Sequence[Placement], open_: dict[int, Placement], answers: Answers) -> None:
         if asked:

@@ -18,7 +18,7 @@ def choose_devices(config: RunConfig) -> Selection:
     """
     backend = config.plugins.backend
     # A backend that stands for a machine of its own says what that machine has.
-    own = backend.factory.own_devices(backend.settings)
+    own = backend.own_devices()
     if own is not None:
         return _simulated_devices(config, *own)
     from ovplace.devices import emulated_gpu

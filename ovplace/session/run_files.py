@@ -28,7 +28,7 @@ def fingerprints_beside_model(config: RunConfig) -> dict[str, str]:
     given, backend = config.search.input, config.plugins.backend
     return {
         "input": known_fingerprint(Path(given)) if given else "",
-        "machine": str(backend.factory.digest(backend.settings)),
+        "machine": backend.digest(),
     }
 
 

@@ -238,7 +238,7 @@ def _groups_of(begun: Begun, config: RunConfig, graph: OpGraph) -> Partition:
 
 def _job(config: RunConfig, folder: RunFolder, devices: tuple[Device, ...]) -> Job:
     backend = config.plugins.backend
-    if problem := backend.factory.available():
+    if problem := backend.problem():
         raise BackendError(problem)
     return Job(
         model_path=str(folder.prepared_model.resolve()),

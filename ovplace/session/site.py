@@ -112,7 +112,7 @@ class Fleet:
                 f"'ovplace worker --scheduler {self._cluster.address}' on one"
             )
         backend = config.plugins.backend
-        if backend.factory.own_devices(backend.settings) is not None:
+        if backend.own_devices() is not None:
             self._class, selection = simulated_class(), choose_devices(config)
         else:
             chosen = _most_frequent(config, machines, self._began_on)

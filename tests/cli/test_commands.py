@@ -183,7 +183,9 @@ def test_a_placement_that_crashes_the_process_fails_alone(ovplace, tmp_path, tin
 
 
 def test_json_has_no_infinite_numbers_and_no_nan(ovplace, tiny):
-    text = ovplace("measure", tiny, *FAKE, "--set", "backend.fault=nan_outputs", "--set", "backend.on=all", "--json").out
+    text = ovplace(
+        "measure", tiny, *FAKE, "--set", "backend.fault=nan_outputs", "--set", "backend.on=all", "--json"
+    ).out
     (first, _) = json.loads(text, parse_constant=pytest.fail)["measured"]
     assert first["outputs"] == [{"name": "y", "max_abs": None, "max_rel": None, "cosine": None}]
 

@@ -60,6 +60,32 @@ class Feature(protocols.Feature):
         compute_features(layered(5, 0), config.plugins.features)
 
 
+def test_a_backend_is_named(monkeypatch, tmp_path):
+    module = """
+from dataclasses import dataclass
+from ovplace.plugins import protocols
+@dataclass(frozen=True)
+class Config: pass
+class Backend(protocols.Backend):
+    def __init__(self, job): pass
+    def facts(self): return {}
+    def supported(self): return []
+    def measure(self, candidates, spec): return []
+    @classmethod
+    def available(cls): raise ValueError("wrong")
+    own_devices = digest = lambda config: 1 // 0
+"""
+    (tmp_path / "blamed_backends").mkdir()
+    (tmp_path / "blamed_backends" / "one.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    backend = RunConfig(search=SearchConfig(backend="blamed_backends.one")).plugins.backend
+    for ask in (backend.problem, backend.own_devices, backend.digest):
+        with pytest.raises(
+            UsageError, match=r"^the backend 'blamed_backends\.one' failed: .*; correct blamed_backends"
+        ):
+            ask()
+
+
 def test_an_exporter_is_named(tmp_path):
     (tmp_path / "placement.json").write_text("{}")
     with pytest.raises(UsageError, match=r"^the exporter failed: ValueError: wrong; correct tests\.plugins"):

@@ -29,6 +29,11 @@ def split(number):
     return Placement((number + 1) >> np.arange(OPS) & 1, ("CPU_0", "CPU_1"))
 
 
+def on(devices, count):
+    """Return a placement of so many operations on the first of some devices."""
+    return Placement(np.zeros(count, dtype=np.int64), devices)
+
+
 def answered(number, cached=False, ratio=1.0):
     return Trial(number, split(number), Measurement((10.0 * ratio,), (1,)), ratio, "listed", cached)
 
@@ -112,6 +117,12 @@ def test_batches_are_asked_for_and_told_until_the_budget_is_spent(make):
     [
         ("ask", lambda n: None, "TypeError: 'NoneType' object is not iterable"),
         ("ask", lambda n: [np.zeros(3)], r"TypeError: ask\(\) returned ndarray in place of a Placement"),
+        (
+            "ask",
+            lambda n: [on(("CPU_1", "CPU_0"), OPS)],
+            r"ValueError: ask\(\) returned a placement on \('CPU_1', 'CPU_0'",
+        ),
+        ("ask", lambda n: [on(("CPU_0", "CPU_1"), OPS - 1)], "ValueError: expected devices of 12 operations, got 11"),
         ("tell", lambda trials: 1 // 0, "ZeroDivisionError"),
         ("state", lambda: {"next": {1}}, "TypeError: Object of type set is not JSON"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -45,16 +46,21 @@ class _Command(click.Command):
 def command(console: Console, run: str, form: str, output: str | None, settings: tuple[str, ...]) -> None:
     """Write the answer in the folder RUN in another form."""
     from ovplace.commands.export import check, export, exporter
+    from ovplace.plugins.blame import blaming
     from ovplace.plugins.protocols import TextExporter
 
     folder, using = Path(run), exporter(form, settings)
     check(folder)
-    limits, advice = using.limits(folder), ""
-    if output is None and isinstance(using, TextExporter):
-        click.echo(using.text(folder), nl=False)
+    blaming_it, advice = partial(blaming, type(using), "the exporter"), ""
+    with blaming_it():
+        limits = using.limits(folder)
+        text = using.text(folder) if output is None and isinstance(using, TextExporter) else None
+    if text is not None:
+        click.echo(text, nl=False)
     else:
         written = export(folder, using, Path(output) if output else None)
         click.echo("\n".join(map(str, written)))
-        advice = using.next_step(run, written)
+        with blaming_it():
+            advice = using.next_step(run, written)
     for line in (*(f"note: {limit}" for limit in limits), *filter(None, [advice])):
         console.log(line)

@@ -97,7 +97,7 @@ def minimize(
     trial = _failed_trial(files, number)
     config = files.read_config()
     backend = config.plugins.backend
-    if backend.factory.own_devices(backend.settings) is not None:
+    if backend.own_devices() is not None:
         raise UsageError(f"'{folder}' is a run on a simulated machine, which runs no inferences that could fail")
     config = with_inputs(config, input_path)
     check_folder(target, ELSEWHERE)

@@ -51,6 +51,32 @@ def test_ir_is_loaded_as_the_run_is(ovplace, split, tmp_path, outputs):
     np.testing.assert_array_equal(infer(load(tmp_path / "out")), outputs)
 
 
+BROKEN = """
+from dataclasses import dataclass
+from ovplace.plugins import protocols
+@dataclass(frozen=True)
+class Config: where: str = ""
+class Exporter(protocols.TextExporter):
+    def limits(self, folder): return self.fail("limits", ())
+    def text(self, folder): return self.fail("text", "")
+    def next_step(self, run, written): return self.fail("next_step", "")
+    def fail(self, where, otherwise):
+        if where == self.config.where: raise ValueError("wrong")
+        return otherwise
+"""
+
+
+@pytest.mark.parametrize("where", ["limits", "text", "next_step"])
+def test_an_exporter_of_another_package_is_named_in_its_errors(ovplace, split, tmp_path, monkeypatch, where):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "form.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(tmp_path)
+    output = ("-o", tmp_path / "out") if where == "next_step" else ()
+    done = ovplace("export", split, "--to", "mine.form", "--set", f"where={where}", *output)
+    assert (done.code, done.out) == (2, f"{tmp_path / 'out'}\n" if output else "")
+    assert done.err.startswith("Error: the exporter failed: ValueError: wrong; correct mine.form")
+
+
 def test_forms(ovplace):
     said = " ".join(ovplace("export", "-h").out.split())
     assert all(name in said and registry.summary("exporters", name) in said for name in registry.names("exporters"))
