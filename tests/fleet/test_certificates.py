@@ -45,7 +45,7 @@ def test_without_a_home_folder_it_is_said_how_to_name_another(monkeypatch):
     for name in ("OVPLACE_CERTS", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "expanduser", gone)
-    with pytest.raises(StoreError, match="there is no home folder for '~/.config'; set OVPLACE_CERTS"):
+    with pytest.raises(StoreError, match=r"there is no home folder for '~/\.config'; set OVPLACE_CERTS"):
         default_folder()
 
 

@@ -62,7 +62,7 @@ def test_without_a_home_folder_there_is_no_cache(homeless):
 
 
 def test_without_a_home_folder_it_is_said_how_to_name_another(homeless):
-    with pytest.raises(StoreError, match="there is no home folder for '~/.cache'; set OVPLACE_CACHE to another folder"):
+    with pytest.raises(StoreError, match=r"no home folder for '~/\.cache'; set OVPLACE_CACHE to another folder"):
         cache_folder()
     with pytest.raises(StoreError, match="OVPLACE_CACHE"), for_worker():
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ def command(
     from ovplace.experiments.ablation import ablate, table
     from ovplace.experiments.catalogue import find_ablation
     from ovplace.experiments.grid import read_grid
+    from ovplace.experiments.run_grid import selected
     from ovplace.progress import listening
 
     if only is not None and table_only:
@@ -69,7 +71,7 @@ def command(
     with listening(console) as listener:
         data = ablate(grid, jobs, listener, only or "*")
     _show(data, as_json)
-    _check(data)
+    _check(data, {str(cell.folder) for cell in selected(grid, only or "*")})
 
 
 def _show(data: Data, as_json: bool) -> None:
@@ -92,9 +94,14 @@ def _show(data: Data, as_json: bool) -> None:
     click.echo(f"\nLeft in {data['folder']}: ablation.md, ablation.json, a folder for each run")
 
 
-def _check(data: Data) -> None:
+def _check(data: Data, chosen: Collection[str]) -> None:
+    """Raise what decides the exit code, by the runs in the folders `chosen`: those of an earlier call are shown only.
+
+    Raises:
+        OvplaceError: one has failed.
+    """
     from ovplace.errors import OvplaceError
 
-    failed = sum(run["status"] == "failed" for run in data["runs"])
+    failed = sum(run["status"] == "failed" for run in data["runs"] if run["folder"] in chosen)
     if failed:
-        raise OvplaceError(f"{failed} of {len(data['runs'])} runs failed; the same command tries those again")
+        raise OvplaceError(f"{failed} of {len(chosen)} runs failed; the same command tries those again")

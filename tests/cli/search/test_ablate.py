@@ -89,6 +89,16 @@ def test_failed_runs_end_with_1(ovplace, file, tmp_path):
     assert "2 of 2 runs failed" in done.err
 
 
+def test_what_failed_in_an_earlier_call_does_not_fail_one_of_other_runs(ovplace, file, tmp_path):
+    broken = tmp_path / "broken.xml"
+    broken.write_text("<net/>")
+    file.write_text(file.read_text().replace("models = [", f'models = ["{broken}", '))
+    assert ovplace("ablate", file, "-o", tmp_path / "out", "--only", "full/broken/*").code == 1
+    done = ovplace("ablate", file, "-o", tmp_path / "out", "--only", "*/small/*")
+    assert "Failed: full, broken, null, seed 0:" in done.out
+    assert done.code == 0, done.err
+
+
 def test_interrupted(program, file, tmp_path):
     command = [
         *program,
