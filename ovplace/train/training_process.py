@@ -23,7 +23,7 @@ SAVING_S = 20.0
 
 
 class TrainingProcess:
-    """One training. `run` and `stop` may be called from different threads."""
+    """One training. `run` and the others may be called from different threads."""
 
     def __init__(self, text: str, output: Path) -> None:
         """Start the process.
@@ -58,12 +58,15 @@ class TrainingProcess:
         found: Data = report
         return found
 
-    def stop(self) -> None:
-        """Let the process save its training and end; kill it if it does not."""
+    def interrupt(self) -> None:
+        """Let the process save its training and end; `end` waits for that."""
         pid = self._process.pid
         assert pid is not None, "it was started"
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGINT)
+
+    def end(self) -> None:
+        """Wait until an interrupted process has ended; kill it if it does not."""
         self._process.join(SAVING_S)
         self.kill()
 
