@@ -34,7 +34,7 @@ from ovplace.fleet.wire import RemoteJob
 from ovplace.fleet.worker import Worker
 from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.placers.random import Config, Placer
-from ovplace.search.fleet_flight import FleetFlight
+from ovplace.search.fleet_requests import FleetRequests
 from ovplace.search.loop import Budget, Loop
 from ovplace.search.staging import Staging
 from ovplace.session.events import silent
@@ -143,8 +143,8 @@ def _searched(cluster: Cluster, folder: Path, ops: int, trials: int) -> Row:
     reference = Candidate(
         "first", Placement.uniform(len(of.graph), of.problem.device_names[0], of.problem.device_names)
     )
-    flight = FleetFlight(pool, measurer, Staging(measurer, reference, SPEC, wanted=False), reference, SPEC)
-    loop = Loop(Placer(of.problem, Config()), measurer, flight, Budget(trials), "random", silent)
+    requests = FleetRequests(pool, measurer, Staging(measurer, reference, SPEC, wanted=False), reference, SPEC)
+    loop = Loop(Placer(of.problem, Config()), measurer, requests, Budget(trials), "random", silent)
     start, cpu_s = time.monotonic(), time.process_time()
     found = loop.run()
     spent = {"wall_s": time.monotonic() - start, "cpu_s": time.process_time() - cpu_s}

@@ -26,8 +26,8 @@ from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.plugins import registry
-from ovplace.search.flight import Landed
 from ovplace.search.loop import Budget, Loop
+from ovplace.search.requests import Answer
 from ovplace.seeds import generator
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
@@ -62,18 +62,18 @@ SHORT = Options(placers=("optuna",), machines=3, trials=12, tables=1)
 
 @dataclass
 class Machines:
-    """A flight whose machines are simulated.
+    """Requests to simulated machines.
 
     Attributes:
         of: the problem whose costs latencies are of.
-        room: number of machines.
+        capacity: number of machines.
         durations: of the trials, in the order in which they are begun.
         now: time of the last answer.
         spent: time of all machines on trials.
     """
 
     of: Problem
-    room: int
+    capacity: int
     durations: Iterator[float]
     notes: Mapping[str, str] = field(default_factory=dict)
     now: float = 0.0
@@ -82,26 +82,26 @@ class Machines:
     _running: list[tuple[float, int, Placement]] = field(default_factory=list)
     _known: set[str] = field(default_factory=set)
 
-    def start(self, number: int, placement: Placement) -> None:
+    def submit(self, number: int, placement: Placement) -> None:
         """Begin a trial, or let it wait for a machine."""
         self._waiting.append((number, placement))
         self._fill()
 
-    def next(self) -> Landed:
-        """Return the trial that ends next."""
+    def next_answer(self) -> Answer:
+        """Return the answer of the trial that ends next."""
         self.now, number, placement = heapq.heappop(self._running)
         self._fill()
         is_known = placement.hash in self._known
         self._known.add(placement.hash)
         ms = self._ms(placement)
         found = StoredMeasurement(Measurement((ms,), (1,)), ms / self._ms(self.of.lift(self.of.uniform(0))))
-        return Landed(number, placement.hash, found, is_known)
+        return Answer(number, placement.hash, found, is_known)
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         """There is nothing to end."""
 
     def _fill(self) -> None:
-        while self._waiting and len(self._running) < self.room:
+        while self._waiting and len(self._running) < self.capacity:
             number, placement = self._waiting.popleft()
             duration = next(self.durations)
             self.spent += duration
@@ -138,4 +138,4 @@ def _searched(name: str, waits: bool, options: Options, seed: int) -> tuple[floa
         placer = factory(of, plugin.config(SETTINGS.get(name, {})))
         trials = Loop(placer, measurer, machines, Budget(options.trials), name, silent).run()
         measurer.store.close()
-    return machines.now, machines.spent / (machines.now * machines.room), min(trial.ratio for trial in trials)
+    return machines.now, machines.spent / (machines.now * machines.capacity), min(trial.ratio for trial in trials)

@@ -12,8 +12,8 @@ from ovplace.profiling.obtain import Costs, kept_costs, obtain_costs
 from ovplace.search.busy_machine import busy_notes
 from ovplace.search.comparison.final_comparison import FinalComparison, comparable, decide
 from ovplace.search.early_exit import why_hopeless
-from ovplace.search.flight import Flight, OneByOne
 from ovplace.search.loop import Budget, Loop
+from ovplace.search.requests import LocalRequests, Requests
 from ovplace.search.result import Findings
 from ovplace.search.staging import Staging, stages_over_hetero
 from ovplace.search.time_limit import expected_s, time_notes, with_labels, with_time_left
@@ -148,11 +148,11 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
     with measurer.seconds.searching():
         loop = make_loop(measurer, baselines[0], listener, table)
         trials = measurer.store.trials() if hopeless else loop.run()
-        aside = dict(loop.flight.notes)
+        aside = dict(loop.requests.notes)
         while not hopeless and not comparable(trials, baselines) and measurer.extend():
             loop = make_loop(measurer, baselines[0], listener, table)
             trials = loop.run()
-            aside |= loop.flight.notes
+            aside |= loop.requests.notes
         cut = measurer.deadline.left_s <= 0  # before the certificate, which may take seconds
     with placer.blaming():
         certificate, info, notes = loop.placer.certificate, loop.placer.info, [*loop.placer.notes]
@@ -203,18 +203,18 @@ def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs
     return Loop(
         placer=placer.build(replace(problem, costs=costs) if costs else problem),
         measurer=measurer,
-        flight=_flight(measurer, staging, shared, measure.of_trial()),
+        requests=_requests(measurer, staging, shared, measure.of_trial()),
         budget=Budget(search.measurements, search.batch),
         origin=search.placer,
         listener=listener,
     )
 
 
-def _flight(measurer: Measurer, staging: Staging, reference: Candidate, spec: MeasureSpec) -> Flight:
+def _requests(measurer: Measurer, staging: Staging, reference: Candidate, spec: MeasureSpec) -> Requests:
     if not isinstance(measurer.session.site, Fleet):
-        return OneByOne(measurer, staging, reference, spec)
+        return LocalRequests(measurer, staging, reference, spec)
     from ovplace.fleet.pool import FleetPool
-    from ovplace.search.fleet_flight import FleetFlight
+    from ovplace.search.fleet_requests import FleetRequests
 
     assert isinstance(measurer.session.pool, FleetPool)
-    return FleetFlight(measurer.session.pool, measurer, staging, reference, spec)
+    return FleetRequests(measurer.session.pool, measurer, staging, reference, spec)

@@ -19,7 +19,7 @@ from ovplace.core.placement import Placement
 from ovplace.errors import DivergedError, StoreError
 from ovplace.plugins.blame import blaming
 from ovplace.plugins.protocols import Placer
-from ovplace.search.flight import Flight, Landed
+from ovplace.search.requests import Answer, Requests
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
@@ -32,7 +32,7 @@ AHEAD = 10
 search on many machines asks for several at a time, each of which stores the placer's state."""
 
 
-class Answers(dict[int, Trial]):
+class UntoldTrials(dict[int, Trial]):
     """Trials that the placer was not told of yet, by number; the store has the others.
 
     Attributes:
@@ -91,7 +91,7 @@ class Loop:
     Attributes:
         placer: proposes placements.
         measurer: keeps what is measured.
-        flight: measures placements.
+        requests: have placements measured.
         budget: when to stop.
         origin: name of the placer.
         listener: is called with each step.
@@ -100,7 +100,7 @@ class Loop:
 
     placer: Placer
     measurer: Measurer
-    flight: Flight
+    requests: Requests
     budget: Budget
     origin: str
     listener: Listener
@@ -122,30 +122,30 @@ class Loop:
         except DivergedError as error:
             self.diverged = str(error)
         finally:
-            self.flight.stop()
+            self.requests.cancel()
         return self.measurer.store.trials()
 
     def _search(self) -> None:
         idle, open_ = 0, self._resume()
-        answers = Answers(self.measurer.store.trials(), open_)
-        for number in sorted(open_.keys() - answers.keys()):
-            self.flight.start(number, open_[number])
+        untold = UntoldTrials(self.measurer.store.trials(), open_)
+        for number in sorted(open_.keys() - untold.keys()):
+            self.requests.submit(number, open_[number])
         while True:
-            before = answers.measured
-            if not self._answer(open_, answers):
+            before = untold.measured
+            if not self._answer(open_, untold):
                 return
-            told = self._tell(open_, answers)
-            idle = idle + told if answers.measured == before else 0
+            told = self._tell(open_, untold)
+            idle = idle + told if untold.measured == before else 0
             if (idle >= IDLE and not self.placer.ends) or self._time_is_up():
                 return
-            asked = self._ask(open_, answers)
+            asked = self._ask(open_, untold)
             if not asked and not open_:
                 return
-            self._start(asked, open_, answers)
+            self._start(asked, open_, untold)
 
-    def _tell(self, open_: dict[int, Placement], answers: Answers) -> int:
+    def _tell(self, open_: dict[int, Placement], untold: UntoldTrials) -> int:
         """Tell the placer the answers that it does not know, which are open no longer; return their number."""
-        told = [answers.pop(number) for number in sorted(answers)]
+        told = [untold.pop(number) for number in sorted(untold)]
         if told:
             with self._blaming(), self.measurer.seconds.counting("placer"):
                 self.placer.tell(told)
@@ -153,9 +153,9 @@ class Loop:
             del open_[trial.number]
         return len(told)
 
-    def _ask(self, open_: Mapping[int, Placement], answers: Answers) -> list[Placement]:
+    def _ask(self, open_: Mapping[int, Placement], untold: UntoldTrials) -> list[Placement]:
         """Ask the placer for as many placements as there is room and budget for."""
-        wanted = int(min(self._room(open_), self.budget.left(answers.measured) - len(open_)))
+        wanted = int(min(self._room(open_), self.budget.left(untold.measured) - len(open_)))
         if wanted <= 0:
             return []
         with self._blaming(), self.measurer.seconds.counting("placer"):
@@ -173,26 +173,26 @@ class Loop:
             raise ValueError(f"ask() returned a placement on {found.devices}, the problem has {problem.device_names}")
         problem.lower(found)
 
-    def _start(self, asked: Sequence[Placement], open_: dict[int, Placement], answers: Answers) -> None:
+    def _start(self, asked: Sequence[Placement], open_: dict[int, Placement], untold: UntoldTrials) -> None:
         if asked:
-            new = dict(enumerate(asked, answers.last + 1))
-            answers.last += len(new)
+            new = dict(enumerate(asked, untold.last + 1))
+            untold.last += len(new)
             open_.update(new)
             with self._blaming():
                 self.measurer.store.save_checkpoint(self.placer.state(), open_)
             for number, placement in new.items():
-                self.flight.start(number, placement)
+                self.requests.submit(number, placement)
 
     def _room(self, open_: Mapping[int, Placement]) -> int:
         """Return how many placements to ask for: none while a placer that learns from whole batches waits for one."""
-        most = max(self.budget.batch, self.flight.room)
+        most = max(self.budget.batch, self.requests.capacity)
         if self._is_asynchronous:
             return most + most // AHEAD - len(open_) if len(open_) <= most else 0
         return 0 if open_ else most
 
     @property
     def _is_asynchronous(self) -> bool:
-        return self.placer.asynchronous and self.flight.room > 1
+        return self.placer.asynchronous and self.requests.capacity > 1
 
     def _resume(self) -> dict[int, Placement]:
         """Restore the placer to its last `ask`; return what it was not told of, by the numbers of the trials."""
@@ -208,27 +208,27 @@ class Loop:
             ) from error
         return dict(checkpoint.pending)
 
-    def _answer(self, open_: Mapping[int, Placement], answers: Answers) -> bool:
+    def _answer(self, open_: Mapping[int, Placement], untold: UntoldTrials) -> bool:
         """Measure what is open: all of it, or one for a placer that learns from each; return whether that was done."""
-        while open_.keys() - answers.keys():
-            if self.budget.left(answers.measured) <= 0 or self._time_is_up():
+        while open_.keys() - untold.keys():
+            if self.budget.left(untold.measured) <= 0 or self._time_is_up():
                 return False
-            landed = self.flight.next()
-            trial = self._trial(landed, open_[landed.number])
-            answers.add(trial)
-            self.measurer.store.add_trial(landed.key, trial)
-            self._tell_listener(trial, answers)
+            answer = self.requests.next_answer()
+            trial = self._trial(answer, open_[answer.number])
+            untold.add(trial)
+            self.measurer.store.add_trial(answer.key, trial)
+            self._tell_listener(trial, untold)
             if self._is_asynchronous:
                 break
         return True
 
-    def _trial(self, landed: Landed, placement: Placement) -> Trial:
-        stored = landed.stored
-        return Trial(landed.number, placement, stored.measurement, stored.ratio, self.origin, landed.cached)
+    def _trial(self, answer: Answer, placement: Placement) -> Trial:
+        stored = answer.stored
+        return Trial(answer.number, placement, stored.measurement, stored.ratio, self.origin, answer.cached)
 
-    def _tell_listener(self, last: Trial, answers: Answers) -> None:
+    def _tell_listener(self, last: Trial, untold: UntoldTrials) -> None:
         text = f"{last.ratio:.3f}" if last.measurement.ok else str(last.measurement.error)
-        self.listener(Progress("search", answers.measured, self.budget.measurements or 0, text, answers.best_ratio))
+        self.listener(Progress("search", untold.measured, self.budget.measurements or 0, text, untold.best_ratio))
 
     def _blaming(self) -> AbstractContextManager[None]:
         return blaming(type(self.placer), f"the placer '{self.origin}'")

@@ -18,8 +18,8 @@ from ovplace.profiling.obtain import Costs
 from ovplace.search import explore as explore_module
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.explore import explore, make_loop
-from ovplace.search.flight import OneByOne
 from ovplace.search.loop import Budget, Loop
+from ovplace.search.requests import LocalRequests
 from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import Deadline, Phase, TimeBudget
 from ovplace.session.events import silent
@@ -127,7 +127,9 @@ def test_a_policy_that_has_diverged_is_noted(exploring, monkeypatch):
 
 def test_what_is_noticed_of_machines_follows_the_notes_of_the_comparison(exploring, monkeypatch):
     asked = []
-    monkeypatch.setattr(explore_module, "OneByOne", lambda *given: OneByOne(*given, notes={"box": "it is slow"}))
+    monkeypatch.setattr(
+        explore_module, "LocalRequests", lambda *given: LocalRequests(*given, notes={"box": "it is slow"})
+    )
     monkeypatch.setattr(explore_module, "busy_notes", noting(asked, lambda *_: ("it was busy",)))
     measurer = exploring()
     measurer.time = replace(measurer.time, limit_s=1e6)
@@ -199,8 +201,8 @@ def test_placements_run_in_stages_where_that_is_asked_for_and_the_backend_can(
     measurer = exploring(stages=asked, batch=3)
     baselines = measure_baselines(measurer, QUICK, silent)
     loop = make_loop(measurer, baselines[0], silent)
-    flight: Any = loop.flight
-    assert (flight.staging.wanted, flight.reference) == (staged, replace(baselines[0].candidate, reference=True))
+    requests: Any = loop.requests
+    assert (requests.staging.wanted, requests.reference) == (staged, replace(baselines[0].candidate, reference=True))
     assert (loop.budget, loop.origin, loop.listener) == (Budget(4, 3), "random", silent)
 
 
@@ -208,9 +210,9 @@ def test_placements_are_timed_for_less_long_than_baselines_and_stages_against_he
     measurer = exploring()
     spec = replace(QUICK, blocks=3, min_time_ms=2.0)
     measurer.session.config = replace(measurer.session.config, measure=spec)
-    flight: Any = make_loop(measurer, measure_baselines(measurer, QUICK, silent)[0], silent).flight
-    assert flight.spec == replace(QUICK, blocks=2, min_time_ms=1.0)
-    assert flight.staging.spec == spec
+    requests: Any = make_loop(measurer, measure_baselines(measurer, QUICK, silent)[0], silent).requests
+    assert requests.spec == replace(QUICK, blocks=2, min_time_ms=1.0)
+    assert requests.staging.spec == spec
 
 
 def test_notes_mark_simulated_devices(exploring, monkeypatch):

@@ -14,8 +14,8 @@ from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError, DivergedError, StoreError, UsageError
 from ovplace.search import loop as loop_module
-from ovplace.search.flight import Landed
 from ovplace.search.loop import Budget, Loop
+from ovplace.search.requests import Answer
 from ovplace.session import measurer as measurer_module
 from ovplace.session.deadline import Deadline, TimeIsUpError
 from ovplace.session.events import Progress, silent
@@ -62,17 +62,17 @@ class Listed:
 
 
 class Instant:
-    """A flight that measures in order; what it has measured it knows, trial n takes `ratios[n]` of the reference."""
+    """Answers requests in order; what it has measured it knows, trial n takes `ratios[n]` of the reference."""
 
-    def __init__(self, room=1, ratios=(), failing=()):
-        self.room, self.ratios, self.failing = room, ratios, failing
+    def __init__(self, capacity=1, ratios=(), failing=()):
+        self.capacity, self.ratios, self.failing = capacity, ratios, failing
         self.waiting, self.started, self.known, self.stopped = deque(), [], set(), 0
 
-    def start(self, number, placement):
+    def submit(self, number, placement):
         self.started.append(number)
         self.waiting.append((number, placement))
 
-    def next(self):
+    def next_answer(self):
         number, placement = self.waiting.popleft()
         cached = placement.hash in self.known
         self.known.add(placement.hash)
@@ -80,9 +80,9 @@ class Instant:
         stored = StoredMeasurement(Measurement((10.0 * ratio,), (1,)), ratio)
         if number in self.failing:
             stored = StoredMeasurement(Measurement.failed(ErrorKind.CRASH, "gone"), float("inf"))
-        return Landed(number, placement.hash, stored, cached)
+        return Answer(number, placement.hash, stored, cached)
 
-    def stop(self):
+    def cancel(self):
         self.stopped += 1
 
 
@@ -91,25 +91,25 @@ def make():
     """Return a function that makes a loop, always of one store."""
     store = RunStore(Path(":memory:"))
 
-    def act(placer, flight, budget=5, batch=None, listener=silent):
+    def act(placer, requests, budget=5, batch=None, listener=silent):
         measurer = Measurer(session(Path(), direct()), store)
         limits = Budget(budget, batch) if batch else Budget(budget)
-        return Loop(placer, measurer, flight, limits, "listed", listener)
+        return Loop(placer, measurer, requests, limits, "listed", listener)
 
     yield act
     store.close()
 
 
 def test_batches_are_asked_for_and_told_until_the_budget_is_spent(make):
-    placer, flight = Listed(), Instant(ratios=(0.5, 2.0))
-    trials = make(placer, flight, budget=5, batch=2).run()
+    placer, requests = Listed(), Instant(ratios=(0.5, 2.0))
+    trials = make(placer, requests, budget=5, batch=2).run()
     assert placer.asked == [2, 2, 1]
     assert placer.told == [[0, 1], [2, 3], [4]]
-    assert [trial.number for trial in trials] == flight.started == [0, 1, 2, 3, 4]
+    assert [trial.number for trial in trials] == requests.started == [0, 1, 2, 3, 4]
     assert [trial.placement.hash for trial in trials] == [split(i).hash for i in range(5)]
     assert [trial.ratio for trial in trials] == [0.5, 2.0, 1.0, 1.0, 1.0]
     assert {(trial.origin, trial.cached) for trial in trials} == {("listed", False)}
-    assert flight.stopped == 1
+    assert requests.stopped == 1
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_batches_are_asked_for_and_told_until_the_budget_is_spent(make):
     ],
 )
 def test_a_placer_of_another_package_is_named_in_its_errors(method, answer, why, make):
-    placer, flight = Listed(), Instant()
+    placer, requests = Listed(), Instant()
     setattr(placer, method, answer)
     with pytest.raises(UsageError, match=rf"^the placer 'listed' failed: {why}.*; correct tests\.search\.test_loop"):
-        make(placer, flight, budget=2).run()
-    assert flight.stopped == 1
+        make(placer, requests, budget=2).run()
+    assert requests.stopped == 1
 
 
 def test_without_a_budget_a_search_goes_on_until_the_placer_ends(make):
@@ -161,27 +161,27 @@ def test_each_trial_is_told_to_the_listener_with_the_best_so_far(make):
 
 def test_a_placer_that_learns_from_batches_gets_one_for_all_machines(make):
     placer = Listed()
-    make(placer, Instant(room=3), budget=7, batch=2).run()
+    make(placer, Instant(capacity=3), budget=7, batch=2).run()
     assert placer.asked == [3, 3, 1]
     assert placer.told == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 def test_a_placer_that_learns_from_any_answer_is_asked_as_machines_are_free(make):
     placer = Listed(asynchronous=True)
-    make(placer, Instant(room=3), budget=6, batch=2).run()
+    make(placer, Instant(capacity=3), budget=6, batch=2).run()
     assert placer.asked == [3, 1, 1, 1]
     assert placer.told == [[0], [1], [2], [3], [4], [5]]
 
 
 def test_such_a_placer_on_one_machine_learns_from_batches(make):
     placer = Listed(asynchronous=True)
-    make(placer, Instant(room=1), budget=4, batch=2).run()
+    make(placer, Instant(capacity=1), budget=4, batch=2).run()
     assert placer.told == [[0, 1], [2, 3]]
 
 
 def test_many_machines_are_kept_busy_by_a_tenth_more_which_is_asked_for_together(make):
     placer = Listed(asynchronous=True)
-    make(placer, Instant(room=20), budget=28).run()
+    make(placer, Instant(capacity=20), budget=28).run()
     assert placer.asked == [22, 2, 2, 2]
 
 
@@ -198,7 +198,7 @@ def test_a_new_placement_begins_the_count_of_known_ones_anew(make, monkeypatch):
     monkeypatch.setattr(loop_module, "IDLE", 3)
     searching = make(Listed(), Instant(), budget=9)
     for i in (1, 2, 4, 5, 6, 7):
-        searching.flight.known.add(split(i).hash)
+        searching.requests.known.add(split(i).hash)
         searching.measurer.store.put_measurement(split(i).hash, "", StoredMeasurement(answered(i).measurement, 1.0))
     trials = searching.run()
     assert [trial.cached for trial in trials] == [False, True, True, False, True, True, True]
@@ -206,32 +206,32 @@ def test_a_new_placement_begins_the_count_of_known_ones_anew(make, monkeypatch):
 
 def test_a_run_goes_on_with_what_was_asked_for(make):
     """Trial 1 was answered before the run was stopped, trials 2 and 3 were not; the placer was told of trial 0 only."""
-    placer, flight, told = Listed(), Instant(), []
-    going_on = make(placer, flight, budget=6, batch=3, listener=told.append)
+    placer, requests, told = Listed(), Instant(), []
+    going_on = make(placer, requests, budget=6, batch=3, listener=told.append)
     store = going_on.measurer.store
     for number, ratio in ((0, 0.25), (1, 0.5)):
         store.add_trial(f"key {number}", answered(number, ratio=ratio))
     store.save_checkpoint({"next": 4}, {number: split(number) for number in (1, 2, 3)})
     assert [trial.number for trial in going_on.run()] == [0, 1, 2, 3, 4, 5]
-    assert sorted(flight.started[:2]) == [2, 3]
+    assert sorted(requests.started[:2]) == [2, 3]
     assert placer.told == [[1, 2, 3], [4, 5]]
     assert (told[0].done, told[0].best_ratio) == (3, 0.25)
 
 
 def test_what_is_left_of_a_batch_is_measured_in_its_order(make):
     """An uninterrupted run with the smaller budget would have measured trial 7, and not trial 8."""
-    flight = Instant()
-    going_on = make(Listed(), flight, budget=8, batch=3)
+    requests = Instant()
+    going_on = make(Listed(), requests, budget=8, batch=3)
     for number in range(7):
         going_on.measurer.store.add_trial(f"key {number}", answered(number))
     going_on.measurer.store.save_checkpoint({"next": 9}, {number: split(number) for number in (6, 7, 8)})
     assert [trial.number for trial in going_on.run()] == list(range(8))
-    assert flight.started == [7, 8]
+    assert requests.started == [7, 8]
 
 
 def test_numbers_go_on_after_what_was_asked_for_and_answered(make):
-    placer, flight = Listed(), Instant()
-    going_on = make(placer, flight, budget=3)
+    placer, requests = Listed(), Instant()
+    going_on = make(placer, requests, budget=3)
     going_on.measurer.store.add_trial("key 0", answered(0))
     going_on.measurer.store.save_checkpoint({"next": 1}, {})
     assert [trial.number for trial in going_on.run()] == [0, 1, 2]
@@ -239,8 +239,8 @@ def test_numbers_go_on_after_what_was_asked_for_and_answered(make):
 
 
 def test_a_smaller_budget_that_is_spent_measures_nothing_that_was_asked_for(make):
-    placer, flight = Listed(), Instant()
-    going_on = make(placer, flight, budget=1)
+    placer, requests = Listed(), Instant()
+    going_on = make(placer, requests, budget=1)
     going_on.measurer.store.add_trial("key 0", answered(0))
     going_on.measurer.store.save_checkpoint({"next": 3}, {1: split(1), 2: split(2)})
     assert [trial.number for trial in going_on.run()] == [0]
@@ -278,25 +278,25 @@ def test_a_policy_that_diverges_ends_a_search_with_what_was_measured(make):
             if len(self.told) == 2:
                 raise DivergedError
 
-    flight = Instant()
-    loop = make(Diverging(), flight)
+    requests = Instant()
+    loop = make(Diverging(), requests)
     assert [trial.number for trial in loop.run()] == [0, 1]
-    assert (loop.diverged, flight.stopped) == (str(DivergedError()), 1)
+    assert (loop.diverged, requests.stopped) == (str(DivergedError()), 1)
 
 
 @pytest.mark.parametrize(("error", "said"), [(TimeIsUpError, None), (BackendError, "gone")])
-def test_a_flight_that_ends_is_stopped(make, error, said):
+def test_requests_are_cancelled_where_they_end_with_an_error(make, error, said):
     class Ending(Instant):
-        def next(self):
+        def next_answer(self):
             raise error(said)
 
-    flight = Ending()
+    requests = Ending()
     if said:
         with pytest.raises(error, match=said):
-            make(Listed(), flight).run()
+            make(Listed(), requests).run()
     else:
-        assert make(Listed(), flight).run() == []
-    assert flight.stopped == 1
+        assert make(Listed(), requests).run() == []
+    assert requests.stopped == 1
 
 
 def test_the_time_of_the_placer_is_counted(make, monkeypatch):

@@ -209,7 +209,7 @@ def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store
 
     def made(of, reference, *rest):
         loop = make_loop(of, reference, *rest)
-        loop.flight.notes[f"machine {len(references)}"] = "it is slow"
+        loop.requests.notes[f"machine {len(references)}"] = "it is slow"
         references.append(reference.name)
         return loop
 

@@ -15,7 +15,7 @@ from ovplace.core.measurement import MACHINE, ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.fleet.pool import FleetPool
-from ovplace.search import fleet_flight
+from ovplace.search import fleet_requests
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.explore import make_loop
 from ovplace.search.result import Findings, build_result
@@ -85,7 +85,7 @@ def latency(candidate, factor):
 @pytest.fixture
 def searching(monkeypatch):
     """Return a function that sets a search up on machines; gives the measurer, its baselines and its loop."""
-    monkeypatch.setattr(fleet_flight, "POLL_S", 0.0)
+    monkeypatch.setattr(fleet_requests, "POLL_S", 0.0)
     stores = []
 
     def make(machines, **search):
@@ -131,7 +131,7 @@ def test_a_machine_that_cannot_measure_is_set_aside_and_another_does_it(searchin
     machines.broken = {"a"}
     _, _, loop = searching(machines, placer="random", budget=4)
     assert len(loop.run()) == 4
-    assert loop.flight.notes == {"a": "machine 'a' has no devices"}
+    assert loop.requests.notes == {"a": "machine 'a' has no devices"}
     assert machines.machines == ["b"]
 
 
@@ -158,27 +158,27 @@ def test_without_a_machine_that_can_measure_the_search_ends(searching):
 def test_one_request_answers_all_trials_of_a_placement(searching):
     machines = Machines(a=1.0, b=1.0)
     _, baselines, loop = searching(machines, placer="random", budget=4)
-    flight = loop.flight
-    flight.start(0, split(4))
-    flight.start(1, split(4))
-    flight.start(2, baselines[0].candidate.placement)
-    landed = [flight.next() for _ in range(3)]
-    assert [(one.number, one.cached) for one in landed] == [(2, False), (0, False), (1, True)]
-    assert landed[0].stored.ratio == 1.0
-    assert landed[1].stored.ratio == landed[2].stored.ratio < 1
+    requests = loop.requests
+    requests.submit(0, split(4))
+    requests.submit(1, split(4))
+    requests.submit(2, baselines[0].candidate.placement)
+    answers = [requests.next_answer() for _ in range(3)]
+    assert [(one.number, one.cached) for one in answers] == [(2, False), (0, False), (1, True)]
+    assert answers[0].stored.ratio == 1.0
+    assert answers[1].stored.ratio == answers[2].stored.ratio < 1
     assert not machines.open
 
 
 def test_what_the_store_knows_is_not_asked_for_and_what_is_stopped_is_forgotten(searching):
     machines = Machines(a=1.0)
     measurer, _, loop = searching(machines, placer="random", budget=4)
-    loop.flight.start(0, split(4))
-    first = loop.flight.next()
+    loop.requests.submit(0, split(4))
+    first = loop.requests.next_answer()
     measurer.store.put_measurement(first.key, "trial 0", first.stored)
-    loop.flight.start(1, split(5))
-    loop.flight.stop()
-    loop.flight.start(2, split(4))
-    again = loop.flight.next()
+    loop.requests.submit(1, split(5))
+    loop.requests.cancel()
+    loop.requests.submit(2, split(4))
+    again = loop.requests.next_answer()
     assert (again.number, again.cached, again.stored) == (2, True, first.stored)
 
 
@@ -187,35 +187,35 @@ def test_a_slow_machine_measures_no_more(searching):
     _, _, loop = searching(machines, placer="random", budget=40)
     loop.run()
     assert machines.machines == ["a", "b"]
-    assert "took 90 ms there, 10 ms on the others" in loop.flight.notes["slow"]
+    assert "took 90 ms there, 10 ms on the others" in loop.requests.notes["slow"]
     assert machines.answered["slow"] < machines.answered["a"]
 
 
 def test_as_many_are_measured_at_once_as_there_are_machines_and_one_where_all_are_away(searching):
     machines = Machines(a=1.0, b=1.0)
     _, _, loop = searching(machines, placer="random", budget=4)
-    assert loop.flight.room == 2
+    assert loop.requests.capacity == 2
     machines.factors.clear()
-    assert loop.flight.room == 1
+    assert loop.requests.capacity == 1
 
 
 def test_a_request_has_its_own_time_or_what_is_left_of_the_search(searching):
     machines = Machines(a=1.0)
     measurer, _, loop = searching(machines, placer="random", budget=4)
-    loop.flight.start(0, split(4))
+    loop.requests.submit(0, split(4))
     measurer.deadline = Deadline(5.0, grace_s=2.0, clock=lambda: 0.0)
-    loop.flight.start(1, split(5))
+    loop.requests.submit(1, split(5))
     assert machines.specs == [QUICK, replace(QUICK, deadline_s=7.0)]
     measurer.deadline = Deadline(0.0, clock=lambda: 0.0)
     with pytest.raises(TimeIsUpError):
-        loop.flight.start(2, split(6))
+        loop.requests.submit(2, split(6))
 
 
 def test_nobody_waits_for_a_machine_that_began_late(searching, monkeypatch):
     machines, now = Machines(a=1.0), [0.0]
     measurer, _, loop = searching(machines, placer="random", budget=4)
     measurer.deadline = Deadline(5.0, grace_s=2.0, clock=lambda: now[0])
-    loop.flight.start(0, split(4))
+    loop.requests.submit(0, split(4))
 
     def silent_machine(since_s):
         now[0] += 1.0
@@ -223,7 +223,7 @@ def test_nobody_waits_for_a_machine_that_began_late(searching, monkeypatch):
 
     monkeypatch.setattr(machines, "check_machines", silent_machine)
     with pytest.raises(TimeIsUpError):
-        loop.flight.next()
+        loop.requests.next_answer()
     assert now[0] == 8.0
 
 
@@ -234,19 +234,19 @@ def test_no_answer_in_time_is_a_result_where_the_time_was_its_own(searching, mon
     measurer.deadline = Deadline(left_s, grace_s=0.0, clock=lambda: 0.0)
     late = Measurement.failed(ErrorKind.TIMEOUT, "no answer")
     monkeypatch.setattr(machines, "measurements", lambda answer, count: [late] * count)
-    loop.flight.start(0, split(4))
+    loop.requests.submit(0, split(4))
     if is_result:
-        assert loop.flight.next().stored.measurement == late
+        assert loop.requests.next_answer().stored.measurement == late
     else:
         with pytest.raises(TimeIsUpError):
-            loop.flight.next()
+            loop.requests.next_answer()
 
 
 def test_the_time_of_requests_is_that_of_waiting_and_each_compilation_counts_once(searching, monkeypatch):
     machines, now = Machines(a=1.0), [50.0]
     measurer, baselines, loop = searching(machines, placer="random", budget=4)
     before = measurer.seconds.requests
-    for module in (fleet_flight, measurer_module):
+    for module in (fleet_requests, measurer_module):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[-1]))
     since: list[float] = []
 
@@ -260,30 +260,30 @@ def test_the_time_of_requests_is_that_of_waiting_and_each_compilation_counts_onc
 
     monkeypatch.setattr(machines, "check_machines", check_machines)
     monkeypatch.setattr(machines, "measurements", measurements)
-    loop.flight.start(0, split(4))
-    loop.flight.next()
+    loop.requests.submit(0, split(4))
+    loop.requests.next_answer()
     assert since == [50.0, 51.0], "the second time it asks what has changed since the first"
     assert (measurer.seconds.requests - before, measurer.seconds.compiling) == (3.0, pytest.approx(0.2))
-    loop.flight.start(1, baselines[0].candidate.placement)
-    loop.flight.next()
+    loop.requests.submit(1, baselines[0].candidate.placement)
+    loop.requests.next_answer()
     assert measurer.seconds.compiling == pytest.approx(0.3)
 
 
 def test_an_answer_that_comes_after_the_end_is_nobodys(searching):
     machines = Machines(a=1.0)
     measurer, _, loop = searching(machines, placer="random", budget=4)
-    loop.flight.start(0, split(4))
-    loop.flight.stop()
+    loop.requests.submit(0, split(4))
+    loop.requests.cancel()
     machines.check_machines(0.0)
-    loop.flight.start(1, split(4))
+    loop.requests.submit(1, split(4))
     assert len(machines.open) == 1, "it is asked for again"
-    landed = loop.flight.next()
-    assert (landed.number, landed.cached) == (1, False)
-    measurer.store.put_measurement(landed.key, "trial 1", landed.stored)
-    loop.flight.start(2, split(4))
-    loop.flight.stop()
-    loop.flight.start(3, split(5))
-    assert loop.flight.next().number == 3
+    answer = loop.requests.next_answer()
+    assert (answer.number, answer.cached) == (1, False)
+    measurer.store.put_measurement(answer.key, "trial 1", answer.stored)
+    loop.requests.submit(2, split(4))
+    loop.requests.cancel()
+    loop.requests.submit(3, split(5))
+    assert loop.requests.next_answer().number == 3
 
 
 def test_machines_are_judged_by_the_reference_and_not_by_what_they_were_given(searching, monkeypatch):
@@ -298,9 +298,9 @@ def test_machines_are_judged_by_the_reference_and_not_by_what_they_were_given(se
     _, _, loop = searching(machines, placer="random", budget=4)
     monkeypatch.setattr(machines, "measurements", measurements)
     for number in range(10):
-        loop.flight.start(number, split(number + 1))
-        loop.flight.next()
-    assert (machines.machines, dict(loop.flight.notes)) == (["a", "b"], {})
+        loop.requests.submit(number, split(number + 1))
+        loop.requests.next_answer()
+    assert (machines.machines, dict(loop.requests.notes)) == (["a", "b"], {})
     assert machines.answered == {"a": 5, "b": 5}
 
 
@@ -308,11 +308,11 @@ def test_the_last_machine_is_not_judged_by_those_that_left(searching):
     machines = Machines(a=1.0, b=1.0)
     _, _, loop = searching(machines, placer="random", budget=4)
     for number in range(8):
-        loop.flight.start(number, split(number + 1))
-        loop.flight.next()
+        loop.requests.submit(number, split(number + 1))
+        loop.requests.next_answer()
     machines.exclude("b")
     machines.factors["a"] = 9.0
     for number in range(2, 8):
-        loop.flight.start(number, Placement(np.arange(OPS) % number // 2 % 2, NAMES))
-        loop.flight.next()
-    assert (machines.machines, dict(loop.flight.notes)) == (["a"], {})
+        loop.requests.submit(number, Placement(np.arange(OPS) % number // 2 % 2, NAMES))
+        loop.requests.next_answer()
+    assert (machines.machines, dict(loop.requests.notes)) == (["a"], {})

@@ -1,4 +1,4 @@
-"""Placements that are asked for and not measured yet."""
+"""Requests to measure the placements that a placer asks for, and their answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ovplace.store.run_db import StoredMeasurement
 
 
 @dataclass(frozen=True)
-class Landed:
-    """A placement that is measured.
+class Answer:
+    """The measurement of a placement that was asked for.
 
     Attributes:
         number: number of the trial.
@@ -31,39 +31,39 @@ class Landed:
     cached: bool
 
 
-class Flight(Protocol):
-    """Placements that are asked for and not measured yet."""
+class Requests(Protocol):
+    """Requests to measure placements."""
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Number of placements that can be measured at once."""
 
     @property
     def notes(self) -> Mapping[str, str]:
         """Remarks on machines for the result, by their names."""
 
-    def start(self, number: int, placement: Placement) -> None:
-        """Add a placement.
+    def submit(self, number: int, placement: Placement) -> None:
+        """Ask for the measurement of a placement.
 
         Args:
             number: number of the trial.
             placement: the device of each operation, `[N]`.
         """
 
-    def next(self) -> Landed:
-        """Return one that is measured, as soon as there is one; some must have been started.
+    def next_answer(self) -> Answer:
+        """Return an answer that was not returned yet, as soon as there is one; some placement must be open.
 
         Raises:
             TimeIsUpError: there is no time left for it.
         """
 
-    def stop(self) -> None:
-        """Forget those that are not measured."""
+    def cancel(self) -> None:
+        """Forget all that is not answered."""
 
 
 @dataclass
-class OneByOne:
-    """Measures here, in the order of starting, each when its result is asked for.
+class LocalRequests:
+    """Measures here, in the order of the requests, each when its answer is wanted.
 
     Attributes:
         measurer: the run's measurer.
@@ -76,12 +76,12 @@ class OneByOne:
     staging: Staging
     reference: Candidate
     spec: MeasureSpec
-    room: int = 1
+    capacity: int = 1
     notes: Mapping[str, str] = field(default_factory=dict)
     _waiting: deque[tuple[int, Placement]] = field(default_factory=deque)
 
-    def start(self, number: int, placement: Placement) -> None:
-        """Add a placement.
+    def submit(self, number: int, placement: Placement) -> None:
+        """Ask for the measurement of a placement.
 
         Args:
             number: number of the trial.
@@ -89,8 +89,8 @@ class OneByOne:
         """
         self._waiting.append((number, placement))
 
-    def next(self) -> Landed:
-        """Measure the first one, unless the store knows it.
+    def next_answer(self) -> Answer:
+        """Measure the first placement that waits, unless the store knows it.
 
         Raises:
             TimeIsUpError: there is no time left for it.
@@ -99,9 +99,9 @@ class OneByOne:
         candidate = self.staging.candidate(f"trial {number}", placement)
         key = self.measurer.key(candidate, [self.reference], self.spec)
         if stored := self.measurer.store.find(key):
-            return Landed(number, key, stored, cached=True)
-        return Landed(number, key, self.measurer.measure_pair(candidate, self.reference, self.spec), cached=False)
+            return Answer(number, key, stored, cached=True)
+        return Answer(number, key, self.measurer.measure_pair(candidate, self.reference, self.spec), cached=False)
 
-    def stop(self) -> None:
-        """Forget those that are not measured."""
+    def cancel(self) -> None:
+        """Forget all that is not answered."""
         self._waiting.clear()
