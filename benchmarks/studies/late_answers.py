@@ -15,7 +15,7 @@ import itertools
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -134,7 +134,7 @@ def _searched(name: str, waits: bool, options: Options, seed: int) -> tuple[floa
     rng = generator(seed, "benchmark", "late answers")
     machines = Machines(of, options.machines, (float(rng.lognormal(0, options.spread)) for _ in itertools.count()))
     with tempfile.TemporaryDirectory() as folder:
-        measurer = Measurer(session(Path(folder), direct()), RunStore(Path(":memory:")))
+        measurer = Measurer(replace(session(Path(folder), direct()), problem=of), RunStore(Path(":memory:")))
         placer = factory(of, plugin.config(SETTINGS.get(name, {})))
         trials = Loop(placer, measurer, machines, Budget(options.trials), name, silent).run()
         measurer.store.close()
