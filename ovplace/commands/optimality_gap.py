@@ -159,7 +159,7 @@ def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> Opti
     Raises:
         OvplaceError: its groups cannot be measured on this machine, or nothing fits into its memory.
     """
-    with closing(run.open_store()) as store:
+    with closing(run.folder.open_store()) as store:
         listener(Progress("bound", 0, 3, "costs of the groups"))
         profiled, measured_now = _costs(run, store, listener)
         choices, latencies = measured_placements(run, store)

@@ -135,7 +135,7 @@ def _found_ms(run: CompletedRun, backend: Any) -> float | None:
     """Return the least latency of the placements on several devices that were measured and ran."""
     from ovplace.ir.legal.groups import legal_groups
 
-    with closing(run.open_store()) as store:
+    with closing(run.folder.open_store()) as store:
         ran = [trial.placement for trial in store.trials() if isfinite(trial.ratio)]
     mixed = [placement.indices(run.devices) for placement in ran if not placement.is_uniform]
     if not mixed:

@@ -116,7 +116,7 @@ def read_evidence(folder: Path) -> Evidence:
         StoreError: its files are damaged, or of a version that groups otherwise.
     """
     run = open_completed_run(folder)
-    with closing(run.open_store()) as store:
+    with closing(run.folder.open_store()) as store:
         named = store.measurements()
         baselines, finals = _baselines(run.result, named), _finals(run.result, named)
         return Evidence(run, tuple(store.trials()), baselines, finals, stored_costs(store))

@@ -60,10 +60,6 @@ class CompletedRun:
         except ValueError:
             return None
 
-    def open_store(self) -> RunStore:
-        """Open its store; the caller closes it."""
-        return self.folder.open_store()
-
 
 def open_completed_run(path: Path) -> CompletedRun:
     """Read a run folder.

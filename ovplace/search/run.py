@@ -28,8 +28,8 @@ from ovplace.search.explore import explore
 from ovplace.search.result import build_result
 from ovplace.session.deadline import TimeBudget
 from ovplace.session.events import Listener, Progress, silent
+from ovplace.session.fingerprint import fingerprint
 from ovplace.session.measurer import Measurer
-from ovplace.session.model_fingerprint import fingerprint
 from ovplace.session.session import Begun, Session, check_settings, devices_in_words, open_session
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder

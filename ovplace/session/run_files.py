@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ovplace.config.schema import RunConfig
-from ovplace.session.model_fingerprint import known_fingerprint
+from ovplace.session.fingerprint import known_fingerprint
 from ovplace.store.run_db import RunStore
 
 

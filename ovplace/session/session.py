@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from math import inf
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.session.devices import null_aliases
 from ovplace.session.events import Listener, Progress
+from ovplace.session.fingerprint import content_hash
 from ovplace.session.prepare import prepare_model
 from ovplace.session.problem import form_groups, make_problem
 from ovplace.session.site import Site, ThisMachine, open_site
@@ -100,16 +99,9 @@ class Session:
             return f"seed {self.config.search.seed}"
         path = Path(self.config.search.input).absolute()
         try:
-            state = path.stat()
-            return _digest(path, state.st_mtime_ns, state.st_size)
+            return content_hash(path)
         except OSError as error:
             raise UsageError(f"cannot read the inputs '{path}': {error.strerror}; put them back, and go on") from error
-
-
-@cache
-def _digest(path: Path, changed_ns: int, size: int) -> str:
-    """Return the hash of a file as it was changed last: each measurement asks for it."""
-    return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
 
 
 def check_settings(config: RunConfig) -> None:

@@ -12,7 +12,7 @@ from ovplace.atomic import replacing, write_json
 from ovplace.core.text.json_text import parse_json
 from ovplace.errors import BackendError, ConfigError, InterruptedRunError, StoreError
 from ovplace.session.events import Listener, Progress
-from ovplace.session.model_fingerprint import fingerprint
+from ovplace.session.fingerprint import fingerprint
 from ovplace.train.policy_lock import training_of
 from ovplace.train.run_training import TRAINED
 from ovplace.train.training_plan import TrainingPlan

@@ -101,7 +101,7 @@ def test_without_measurements_the_model_stands_as_it_was_profiled(tmp_path):
     run = finished(tmp_path, table(), table(), budget=1)
     silenced = replace(run, result=replace(run.result, baselines=()), partition=Partition(np.arange(OPS) // 2))
     (tmp_path / "run.db").unlink()
-    store = run.open_store()
+    store = run.folder.open_store()
     store.put("costs", table().to_dict())
     store.close()
     found = bound_of(silenced, 5.0, silent)
@@ -126,7 +126,7 @@ def test_what_was_not_profiled_is_measured_now(tmp_path, monkeypatch):
     made = small_session(tmp_path, truth)
     monkeypatch.setattr(module, "open_session", lambda *_: made)
     monkeypatch.setattr(module, "obtain_costs", lambda *_: Costs(truth, {}))
-    with closing(run.open_store()) as store:
+    with closing(run.folder.open_store()) as store:
         known = store.measurements()
         found = bound_of(run, 5.0, silent)
         assert store.measurements() == known  # baselines are not measured again
@@ -154,7 +154,7 @@ def test_an_answer_with_a_group_that_failed_alone_has_no_value(tmp_path):
     run = finished(tmp_path, truth, budget=4)
     group_ms = truth.group_ms.copy()
     group_ms[0, run.device_of_groups(run.answer)[0]] = np.inf
-    with closing(run.open_store()) as store:
+    with closing(run.folder.open_store()) as store:
         store.put("costs", replace(truth, group_ms=group_ms).to_dict())
     found = bound_of(run, 5.0, silent)
     assert found.best.model_ms is found.best.above_optimum is found.best.above_bound is None
@@ -164,7 +164,7 @@ def test_an_answer_with_a_group_that_failed_alone_has_no_value(tmp_path):
 def test_latencies_are_on_one_scale(tmp_path):
     """A machine that slows down over the run changes both a trial and the reference beside it."""
     run = finished(tmp_path, table(), budget=20)
-    store = run.open_store()
+    store = run.folder.open_store()
     choices, latencies = measured_placements(run, store)
     store.close()
     assert len(np.unique(choices, axis=0)) == len(choices) > 10

@@ -72,7 +72,7 @@ def test_scores_without_noise_are_what_a_quiet_machine_measures(case, tmp_path):
     assert found.latency_ms == pytest.approx(result.best.latency_ms.value, rel=1e-9)
     assert found.to_single == pytest.approx(score.measured_score(result).to_single, rel=1e-9)
     assert score.read_score(run.folder) == found
-    with closing(open_completed_run(run.folder).open_store()) as store:
+    with closing(open_completed_run(run.folder).folder.open_store()) as store:
         quiet = [t.measurement.median_ms for t in store.trials() if not t.placement.is_uniform]
     single_ms = found.latency_ms / found.to_single
     assert found.found_to_single == pytest.approx(min(quiet) / single_ms, rel=1e-9)

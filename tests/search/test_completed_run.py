@@ -66,7 +66,7 @@ def test_placements_that_its_groups_cannot_have_are_none(folder):
 
 def test_each_placement_that_worked_is_listed_once_with_its_latency(folder, tmp_path):
     found = open_completed_run(shutil.copytree(folder, tmp_path / "run"))
-    with closing(found.open_store()) as store:
+    with closing(found.folder.open_store()) as store:
         failed = Measurement.failed(ErrorKind.CRASH, "gone")
         store.add_trial("failed", replace(store.trials()[0], number=99, measurement=failed, ratio=float("inf")))
         choices, latency_ms = measured_placements(found, store)
@@ -78,7 +78,7 @@ def test_each_placement_that_worked_is_listed_once_with_its_latency(folder, tmp_
 
 def test_what_a_busy_machine_took_longer_for_does_not_count(folder, tmp_path):
     found = open_completed_run(shutil.copytree(folder, tmp_path / "run"))
-    with closing(found.open_store()) as store:
+    with closing(found.folder.open_store()) as store:
         trials = store.trials()
         quiet = next(trial for trial in trials if not trial.placement.is_uniform)
         busy = replace(quiet.measurement, samples_ms=tuple(1e3 * ms for ms in quiet.measurement.samples_ms))
@@ -118,7 +118,7 @@ def small(tmp_path):
     graph = chain(("Sin",) * 4)
     answer = Placement.uniform(4, "CPU")
     run = CompletedRun(RunFolder(tmp_path), RunConfig(), graph, Partition.identity(4), result, answer)
-    with closing(run.open_store()) as store:
+    with closing(run.folder.open_store()) as store:
         yield run, store
 
 

@@ -20,7 +20,7 @@ from ovplace.search.continuation import (
     limits_of,
     opened_store,
 )
-from ovplace.session.model_fingerprint import fingerprint
+from ovplace.session.fingerprint import fingerprint
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.results import run_result
 

@@ -23,7 +23,7 @@ from ovplace.search.explore import explore
 from ovplace.search.run import run
 from ovplace.session.deadline import TimeBudget
 from ovplace.session.events import Progress, silent
-from ovplace.session.model_fingerprint import fingerprint
+from ovplace.session.fingerprint import fingerprint
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend
 from ovplace.testing.sessions import QUICK, SHORT_COMPARISON, direct, session

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from ovplace.session.model_fingerprint import fingerprint
+from ovplace.session.fingerprint import fingerprint
 
 
 def two_layers():

@@ -1,15 +1,17 @@
-"""The fingerprint of a model's files, or of another file, by which a continued run sees that they have changed."""
+"""Hashes of the files that a run reads, by which a continued run sees that they have changed."""
 
 from __future__ import annotations
 
 import hashlib
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 _WEIGHTS = {".xml": ".bin", ".pdmodel": ".pdiparams"}
 """Suffix of the weights beside a model of IR and of PaddlePaddle."""
+
+States = tuple[tuple[int, int], ...]
 
 _LOCATION = b"\x0a\x08location\x12"
 """The bytes before the length and the name of a weights file in ONNX: a protobuf entry with the key `location`.
@@ -31,13 +33,30 @@ def fingerprint(model: Path) -> str:
 
 def known_fingerprint(model: Path) -> str:
     """Return `fingerprint`, computed once while the files stay as they are: a grid asks for each of its runs."""
-    states = [path.stat() for path in _files(model)]
-    return _known(model.absolute(), tuple((state.st_mtime_ns, state.st_size) for state in states))
+    return _computed(fingerprint, model.absolute(), _states(_files(model)))
+
+
+def content_hash(file: Path) -> str:
+    """Return a hash of what a file holds, computed once while it stays as it is: each measurement asks for it.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return _computed(_content_hash, file.absolute(), _states([file]))
+
+
+def _content_hash(file: Path) -> str:
+    return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+
+
+def _states(files: Iterable[Path]) -> States:
+    """Return what changes where a file is written."""
+    return tuple((state.st_mtime_ns, state.st_size) for state in (path.stat() for path in files))
 
 
 @cache
-def _known(model: Path, _: tuple[tuple[int, int], ...]) -> str:
-    return fingerprint(model)
+def _computed(compute: Callable[[Path], str], path: Path, _: States) -> str:
+    return compute(path)
 
 
 def _files(model: Path) -> list[Path]:
