@@ -48,7 +48,7 @@ class Request:
 
 
 @dataclass
-class _Seat:
+class _Worker:
     machine: Machine
     heard_s: float
     joined_s: float
@@ -91,33 +91,33 @@ class Dispatcher:
         self._to_worker, self._to_client = to_worker, to_client
         self._patience_s, self._clock, self._most_requests = patience_s, clock, most_requests
         self._began_s = self._looked_s = clock()
-        self._seats: dict[str, _Seat] = {}
-        self._idle: dict[str, _Seat] = {}
+        self._workers: dict[str, _Worker] = {}
+        self._idle: dict[str, _Worker] = {}
         self._queue: deque[Request] = deque()
         self._searches: dict[str, _Search] = {}
 
     @property
     def machines(self) -> list[Machine]:
         """The machines that are there."""
-        return [seat.machine for seat in self._seats.values()]
+        return [worker.machine for worker in self._workers.values()]
 
     def join(self, machine: Machine) -> None:
         """Take a machine in, whose name no other has, and give it a request that waits for it."""
         now = self._clock()
-        seat = self._seats[machine.name] = self._idle[machine.name] = _Seat(machine, heard_s=now, joined_s=now)
+        worker = self._workers[machine.name] = self._idle[machine.name] = _Worker(machine, heard_s=now, joined_s=now)
         self._tell_all({"op": "joined", "machine": machine.to_dict()})
-        self._give_next(machine.name, seat)
+        self._give_next(machine.name, worker)
 
     def leave(self, name: str) -> None:
         """Let a machine go; what it was running is run elsewhere."""
-        seat = self._seats.pop(name, None)
-        if seat is None:
+        worker = self._workers.pop(name, None)
+        if worker is None:
             return
         self._idle.pop(name, None)
         for search in self._searches.values():
             search.home = "" if search.home == name else search.home
         self._tell_all({"op": "left", "name": name})
-        request = seat.request
+        request = worker.request
         if _is_training(request):
             self._tell_all(self._training())
         if request is not None and request.client in self._searches:  # that search is there
@@ -131,8 +131,8 @@ class Dispatcher:
 
     def heard(self, name: str) -> None:
         """Note that a machine is alive."""
-        if seat := self._seats.get(name):
-            seat.heard_s = self._clock()
+        if worker := self._workers.get(name):
+            worker.heard_s = self._clock()
 
     def silent(self) -> list[str]:
         """Return the machines to be given up: those that say nothing, or run a request long after its deadline.
@@ -143,10 +143,14 @@ class Dispatcher:
         now = self._clock()
         away_s, self._looked_s = now - self._looked_s, now
         if away_s > self._patience_s:
-            for seat in self._seats.values():
-                seat.heard_s = now
-                seat.given_s += away_s
-        return [name for name, seat in self._seats.items() if now - seat.heard_s > self._patience_s or _late(seat, now)]
+            for worker in self._workers.values():
+                worker.heard_s = now
+                worker.given_s += away_s
+        return [
+            name
+            for name, worker in self._workers.items()
+            if now - worker.heard_s > self._patience_s or _late(worker, now)
+        ]
 
     def enter(self, client: str) -> None:
         """Take a search in, and tell it the machines, and which of them train."""
@@ -167,9 +171,9 @@ class Dispatcher:
         """Let a search go: what it waits for is dropped, and machines end what they keep for it."""
         self._queue = deque(request for request in self._queue if request.client != client)
         self._searches.pop(client, None)
-        for name, seat in list(self._seats.items()):
-            for job in sorted(job for job in seat.jobs if job.startswith(f"{client} ")):
-                seat.jobs.discard(job)
+        for name, worker in list(self._workers.items()):
+            for job in sorted(job for job in worker.jobs if job.startswith(f"{client} ")):
+                worker.jobs.discard(job)
                 self._to_worker(name, {"op": "forget", "job": job.removeprefix(f"{client} ")})
 
     def forget(self, client: str, job: str) -> None:
@@ -179,9 +183,9 @@ class Dispatcher:
             client: the search.
             job: number of the job.
         """
-        for name, seat in self._seats.items():
-            if f"{client} {job}" in seat.jobs:
-                seat.jobs.discard(f"{client} {job}")
+        for name, worker in self._workers.items():
+            if f"{client} {job}" in worker.jobs:
+                worker.jobs.discard(f"{client} {job}")
                 self._to_worker(name, {"op": "forget", "job": job})
 
     def exclude(self, client: str, name: str) -> None:
@@ -217,23 +221,27 @@ class Dispatcher:
             client: the search.
             answer: `value` or `error`.
         """
-        seat = self._seats.get(name)
-        if seat is None or seat.request is None or (seat.request.client, seat.request.number) != (client, number):
+        worker = self._workers.get(name)
+        if (
+            worker is None
+            or worker.request is None
+            or (worker.request.client, worker.request.number) != (client, number)
+        ):
             return
-        request, seat.request = seat.request, None
-        seat.answered += 1
-        seat.busy_s += self._clock() - seat.given_s
+        request, worker.request = worker.request, None
+        worker.answered += 1
+        worker.busy_s += self._clock() - worker.given_s
         self._answer(request, {**answer, "worker": name})
         if _is_training(request):
             self._tell_all(self._training())
-        self._idle[name] = seat
-        self._give_next(name, seat)
+        self._idle[name] = worker
+        self._give_next(name, worker)
 
     def overview(self) -> Overview:
         """Return what all machines and searches do now."""
         now = self._clock()
-        running = Counter(seat.request.client for seat in self._seats.values() if seat.request)
-        machines = tuple(_state_of(seat, now) for seat in self._seats.values())
+        running = Counter(worker.request.client for worker in self._workers.values() if worker.request)
+        machines = tuple(_state_of(worker, now) for worker in self._workers.values())
         searches = tuple(
             SearchState(
                 name, of.title, running[name], of.open - running[name], of.answered, of.home, tuple(sorted(of.excluded))
@@ -249,7 +257,7 @@ class Dispatcher:
             self._to_client(request.client, {"op": "done", "number": request.number, **answer})
 
     def _assign(self, request: Request, *, first: bool) -> None:
-        name = next((name for name, seat in self._idle.items() if self._suits(request, seat.machine)), None)
+        name = next((name for name, worker in self._idle.items() if self._suits(request, worker.machine)), None)
         if name is not None:
             self._give(name, self._idle[name], request)
         elif first:
@@ -258,20 +266,20 @@ class Dispatcher:
             self._queue.append(request)
 
     def _give_waiting(self) -> None:
-        for name, seat in list(self._idle.items()):
-            self._give_next(name, seat)
+        for name, worker in list(self._idle.items()):
+            self._give_next(name, worker)
 
-    def _give_next(self, name: str, seat: _Seat) -> None:
+    def _give_next(self, name: str, worker: _Worker) -> None:
         for position, request in enumerate(self._queue):
-            if self._suits(request, seat.machine):
+            if self._suits(request, worker.machine):
                 del self._queue[position]
-                self._give(name, seat, request)
+                self._give(name, worker, request)
                 return
 
-    def _give(self, name: str, seat: _Seat, request: Request) -> None:
+    def _give(self, name: str, worker: _Worker, request: Request) -> None:
         del self._idle[name]
-        seat.request, seat.given_s = request, self._clock()
-        seat.jobs.add(f"{request.client} {request.body['job']['number']}")
+        worker.request, worker.given_s = request, self._clock()
+        worker.jobs.add(f"{request.client} {request.body['job']['number']}")
         if request.at_home:
             self._searches[request.client].home = name
         self._to_worker(name, {"op": "run", "number": request.number, "client": request.client, **request.body})
@@ -287,21 +295,21 @@ class Dispatcher:
 
     def _trains(self, name: str) -> bool:
         """Return whether a machine runs a training, which may take hours."""
-        return _is_training(self._seats[name].request)
+        return _is_training(self._workers[name].request)
 
     def _training(self) -> dict[str, Any]:
         """Return what tells a search which machines train."""
-        return {"op": "training", "names": list(filter(self._trains, self._seats))}
+        return {"op": "training", "names": list(filter(self._trains, self._workers))}
 
     def _tell_all(self, message: dict[str, Any]) -> None:
         for client in self._searches:
             self._to_client(client, message)
 
 
-def _state_of(seat: _Seat, now_s: float) -> MachineState:
-    request, machine = seat.request, seat.machine
-    running_s = now_s - seat.given_s if request else 0.0
-    there_s = now_s - seat.joined_s
+def _state_of(worker: _Worker, now_s: float) -> MachineState:
+    request, machine = worker.request, worker.machine
+    running_s = now_s - worker.given_s if request else 0.0
+    there_s = now_s - worker.joined_s
     return MachineState(
         machine.name,
         tuple(device.label for device in machine.devices),
@@ -310,8 +318,8 @@ def _state_of(seat: _Seat, now_s: float) -> MachineState:
         request.client if request else "",
         str(request.body["method"]) if request else "",
         running_s,
-        seat.answered,
-        (seat.busy_s + running_s) / there_s if there_s > 0 else 0.0,
+        worker.answered,
+        (worker.busy_s + running_s) / there_s if there_s > 0 else 0.0,
     )
 
 
@@ -319,6 +327,6 @@ def _is_training(request: Request | None) -> bool:
     return request is not None and request.body["method"] == TRAIN
 
 
-def _late(seat: _Seat, now_s: float) -> bool:
-    request = seat.request
-    return request is not None and now_s - seat.given_s > float(request.body["deadline_s"]) + STARTING_S
+def _late(worker: _Worker, now_s: float) -> bool:
+    request = worker.request
+    return request is not None and now_s - worker.given_s > float(request.body["deadline_s"]) + STARTING_S

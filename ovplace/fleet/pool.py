@@ -14,9 +14,9 @@ from typing import Any
 from ovplace.core.measurement import MACHINE, Candidate, Measurement, MeasureSpec
 from ovplace.errors import BackendError
 from ovplace.fleet import wire
-from ovplace.fleet.bench import INPUT, MODEL, WEIGHTS
 from ovplace.fleet.channel import Message
 from ovplace.fleet.cluster import POLL_S, WAIT_S, Cluster
+from ovplace.fleet.job_runner import INPUT, MODEL, WEIGHTS
 from ovplace.fleet.machine import DeviceClass
 from ovplace.measuring.child import Method
 from ovplace.measuring.process_pool import QUERY_DEADLINE_S, WorkerSpec

@@ -23,7 +23,7 @@ AGAIN_S = 5.0
 """Pause before a worker that has lost its scheduler looks for it again."""
 
 
-class Bench(Protocol):
+class JobRunner(Protocol):
     """What runs requests, one at a time."""
 
     async def run(self, job: wire.RemoteJob, method: str, arguments: tuple[Any, ...]) -> Any:
@@ -42,15 +42,15 @@ class Bench(Protocol):
 class Worker:
     """The worker of one machine."""
 
-    def __init__(self, machine: Machine, bench: Bench, files: FileStore) -> None:
+    def __init__(self, machine: Machine, runner: JobRunner, files: FileStore) -> None:
         """Begin without a scheduler.
 
         Args:
             machine: what this machine has.
-            bench: runs requests.
+            runner: runs requests.
             files: keeps files of jobs.
         """
-        self._machine, self._bench, self._files = machine, bench, files
+        self._machine, self._runner, self._files = machine, runner, files
         self._token = secrets.token_hex(16)  # tells the scheduler that a new connection is of the same worker
         self._arrivals: dict[str, asyncio.Future[Message]] = {}
 
@@ -73,7 +73,7 @@ class Worker:
                 log(f"the scheduler at {address} is gone; looking for it")
                 channel = await _found_again(address, certificates, log)
         finally:
-            self._bench.close()
+            self._runner.close()
 
     async def work(self, channel: Channel, begun: Callable[[], None] = lambda: None) -> None:
         """Work for one scheduler until it is gone.
@@ -94,7 +94,7 @@ class Worker:
             if message["op"] != "welcome":
                 raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
             channel.limit(Limits.from_dict(message["limits"]).largest_bytes)
-            self._bench.begin()
+            self._runner.begin()
             begun()
             tasks.add(asyncio.create_task(_say_alive(channel, float(message["alive_every_s"]))))
             while True:
@@ -108,7 +108,7 @@ class Worker:
                 elif message["op"] == "forget":
                     jobs.discard(str(message["job"]))
                     # Not awaited: it may have to wait for a request of another job, which may be ended meanwhile.
-                    tasks.add(task := asyncio.create_task(self._bench.forget(str(message["job"]))))
+                    tasks.add(task := asyncio.create_task(self._runner.forget(str(message["job"]))))
                     task.add_done_callback(tasks.discard)
         finally:
             channel.abort()
@@ -116,7 +116,7 @@ class Worker:
                 task.cancel()
             self._files.drop_unfinished()
             for number in jobs:
-                await self._bench.forget(number)
+                await self._runner.forget(number)
 
     async def _answer(self, channel: Channel, message: Message) -> None:
         """Run a request and send its answer; an error is an answer, too."""
@@ -147,12 +147,12 @@ class Worker:
         """Return what an operation returns; a file that is damaged here is fetched anew."""
         await self._fetch_all(channel, job)
         try:
-            return await self._bench.run(job, method, arguments)
+            return await self._runner.run(job, method, arguments)
         except StoreError:
             if all(map(self._files.has, job.files.values())):  # a damaged one would have been deleted as it was read
                 raise
         await self._fetch_all(channel, job)
-        return await self._bench.run(job, method, arguments)
+        return await self._runner.run(job, method, arguments)
 
     async def _fetch_all(self, channel: Channel, job: wire.RemoteJob) -> None:
         for digest in job.files.values():

@@ -30,13 +30,13 @@ F32_LIMIT = 1e-3
 implementations of the benchmark models differ by 3e-4 at most; a faulty kernel is off by the signal itself."""
 
 
-def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findings:
+def explore(measurer: Measurer, listener: Listener, earlier_answer: str = "") -> Findings:
     """Measure the baselines, profile, search and decide.
 
     Args:
         measurer: the run's measurer.
         listener: is called with each step.
-        defender: hash of the placement that an earlier call answered with; empty where there is none.
+        earlier_answer: hash of the placement that an earlier call answered with; empty where there is none.
 
     Returns:
         All that was found out but for the command and the time of the whole call.
@@ -50,7 +50,7 @@ def explore(measurer: Measurer, listener: Listener, defender: str = "") -> Findi
     searched = _search(measurer, baselines, listener)
     about = searched.costs.about if searched.costs else None
     with measurer.seconds.counting("comparison"):
-        comparison = decide(measurer, baselines, searched.trials, listener, searched.table, defender)
+        comparison = decide(measurer, baselines, searched.trials, listener, searched.table, earlier_answer)
     return Findings(
         session,
         baselines,

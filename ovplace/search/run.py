@@ -175,12 +175,12 @@ def _search(call: Call) -> RunResult:
     session, start = call.session, call.start_s
     now, time_s = time.monotonic(), session.config.search.time_s
     measurer = Measurer(session, call.store, time=TimeBudget(now, start + time_s - now if time_s else float("inf")))
-    defender = call.earlier.best.hash if call.earlier and call.earlier.is_faster else ""
+    earlier_answer = call.earlier.best.hash if call.earlier and call.earlier.is_faster else ""
     with one_thread():
-        findings = explore(measurer, call.listener, defender)
+        findings = explore(measurer, call.listener, earlier_answer)
     findings = replace(findings, preparing_s=now - start, total_s=time.monotonic() - start, command=call.command)
     result = _with_limits(build_result(findings), call, skipped=findings.skipped)
-    if call.earlier and (call.earlier.found or defender) and result.found is None:
+    if call.earlier and (call.earlier.found or earlier_answer) and result.found is None:
         kept = _kept(call.earlier, result)
         session.folder.write_result(kept)
         return kept

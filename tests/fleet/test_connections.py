@@ -21,12 +21,12 @@ from ovplace.fleet.files import FileStore, hash_of
 from ovplace.fleet.limits import Limits
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.worker import Worker
-from tests.fleet.test_limits import Bench, asked, fleet
+from tests.fleet.test_limits import Runner, asked, fleet
 from tests.fleet.test_security import scheduler
 
 
 def test_a_worker_that_comes_back_takes_the_place_of_its_lost_connection(certificates, tmp_path):
-    worker = Worker(Machine("box"), Bench(), FileStore(tmp_path))
+    worker = Worker(Machine("box"), Runner(), FileStore(tmp_path))
 
     async def connect(cluster):
         return asyncio.create_task(worker.work(await open_channel(cluster.address, certificates, Role.WORKER)))
@@ -59,7 +59,7 @@ def test_a_file_is_hashed_outside_the_event_loop_which_says_and_hears_that_worke
 
     async def send():
         async with scheduler(certificates, tmp_path) as (address, _):
-            worker = Worker(Machine("box"), Bench(), FileStore(tmp_path / "box"))
+            worker = Worker(Machine("box"), Runner(), FileStore(tmp_path / "box"))
             working = asyncio.create_task(worker.work(await open_channel(address, certificates, Role.WORKER)))
             cluster = await asyncio.to_thread(Cluster, address, certificates)
             job = wire.RemoteJob("1", "simulate", (), {"model.bin": await asyncio.to_thread(cluster.send_file, model)})
@@ -90,7 +90,7 @@ def test_a_worker_hears_more_while_a_job_takes_long_to_end(tmp_path):
     async def end():
         ended = asyncio.Event()
 
-        class Slow(Bench):
+        class Slow(Runner):
             async def forget(self, number):
                 await ended.wait() if number == "waits for the other" else ended.set()
 
@@ -153,7 +153,7 @@ def test_a_worker_says_once_why_it_does_not_find_its_scheduler_again(certificate
         return channels.pop() if channels else await open_again()
 
     monkeypatch.setattr("ovplace.fleet.worker.open_channel", opened)
-    worker = Worker(Machine("box"), Bench(), FileStore(tmp_path))
+    worker = Worker(Machine("box"), Runner(), FileStore(tmp_path))
     with pytest.raises(UsageError, match="enough"):
         asyncio.run(worker.serve("tls://host:1", certificates, said.append))
     assert said == ["the scheduler at tls://host:1 is gone; looking for it", "gone", "certificate expired"]

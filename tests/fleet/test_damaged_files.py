@@ -11,11 +11,11 @@ from ovplace.fleet.cluster import Cluster
 from ovplace.fleet.files import FileStore
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.worker import Worker
-from tests.fleet.test_limits import Bench
+from tests.fleet.test_limits import Runner
 from tests.fleet.test_security import scheduler
 
 
-class Reader(Bench):
+class Reader(Runner):
     """Answers with the content of the model."""
 
     def __init__(self, files, target):
@@ -59,11 +59,11 @@ def test_it_is_sent_anew(where, certificates, tmp_path):
 def test_another_error_of_files_is_not_tried_again(certificates, tmp_path):
     model, files = tmp_path / "model.bin", FileStore(tmp_path / "box")
     model.write_text("weights")
-    bench = Reader(files, tmp_path / "no folder" / "copy")
+    runner = Reader(files, tmp_path / "no folder" / "copy")
 
     async def search():
         async with scheduler(certificates, tmp_path) as (address, _):
-            worker = Worker(Machine("box"), bench, files)
+            worker = Worker(Machine("box"), runner, files)
             working = asyncio.create_task(worker.work(await open_channel(address, certificates, Role.WORKER)))
             cluster = await asyncio.to_thread(Cluster, address, certificates)
             assert "cannot copy a file" in str((await ask(cluster, model))["error"])
@@ -72,4 +72,4 @@ def test_another_error_of_files_is_not_tried_again(certificates, tmp_path):
             await asyncio.gather(working, return_exceptions=True)
 
     asyncio.run(search())
-    assert bench.runs == 1
+    assert runner.runs == 1

@@ -25,7 +25,7 @@ BOX = "box" * 20
 TOO_LONG = r"a message of 2\.\d MiB is longer than the 1 MiB that this fleet lets through; .* larger --largest-message"
 
 
-class Bench:
+class Runner:
     """Answers with facts of a given length."""
 
     def __init__(self, length=0):
@@ -45,15 +45,15 @@ class Bench:
 
 
 @asynccontextmanager
-async def fleet(certificates, folder, bench=None, **limits):
-    """Run a scheduler, a search, and a worker if there is a bench; yield the search and what the scheduler says."""
+async def fleet(certificates, folder, runner=None, **limits):
+    """Run a scheduler, a search, and a worker if there is a runner; yield the search and what the scheduler says."""
     said, address = [], asyncio.get_running_loop().create_future()
     serving = Scheduler(certificates, FileStore(folder), log=said.append, limits=Limits(**limits))
     tasks = [asyncio.create_task(serving.serve("tls://127.0.0.1:0", address.set_result))]
     cluster = await asyncio.to_thread(Cluster, await address, certificates)
     try:
-        if bench:
-            tasks.append(asyncio.create_task(work(bench, cluster.address, certificates, folder)))
+        if runner:
+            tasks.append(asyncio.create_task(work(runner, cluster.address, certificates, folder)))
         yield cluster, said
     finally:
         await asyncio.to_thread(cluster.close)
@@ -62,8 +62,8 @@ async def fleet(certificates, folder, bench=None, **limits):
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def work(bench, address, certificates, folder):
-    await Worker(Machine(BOX), bench, FileStore(folder)).work(await open_channel(address, certificates, Role.WORKER))
+async def work(runner, address, certificates, folder):
+    await Worker(Machine(BOX), runner, FileStore(folder)).work(await open_channel(address, certificates, Role.WORKER))
 
 
 async def asked(cluster, method="facts", arguments=(), job=JOB):
@@ -75,7 +75,7 @@ def test_a_request_that_is_too_long_says_so_and_others_go_on(certificates, tmp_p
     placement = Placement(np.zeros(2**19, dtype=np.int64), ("CPU",))
 
     async def search():
-        async with fleet(certificates, tmp_path, Bench(), largest_mib=1) as (cluster, said):
+        async with fleet(certificates, tmp_path, Runner(), largest_mib=1) as (cluster, said):
             with pytest.raises(BackendError, match=TOO_LONG):
                 await asked(cluster, "measure", ((Candidate("long", placement),), MeasureSpec()))
             assert (await asked(cluster))["value"] == {"fact": ""}
@@ -86,7 +86,7 @@ def test_a_request_that_is_too_long_says_so_and_others_go_on(certificates, tmp_p
 
 def test_an_answer_that_is_too_long_is_an_error_of_its_machine(certificates, tmp_path):
     async def search():
-        async with fleet(certificates, tmp_path, Bench(2**21), largest_mib=1) as (cluster, _):
+        async with fleet(certificates, tmp_path, Runner(2**21), largest_mib=1) as (cluster, _):
             error = wire.unpack_error((await asked(cluster))["error"], BOX)
             with pytest.raises(BackendError, match=rf"{TOO_LONG} \(on machine '{BOX}'\)"):
                 raise error
@@ -96,7 +96,7 @@ def test_an_answer_that_is_too_long_is_an_error_of_its_machine(certificates, tmp
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("cannot schedule new futures after shutdown")])
 def test_an_unexpected_error_is_answered(certificates, tmp_path, error):
-    class Failing(Bench):
+    class Failing(Runner):
         async def run(self, job, method, arguments):
             raise error
 
@@ -110,7 +110,7 @@ def test_an_unexpected_error_is_answered(certificates, tmp_path, error):
 
 def test_a_request_that_cannot_be_sent_says_so_and_others_go_on(certificates, tmp_path):
     async def search():
-        async with fleet(certificates, tmp_path, Bench()) as (cluster, _):
+        async with fleet(certificates, tmp_path, Runner()) as (cluster, _):
             with pytest.raises(BackendError, match="a request cannot be sent: "):
                 await asked(cluster, job=replace(JOB, seed=2**64))
             assert (await asked(cluster))["value"] == {"fact": ""}
@@ -120,7 +120,7 @@ def test_a_request_that_cannot_be_sent_says_so_and_others_go_on(certificates, tm
 
 @pytest.mark.parametrize("fact", [np.int64(4), 2**64])
 def test_an_answer_that_cannot_be_sent_is_an_error_of_its_machine(certificates, tmp_path, fact):
-    class Odd(Bench):
+    class Odd(Runner):
         async def run(self, job, method, arguments):
             return {"fact": fact}
 
@@ -136,7 +136,7 @@ def test_what_is_within_the_limit_passes_the_scheduler_which_adds_a_name(certifi
     length = 2**20 - 80
 
     async def search():
-        async with fleet(certificates, tmp_path, Bench(length), largest_mib=1) as (cluster, _):
+        async with fleet(certificates, tmp_path, Runner(length), largest_mib=1) as (cluster, _):
             assert len((await asked(cluster))["value"]["fact"]) == length
 
     asyncio.run(search())
@@ -179,7 +179,7 @@ def test_requests_beyond_the_limit_wait_in_the_search(certificates, tmp_path):
         async with fleet(certificates, tmp_path, most_requests=2) as (cluster, _):
             waiting = [asyncio.create_task(asked(cluster)) for _ in range(7)]
             await asyncio.sleep(0.2)
-            task = asyncio.create_task(work(Bench(), cluster.address, certificates, tmp_path))
+            task = asyncio.create_task(work(Runner(), cluster.address, certificates, tmp_path))
             answers = await asyncio.gather(*waiting)
             assert [answer["number"] for answer in answers] == list(range(1, 8))
             task.cancel()

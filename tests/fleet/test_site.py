@@ -19,7 +19,7 @@ from ovplace.fleet.worker import Worker
 from ovplace.session.site import Fleet, ThisMachine
 from ovplace.store.device_lock import for_worker
 from ovplace.version import __version__
-from tests.fleet.test_limits import Bench, fleet
+from tests.fleet.test_limits import Runner, fleet
 
 CONFIG = resolved(RunConfig(search=SearchConfig(model="demo", device="CPU")))
 
@@ -107,7 +107,7 @@ def test_a_dry_run_asks_the_fleet_for_its_devices(certificates, monkeypatch, tmp
     async def ask():
         async with fleet(certificates, tmp_path) as (cluster, _):
             channel = await open_channel(cluster.address, certificates, Role.WORKER)
-            working = asyncio.create_task(Worker(machine, Bench(), FileStore(tmp_path)).work(channel))
+            working = asyncio.create_task(Worker(machine, Runner(), FileStore(tmp_path)).work(channel))
             config = resolved(RunConfig(search=replace(search, cluster=cluster.address)))
             found = await asyncio.to_thread(estimate, config)
             working.cancel()

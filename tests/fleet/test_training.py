@@ -26,23 +26,23 @@ from ovplace.train.training_sites import TrainsOnFleet
 from ovplace.train.worker_training import WorkerTraining
 from ovplace.version import __version__
 from tests.fleet.processes import PROGRAM, running_fleet
-from tests.fleet.test_limits import Bench, asked, fleet
+from tests.fleet.test_limits import Runner, asked, fleet
 from tests.train.test_seeds import SMALL
 
 
-class WithoutTorch(Bench):
+class WithoutTorch(Runner):
     """Stands for a box that lacks what a training needs."""
 
     async def run(self, job, method, arguments):
         raise UsageError("the placer 'hsdag' needs torch; pip install 'ovplace[learned]'")
 
 
-class Trains(Bench):
+class Trains(Runner):
     async def run(self, job, method, arguments):
         return await asyncio.to_thread(WorkerTraining().run, *arguments)
 
 
-class TrainsForLong(Bench):
+class TrainsForLong(Runner):
     """Trains until told to end, and answers anything else at once."""
 
     def __init__(self):
@@ -57,12 +57,12 @@ class TrainsForLong(Bench):
 
 
 @asynccontextmanager
-async def boxes(certificates, folder, **benches):
+async def boxes(certificates, folder, **runners):
     """Run a fleet of these boxes, which join in this order; yield the cluster."""
     tasks = []
     async with fleet(certificates, folder) as (cluster, _):
-        for name, bench in benches.items():
-            worker = Worker(Machine(name, versions={"ovplace": __version__}), bench, FileStore(folder / name))
+        for name, runner in runners.items():
+            worker = Worker(Machine(name, versions={"ovplace": __version__}), runner, FileStore(folder / name))
             channel = await open_channel(cluster.address, certificates, Role.WORKER)
             tasks.append(asyncio.create_task(worker.work(channel)))
             await asyncio.to_thread(cluster.wait_for, lambda machine, name=name: machine.name == name)
@@ -109,8 +109,8 @@ def test_a_search_whose_boxes_all_train_says_so_and_goes_on_when_one_is_free(cer
     spec, told = WorkerSpec("simulate", Job(str(tmp_path / "model.xml"), ())), []
 
     async def wait():
-        bench = TrainsForLong()
-        async with boxes(certificates, tmp_path, box=bench) as cluster:
+        runner = TrainsForLong()
+        async with boxes(certificates, tmp_path, box=runner) as cluster:
             training = asyncio.create_task(asked(cluster, TRAIN, ("text",)))
             site = Fleet(cluster, listener=told.append)
             await asyncio.to_thread(site.choose_devices, config)
@@ -120,7 +120,7 @@ def test_a_search_whose_boxes_all_train_says_so_and_goes_on_when_one_is_free(cer
                     await asyncio.sleep(0.1)
             await asyncio.sleep(1.0)
             assert not facts.done()
-            bench.over.set()
+            runner.over.set()
             assert await facts == {"fact": ""}
             await training
 

@@ -18,8 +18,8 @@ from ovplace.core.placement import Placement
 from ovplace.devices.select import Selection
 from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
 from ovplace.fleet import wire
-from ovplace.fleet.bench import MOST_JOBS, ProcessBench
 from ovplace.fleet.files import FileStore, hash_of, read_chunk
+from ovplace.fleet.job_runner import MOST_JOBS, ProcessRunner
 from ovplace.fleet.machine import DeviceClass, Machine, class_of
 from ovplace.testing.models import residual
 from ovplace.train.worker_training import WorkerTraining
@@ -91,7 +91,7 @@ def remote(**changed):
 )
 def test_a_job_may_not_name_code_or_files(changed, text, tmp_path):
     with pytest.raises(UsageError, match=text):
-        asyncio.run(ProcessBench(FileStore(tmp_path), WorkerTraining).run(remote(**changed), "start", ()))
+        asyncio.run(ProcessRunner(FileStore(tmp_path), WorkerTraining).run(remote(**changed), "start", ()))
 
 
 def test_a_device_may_not_name_files():
@@ -176,50 +176,50 @@ def stored_model(files):
 def test_a_worker_keeps_few_jobs_at_once(tmp_path):
     files = FileStore(tmp_path)
     found = stored_model(files)
-    bench = ProcessBench(files, WorkerTraining)
+    runner = ProcessRunner(files, WorkerTraining)
 
     async def ask(number):
         job = remote(number=str(number), files=found, devices=(Device("CPU", "CPU"),), options={"machine": MACHINE})
-        return await bench.run(job, "facts", ())
+        return await runner.run(job, "facts", ())
 
     try:
         answers = [asyncio.run(ask(number)) for number in (*range(MOST_JOBS + 2), 0)]
         assert len(list((tmp_path / "jobs").glob("*/model.bin"))) == MOST_JOBS
         assert answers == answers[:1] * len(answers)
     finally:
-        bench.close()
+        runner.close()
     assert not list((tmp_path / "jobs").iterdir())
 
 
 def test_noise_is_not_repeated_by_a_job_that_is_set_up_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("ovplace.fleet.bench.MOST_JOBS", 1)
+    monkeypatch.setattr("ovplace.fleet.job_runner.MOST_JOBS", 1)
     files = FileStore(tmp_path)
-    found, bench = stored_model(files), ProcessBench(files, WorkerTraining)
+    found, runner = stored_model(files), ProcessRunner(files, WorkerTraining)
     asked = (Candidate("CPU", target="CPU"),), MeasureSpec()
 
     async def measure(number):
         job = remote(number=number, files=found, devices=(Device("CPU", "CPU"),), options={"machine": MACHINE})
-        return (await bench.run(job, "measure", asked))[0].samples_ms
+        return (await runner.run(job, "measure", asked))[0].samples_ms
 
     try:
         first, other, again = [asyncio.run(measure(number)) for number in "121"]
     finally:
-        bench.close()
+        runner.close()
     assert first == other
     assert first != again
 
 
 def test_a_job_that_ended_is_refused_until_the_next_scheduler(tmp_path, monkeypatch):
-    monkeypatch.setattr(ProcessBench, "_measure", lambda self, job, *_: self._check_asked(job) or "measured")
-    bench = ProcessBench(FileStore(tmp_path), WorkerTraining)
+    monkeypatch.setattr(ProcessRunner, "_measure", lambda self, job, *_: self._check_asked(job) or "measured")
+    runner = ProcessRunner(FileStore(tmp_path), WorkerTraining)
     try:
-        asyncio.run(bench.forget(remote().number))
+        asyncio.run(runner.forget(remote().number))
         with pytest.raises(BackendError, match="is gone"):
-            asyncio.run(bench.run(remote(), "facts", ()))
-        bench.begin()
-        assert asyncio.run(bench.run(remote(), "facts", ())) == "measured"
+            asyncio.run(runner.run(remote(), "facts", ()))
+        runner.begin()
+        assert asyncio.run(runner.run(remote(), "facts", ())) == "measured"
     finally:
-        bench.close()
+        runner.close()
 
 
 @pytest.mark.parametrize("digest", ["", "../../etc/passwd", "A" * 64, "/" + "0" * 63])

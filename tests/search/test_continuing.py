@@ -65,7 +65,7 @@ def split(number):
     return Placement((np.arange(OPS) > number).astype(int), NAMES)
 
 
-def decided(truth, ratios, defender):
+def decided(truth, ratios, earlier_answer):
     """Return the outcome where placements have known latencies, over 10 ms of the best device."""
 
     def measure(candidates, spec):
@@ -81,21 +81,21 @@ def decided(truth, ratios, defender):
     measurer = Measurer(session(Path(), DirectPool(measure), comparison=comparison), store)
     trials = [Trial(i, split(i), Measurement((10.0 * ratio,), (1,)), ratio, "test") for i, ratio in enumerate(ratios)]
     baselines = measure_baselines(measurer, measurer.session.config.measure, silent)
-    found = decide(measurer, baselines, trials, silent, defender=defender)
+    found = decide(measurer, baselines, trials, silent, earlier_answer=earlier_answer)
     store.close()
     return found
 
 
 def test_the_earlier_answer_stays_where_it_is_faster_than_what_looks_better_now():
     truth, lucky = (0.7, 0.9, 0.95), (0.8, 0.6, 0.75)  # the second looks best, and is not
-    assert decided(truth, lucky, defender="").placement.hash == split(1).hash
-    found = decided(truth, lucky, defender=split(0).hash)
+    assert decided(truth, lucky, earlier_answer="").placement.hash == split(1).hash
+    found = decided(truth, lucky, earlier_answer=split(0).hash)
     assert found.placement.hash == split(0).hash
     assert found.verdict.ratio.value == pytest.approx(0.7)
 
 
 def test_the_earlier_answer_goes_where_a_faster_one_was_found():
-    found = decided((0.9, 0.7), (0.9, 0.7), defender=split(0).hash)
+    found = decided((0.9, 0.7), (0.9, 0.7), earlier_answer=split(0).hash)
     assert found.placement.hash == split(1).hash
 
 
@@ -107,8 +107,8 @@ def test_the_better_of_two_answers_is_judged_at_a_higher_level(monkeypatch):
         return hardest_to_beat(rounds, name, close, level)
 
     monkeypatch.setattr(final_comparison, "hardest_to_beat", judged)
-    for defender in ("", split(0).hash):
-        decided((0.9, 0.7), (0.9, 0.7), defender)
+    for earlier_answer in ("", split(0).hash):
+        decided((0.9, 0.7), (0.9, 0.7), earlier_answer)
     assert levels == pytest.approx([0.98, 0.99])
 
 

@@ -36,7 +36,7 @@ class Caller:
         self.folder, self.split = RunFolder(path / "deep" / "run"), 0.5
         self.model = path / "m.onnx"
         self.model.write_bytes(b"a model")
-        self.begun, self.defenders, self.times, self.written = [], [], [], []
+        self.begun, self.earlier_answers, self.times, self.written = [], [], [], []
         self.change = lambda findings: findings
 
     def call(self, *listener_and_command, **search):
@@ -53,11 +53,11 @@ class Caller:
         site = SimpleNamespace(hardware="two CPUs", close=lambda: None)
         return replace(made, config=config, selection=replace(made.selection, devices=devices), site=site)
 
-    def explore(self, measurer, listener, defender):
-        self.defenders.append(defender)
+    def explore(self, measurer, listener, earlier_answer):
+        self.earlier_answers.append(earlier_answer)
         self.times.append(measurer.time)
         measurer.time = TimeBudget()
-        return self.change(explore(measurer, listener, defender))
+        return self.change(explore(measurer, listener, earlier_answer))
 
     def write_placed(self, *given):
         assert not self.folder.result.exists(), "it is not of the placement that is written now"
@@ -154,7 +154,7 @@ def test_an_answer_that_was_faster_is_to_be_met_again_and_no_other(caller):
     faster = caller.call(budget=4)
     assert faster.is_faster
     last = caller.call(budget=5)
-    assert caller.defenders == ["", "", faster.best.hash]
+    assert caller.earlier_answers == ["", "", faster.best.hash]
     assert [limits.budget for limits in last.search.finished_under] == [1, 4, 5]
 
 

@@ -26,9 +26,9 @@ def command(console: Console, address: str, name: str, room_gib: float) -> None:
 
     require_distributed()
     from ovplace.cli.fleet.event_loop import run_until_stopped
-    from ovplace.fleet.bench import ProcessBench
     from ovplace.fleet.certificates import Certificates, default_folder
     from ovplace.fleet.files import FileStore
+    from ovplace.fleet.job_runner import ProcessRunner
     from ovplace.fleet.machine import this_machine
     from ovplace.fleet.worker import Worker
     from ovplace.store.device_lock import for_worker
@@ -36,5 +36,5 @@ def command(console: Console, address: str, name: str, room_gib: float) -> None:
 
     with for_worker():
         files = FileStore.of_cache(room_gib)
-        worker = Worker(this_machine(name), ProcessBench(files, WorkerTraining), files)
+        worker = Worker(this_machine(name), ProcessRunner(files, WorkerTraining), files)
         run_until_stopped(worker.serve(address, Certificates(default_folder()), console.log))

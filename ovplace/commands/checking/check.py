@@ -72,8 +72,8 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         try:
             baselines = limiting_baselines(measurer, listener)
             measurer.enter(Phase.SEARCH)
-            put = _put_up(measurer, files, result, Placement.from_names(session.graph, table), baselines)
-            return _with_answer(report, put, measurer, listener)
+            compared = _compared(measurer, files, result, Placement.from_names(session.graph, table), baselines)
+            return _with_answer(report, compared, measurer, listener)
         except BackendError as error:
             return replace(report, problem=str(error))
         except TimeIsUpError:
@@ -112,7 +112,7 @@ def _parts(environment: Environment) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class _Put:
+class _Compared:
     """What is compared.
 
     Attributes:
@@ -128,15 +128,15 @@ class _Put:
     trials: Sequence[Trial]
 
 
-def _put_up(
+def _compared(
     measurer: Measurer, files: RunFolder, result: RunResult, answer: Placement, baselines: Sequence[Baseline]
-) -> _Put:
+) -> _Compared:
     same = next((b for b in baselines if b.competes and b.placement and b.placement.hash == answer.hash), None)
     if same is None:
         trial = _trial(measurer, answer, baselines[0], result)
-        return _Put(trial.measurement, baselines, None, [trial])
+        return _Compared(trial.measurement, baselines, None, [trial])
     lost = _lost(files, result, answer)
-    return _Put(same.measurement, baselines, same, [_trial(measurer, lost, baselines[0], result)] if lost else [])
+    return _Compared(same.measurement, baselines, same, [_trial(measurer, lost, baselines[0], result)] if lost else [])
 
 
 def _trial(measurer: Measurer, placement: Placement, reference: Baseline, result: RunResult) -> Trial:
@@ -153,17 +153,17 @@ def _lost(files: RunFolder, result: RunResult, answer: Placement) -> Placement |
         return next((t.placement for t in store.trials() if t.placement.hash == result.found.hash), None)
 
 
-def _with_answer(report: CheckReport, put: _Put, measurer: Measurer, listener: Listener) -> CheckReport:
-    m = put.measurement
+def _with_answer(report: CheckReport, compared: _Compared, measurer: Measurer, listener: Listener) -> CheckReport:
+    m = compared.measurement
     report = replace(report, limit=measurer.error_limit, max_rel_error=m.max_error if m.outputs else None)
     if not m.ok:
         return replace(report, problem=f"{m.error}: {m.error_text}")
-    comparison = decide(measurer, put.baselines, put.trials, listener)
+    comparison = decide(measurer, compared.baselines, compared.trials, listener)
     report = replace(report, runs=True, verdict=comparison.verdict)
-    if put.answer:
-        baseline = BaselineAnswer(put.answer, put.baselines, comparison)
+    if compared.answer:
+        baseline = BaselineAnswer(compared.answer, compared.baselines, comparison)
         rounds = baseline.rounds(measurer, listener)
-        return replace(report, problem=baseline.problem(rounds), latency_ms=rounds.latency(put.answer.name))
+        return replace(report, problem=baseline.problem(rounds), latency_ms=rounds.latency(compared.answer.name))
     latency_ms = comparison.rounds.latency(comparison.found.name) if comparison.found else None
     return replace(report, problem=_as_placement(comparison, report.result.is_faster), latency_ms=latency_ms)
 

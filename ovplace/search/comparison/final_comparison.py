@@ -63,7 +63,7 @@ def decide(
     trials: Sequence[Trial],
     listener: Listener,
     costs: CostTable | None = None,
-    defender: str = "",
+    earlier_answer: str = "",
 ) -> FinalComparison:
     """Choose the best placement and the best baselines, compare them, and say which is the answer.
 
@@ -73,7 +73,7 @@ def decide(
         trials: all trials of the search.
         listener: is called with each step.
         costs: costs of the model's groups; None where the search had none.
-        defender: hash of the placement that an earlier call answered with, which takes part; empty for none.
+        earlier_answer: hash of the placement that an earlier call answered with, which takes part; empty for none.
 
     Returns:
         The answer, with the verdict and the measurements behind it.
@@ -83,9 +83,9 @@ def decide(
     best = choose(measurer, comparable(trials, baselines), costs, listener)
     if best is None:
         return _baseline_answer(_contenders(baselines)[0], _why_none(session, others))
-    earlier = {trial.candidate.hash: trial.measurement for trial in others}
-    earlier |= {baseline.candidate.hash: baseline.measurement for baseline in baselines}
-    return _compare(measurer, [best, *_defenders(others, defender, best)], baselines, earlier, listener)
+    measured = {trial.candidate.hash: trial.measurement for trial in others}
+    measured |= {baseline.candidate.hash: baseline.measurement for baseline in baselines}
+    return _compare(measurer, [best, *_earlier_answers(others, earlier_answer, best)], baselines, measured, listener)
 
 
 def comparable(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Trial]:
@@ -132,16 +132,16 @@ def _distinct(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[Tr
     return list(distinct.values())
 
 
-def _defenders(trials: Sequence[Trial], defender: str, best: Candidate) -> list[Candidate]:
+def _earlier_answers(trials: Sequence[Trial], earlier_answer: str, best: Candidate) -> list[Candidate]:
     """Return the placement that an earlier call answered with, unless it is the best one again."""
-    return [trial.candidate for trial in trials if trial.placement.hash == defender != best.hash]
+    return [trial.candidate for trial in trials if trial.placement.hash == earlier_answer != best.hash]
 
 
 def _compare(
     measurer: Measurer,
     finalists: Sequence[Candidate],
     baselines: Sequence[Baseline],
-    earlier: Mapping[str, Measurement],
+    measured: Mapping[str, Measurement],
     listener: Listener,
 ) -> FinalComparison:
     session, best, contenders = measurer.session, finalists[0], _contenders(baselines)
@@ -151,8 +151,8 @@ def _compare(
     candidates = [best, *(baseline.candidate for baseline in contenders), *others]
     close = [baseline.name for baseline in contenders]
     names = [finalist.name for finalist in finalists]
-    like = earlier[candidates[1].hash]  # of the null control, too
-    entrants = [(candidate, earlier.get(candidate.hash, like)) for candidate in candidates]
+    like = measured[candidates[1].hash]  # of the null control, too
+    entrants = [(candidate, measured.get(candidate.hash, like)) for candidate in candidates]
     rounds, cut = measure_rounds(measurer, entrants, close, names, listener)
     first = leading(rounds, names)
     if first != best.name:

@@ -161,9 +161,9 @@ def test_each_round_is_told_and_at_last_that_they_are_done():
 def test_the_earlier_answer_takes_turns_unless_it_is_the_best_again():
     trials = [trial(0, 0.8), trial(1, 0.85), trial(2, 0.9)]
     bench = Bench({"trial 0": 9.0})
-    decided(bench, trials, defender=split(1).hash)
+    decided(bench, trials, earlier_answer=split(1).hash)
     assert bench.names == ["trial 0", "CPU_0", "CPU_1", "trial 1"]
-    decided(bench, trials, defender=split(0).hash)
+    decided(bench, trials, earlier_answer=split(0).hash)
     assert bench.names == ["trial 0", "CPU_0", "CPU_1"]
 
 
@@ -224,7 +224,7 @@ def test_cuts_of_another_placement_than_the_answers_say_nothing():
         Bench({"trial 0": 8.0, "trial 1": 5.0, "null control": 7.0}),
         [trial(0, 0.8), trial(1, 0.85)],
         nulls=NULLS,
-        defender=split(1).hash,
+        earlier_answer=split(1).hash,
     )
     assert (found.found.name, found.verdict.null_control, found.verdict.notes) == ("trial 1", None, ())
 

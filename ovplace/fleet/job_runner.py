@@ -40,7 +40,7 @@ class Training(Protocol):
 
 
 @dataclass(frozen=True)
-class _Desk:
+class _ReadyJob:
     pool: ProcessPool
     folder: Path
 
@@ -50,7 +50,7 @@ class _Desk:
         _delete_files(self.folder)
 
 
-class ProcessBench:
+class ProcessRunner:
     """Runs requests in child processes, as a local run does."""
 
     def __init__(self, files: FileStore, training: Callable[[], Training]) -> None:
@@ -63,7 +63,7 @@ class ProcessBench:
         self._training, self._trainings = training, dict[str, Training]()
         self._files, self._folder = files, files.folder / "jobs"
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._desks: dict[str, _Desk] = {}
+        self._ready: dict[str, _ReadyJob] = {}
         self._folders: dict[str, tempfile.TemporaryDirectory[str]] = {}  # of jobs, those that are not ready included
         self._ended: set[str] = set()  # jobs of this scheduler; a request may come after its search has gone
         self._lock = threading.Lock()
@@ -117,32 +117,32 @@ class ProcessBench:
     def _measure(self, job: RemoteJob, method: str, arguments: tuple[Any, ...]) -> Any:
         with self._lock:
             self._check_asked(job)
-            desk = self._desks.pop(job.number, None) or self._set_up(job)
-            self._desks[job.number] = desk  # the last one now
-            others = [self._desks.pop(number) for number in list(self._desks)[:-MOST_JOBS]]
+            ready = self._ready.pop(job.number, None) or self._set_up(job)
+            self._ready[job.number] = ready  # the last one now
+            others = [self._ready.pop(number) for number in list(self._ready)[:-MOST_JOBS]]
         for other in others:
             other.clear()
         act: dict[str, Callable[..., Any]] = {
-            "measure": desk.pool.measure,
-            "start": desk.pool.start,
-            "renew": desk.pool.renew,
-            "recycle": desk.pool.recycle,
+            "measure": ready.pool.measure,
+            "start": ready.pool.start,
+            "renew": ready.pool.renew,
+            "recycle": ready.pool.recycle,
         }
-        return act[method](*arguments) if method in act else desk.pool.ask(method, *arguments)  # type: ignore[arg-type]
+        return act[method](*arguments) if method in act else ready.pool.ask(method, *arguments)  # type: ignore[arg-type]
 
     def _end(self, number: str) -> None:
         with self._lock:
             self._ended.add(number)
-            desk, training = self._desks.pop(number, None), self._trainings.pop(number, None)
+            ready, training = self._ready.pop(number, None), self._trainings.pop(number, None)
             folder = self._folders.pop(number, None)
-        if desk:
-            desk.clear()
+        if ready:
+            ready.clear()
         if folder:
             folder.cleanup()
         if training:
             training.clear()
 
-    def _set_up(self, job: RemoteJob) -> _Desk:
+    def _set_up(self, job: RemoteJob) -> _ReadyJob:
         _check(job)
         path = self._folder_of(job.number)
         try:
@@ -153,7 +153,7 @@ class ProcessBench:
             raise
         given = str(path / INPUT) if INPUT in job.files else ""
         local = Job(str(path / MODEL), job.devices, given, job.seed, job.options)
-        return _Desk(ProcessPool(WorkerSpec(job.backend, local)), path)
+        return _ReadyJob(ProcessPool(WorkerSpec(job.backend, local)), path)
 
     def _folder_of(self, number: str) -> Path:
         if number not in self._folders:
