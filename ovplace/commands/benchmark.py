@@ -111,20 +111,33 @@ def _benchmarked(name: str, target: str, time_it: Callable[[], RequestTimes]) ->
         return Benchmarked(name, target, None, str(error))
 
 
-def report(one: Benchmarked, load: Load, percent: int, options: Mapping[str, str]) -> dict[str, dict[str, object]]:
+@dataclass(frozen=True)
+class BenchmarkCall:
+    """A benchmark as it was asked for.
+
+    Attributes:
+        load: how the candidates are run.
+        percent: the percentile that is reported as the latency.
+        options: options as they were given.
+    """
+
+    load: Load
+    percent: int
+    options: Mapping[str, str]
+
+
+def report(one: Benchmarked, asked: BenchmarkCall) -> dict[str, dict[str, object]]:
     """Return the statistics of one candidate in the sections and with the keys of benchmark_app's report.
 
     Args:
         one: the candidate, which must have run.
-        load: how it was run.
-        percent: the percentile that is reported as the latency.
-        options: options as they were given.
+        asked: the benchmark that it is of.
     """
-    times = one.times
+    times, load, percent = one.times, asked.load, asked.percent
     assert times is not None
     latency_key = "latency (ms)" if percent == 50 else f"latency ({percent} percentile) (ms)"
     return {
-        "cmd_options": dict(options),
+        "cmd_options": dict(asked.options),
         "configuration_setup": {
             "target device": one.target or one.name,
             "API": load.api,
@@ -147,17 +160,13 @@ def report(one: Benchmarked, load: Load, percent: int, options: Mapping[str, str
     }
 
 
-def write_reports(
-    into: Path, found: Sequence[Benchmarked], load: Load, percent: int, options: Mapping[str, str], *, as_json: bool
-) -> list[Path]:
+def write_reports(into: Path, found: Sequence[Benchmarked], asked: BenchmarkCall, *, as_json: bool) -> list[Path]:
     """Write a report of each candidate that ran, and its layers' times where they were counted.
 
     Args:
         into: the folder, which is made.
         found: the candidates.
-        load: how they were run.
-        percent: the percentile that is reported as the latency.
-        options: options as they were given.
+        asked: the benchmark that they are of.
         as_json: JSON, not CSV with semicolons.
 
     Raises:
@@ -170,7 +179,7 @@ def write_reports(
             if one.times is None:
                 continue
             name = re.sub(r"\W+", "_", one.name).strip("_")
-            said = report(one, load, percent, options)
+            said = report(one, asked)
             texts = {"report": _json(said) if as_json else _csv(_rows(said))}
             if layers := one.times.layers:
                 texts["average_counters_report"] = _json(_counters(layers)) if as_json else _csv(_counted(layers))

@@ -119,7 +119,7 @@ def command(
     gives the time of each layer.
     """
     from ovplace.cli.output.tables import show_json
-    from ovplace.commands.benchmark import ELSEWHERE, benchmark, report, write_reports
+    from ovplace.commands.benchmark import ELSEWHERE, BenchmarkCall, benchmark, report, write_reports
     from ovplace.commands.output_folder import check_folder
     from ovplace.errors import BackendError
     from ovplace.ir.timing.requests import Load
@@ -131,18 +131,19 @@ def command(
     said = {"-api": api, "-t": f"{duration:g}", "-niter": str(load.n_iterations), "-nireq": str(load.n_requests)}
     if input_path:
         said["-i"] = input_path
+    asked = BenchmarkCall(load, percent, said)
     if report_type:
         check_folder(Path(report_folder), ELSEWHERE)
     with listening(console) as listener:
         found = benchmark(Path(run), load, listener, input_path)
     if as_json:
-        show_json({one.name: report(one, load, percent, said) if one.times else one.error for one in found})
+        show_json({one.name: report(one, asked) if one.times else one.error for one in found})
     else:
         emulated = {device.name: device.emulated for device in RunFolder(Path(run)).read_result().devices}
         for line in _lines(found, percent, emulated):
             click.echo(line)
     if report_type:
-        for path in write_reports(Path(report_folder), found, load, percent, said, as_json=json_stats):
+        for path in write_reports(Path(report_folder), found, asked, as_json=json_stats):
             console.log(f"statistics report is stored to {path}")
     if failed := [one.name for one in found if not one.times]:
         raise BackendError(f"{', '.join(failed)} could not be run; the reasons stand in the result")

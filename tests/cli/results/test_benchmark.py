@@ -22,7 +22,7 @@ from openvino.tools.benchmark.utils.statistics_report import (
 
 from ovplace.api.benchmarking import benchmark_run
 from ovplace.commands import benchmark as benchmark_module
-from ovplace.commands.benchmark import PLACEMENT, Benchmarked, benchmark, report, write_reports
+from ovplace.commands.benchmark import PLACEMENT, BenchmarkCall, Benchmarked, benchmark, report, write_reports
 from ovplace.core.device import Device
 from ovplace.errors import BackendError, InUseError
 from ovplace.ir.placed_model import write_placed
@@ -32,6 +32,7 @@ from ovplace.store.device_lock import for_worker
 from ovplace.store.run_folder import RunFolder
 
 TIMES = RequestTimes((1.0,), 1.0, 0.0, 0.0, 0.0, 1, "CPU")
+ASKED = BenchmarkCall(Load("sync", 1, 1, 0.0), 50, {"-niter": "1"})
 APP = shutil.which("benchmark_app", path=Path(sys.executable).parent)
 
 
@@ -95,7 +96,7 @@ def test_reports_are_read_as_those_of_benchmark_app(tmp_path):
     layers = (LayerTime("a", "Add", "EXECUTED", 0.25, 0.125, "ref_f32"), LayerTime("b", "Relu", "NOT_RUN", 0, 0, "x"))
     one = Benchmarked("CPU", "CPU", RequestTimes((1.0,), 1.0, 0.0, 0.0, 0.0, 1, "CPU", layers))
     for as_json in (True, False):
-        write_reports(tmp_path, [one], Load("sync", 1, 1, 0.0), 50, {"-niter": "1"}, as_json=as_json)
+        write_reports(tmp_path, [one], ASKED, as_json=as_json)
     theirs = SimpleNamespace(report_folder=str(tmp_path), report_type="average_counters")
     counted = [
         SimpleNamespace(node_name=x.name, node_type=x.node_type, status=f"Status.{x.status}", exec_type=x.exec_type)
@@ -103,7 +104,7 @@ def test_reports_are_read_as_those_of_benchmark_app(tmp_path):
     ]
     for x, layer in zip(counted, layers, strict=True):
         x.real_time, x.cpu_time = timedelta(milliseconds=layer.real_ms), timedelta(milliseconds=layer.cpu_ms)
-    said = report(one, Load("sync", 1, 1, 0.0), 50, {"-niter": "1"})
+    said = report(one, ASKED)
     for kind in (CsvStatisticsReport, JsonStatisticsReport):
         dumping = kind(theirs)
         for category, table in zip(StatisticsReport.Category, said.values(), strict=True):
