@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ovplace.errors import StoreError
+from ovplace.errors import StoreError, UsageError
 from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.channel import Channel, ChannelClosedError, Message, open_listener
 from ovplace.fleet.dispatch import PATIENCE_S, Dispatcher, Request
@@ -26,7 +26,7 @@ HOST, PORT = "127.0.0.1", 8786
 LONGEST_TITLE = 200
 """Characters of the title of a search that are kept."""
 
-_NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError, StoreError)
+_NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError, OverflowError, UsageError, StoreError)
 """Errors of reading a message that another version of ovplace may have sent."""
 
 _LOG = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -88,28 +88,26 @@ class Worker:
         """
         tasks: set[asyncio.Task[None]] = set()
         jobs: set[str] = set()
+
+        def start(act: Coroutine[Any, Any, None]) -> None:
+            tasks.add(task := asyncio.create_task(act))
+            task.add_done_callback(tasks.discard)
+
         try:
-            await channel.send({"op": "join", "machine": self._machine.to_dict(), "token": self._token})
-            message = await channel.receive()
-            if message["op"] != "welcome":
-                raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
-            channel.limit(Limits.from_dict(message["limits"]).largest_bytes)
-            self._runner.begin()
+            alive_every_s = await self._join(channel)
             begun()
-            tasks.add(asyncio.create_task(_say_alive(channel, float(message["alive_every_s"]))))
+            start(_say_alive(channel, alive_every_s))
             while True:
                 message = await channel.receive()
                 if message["op"] == "run":
                     jobs.add(str(message["job"]["number"]))
-                    tasks.add(task := asyncio.create_task(self._answer(channel, message)))
-                    task.add_done_callback(tasks.discard)
+                    start(self._answer(channel, message))
                 elif message["op"] == "file":
                     self._arrived(message)
                 elif message["op"] == "forget":
                     jobs.discard(str(message["job"]))
                     # Not awaited: it may have to wait for a request of another job, which may be ended meanwhile.
-                    tasks.add(task := asyncio.create_task(self._runner.forget(str(message["job"]))))
-                    task.add_done_callback(tasks.discard)
+                    start(self._runner.forget(str(message["job"])))
         finally:
             channel.abort()
             for task in tasks:
@@ -117,6 +115,21 @@ class Worker:
             self._files.drop_unfinished()
             for number in jobs:
                 await self._runner.forget(number)
+
+    async def _join(self, channel: Channel) -> float:
+        """Introduce this machine to a scheduler, and take its limits; return how often it wants a sign of life, in s.
+
+        Raises:
+            BackendError: it refuses this machine.
+            ChannelClosedError: it is gone.
+        """
+        await channel.send({"op": "join", "machine": self._machine.to_dict(), "token": self._token})
+        message = await channel.receive()
+        if message["op"] != "welcome":
+            raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
+        channel.limit(Limits.from_dict(message["limits"]).largest_bytes)
+        self._runner.begin()
+        return float(message["alive_every_s"])
 
     async def _answer(self, channel: Channel, message: Message) -> None:
         """Run a request and send its answer; an error is an answer, too."""

@@ -93,6 +93,22 @@ def test_a_worker_takes_no_pickled_callable_from_its_scheduler(kind, certificate
     assert not (tmp_path / "struck").exists()
 
 
+def test_a_machine_whose_name_is_none_is_told_so(certificates, tmp_path):
+    async def join():
+        async with scheduler(certificates, tmp_path) as (address, said):
+            channel = await open_channel(address, certificates, Role.WORKER)
+            machine = {**Machine("box").to_dict(), "name": "no name"}
+            await channel.send({"op": "join", "machine": machine, "token": "1"})
+            answer = await channel.receive()
+            await channel.close()
+            return answer, said
+
+    answer, said = asyncio.run(join())
+    assert answer["op"] == "refused"
+    assert answer["why"].startswith("it does not understand what the machine says of itself; install ovplace")
+    assert "is cut off: what it sent is not understood (UsageError: 'no name' is no name of a machine" in said[-1]
+
+
 def test_dask_itself_would_run_it(certificates, tmp_path):
     """What the tests above refuse does strike a peer that reads as Dask does."""
 
