@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic
 
 from ovplace.config.schema import RunConfig
-from ovplace.errors import ConfigError, StoreError
+from ovplace.errors import OvplaceError, StoreError
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Outcome, Task
 from ovplace.session.run_files import changed_file, with_names_of
@@ -50,7 +50,7 @@ def read_state(cell: Cell, task: Task[Outcome]) -> CellState[Outcome]:
         if other := _other_run(cell):
             return CellState(cell, error=error or other)
         return CellState(cell, outcome)
-    except (OSError, ValueError, ConfigError, StoreError) as damage:
+    except (OSError, ValueError, OvplaceError) as damage:
         return CellState(cell, error=error or f"the run folder is damaged: {damage}")
 
 

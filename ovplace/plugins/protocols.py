@@ -112,6 +112,7 @@ class Placer(ABC):
     def ask(self, n: int) -> Sequence[Placement]:
         """Return up to `n` placements to measure next; none when there is nothing left to try.
 
+        Each has the devices of the problem in their order, and each group on one of them, as `problem.lift` returns it.
         Repeating an earlier placement is allowed and costs nothing: the stored measurement is the answer.
         """
 

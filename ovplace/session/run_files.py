@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ovplace.config.schema import RunConfig
+from ovplace.errors import ModelError, UsageError
 from ovplace.session.fingerprint import known_fingerprint
 from ovplace.store.run_db import RunStore
 
@@ -19,17 +20,32 @@ def fingerprints(config: RunConfig) -> dict[str, str]:
     Returns:
         `source` of the model's files, `input` of the inputs' file, empty for random inputs, and `machine` of the
         simulated machine, empty for real devices.
+
+    Raises:
+        ModelError: the model's files cannot be read.
+        UsageError: the inputs' file cannot be read.
     """
-    return {"source": known_fingerprint(Path(config.search.model)), **fingerprints_beside_model(config)}
+    try:
+        source = known_fingerprint(Path(config.search.model))
+    except OSError as error:
+        raise ModelError(
+            f"cannot read the model '{config.search.model}': {error.strerror}; check its permissions"
+        ) from error
+    return {"source": source, **fingerprints_beside_model(config)}
 
 
 def fingerprints_beside_model(config: RunConfig) -> dict[str, str]:
-    """Return `input` and `machine` of `fingerprints`."""
-    given, backend = config.search.input, config.plugins.backend
-    return {
-        "input": known_fingerprint(Path(given)) if given else "",
-        "machine": backend.digest(),
-    }
+    """Return `input` and `machine` of `fingerprints`.
+
+    Raises:
+        UsageError: the inputs' file cannot be read.
+    """
+    given = config.search.input
+    try:
+        inputs = known_fingerprint(Path(given)) if given else ""
+    except OSError as error:
+        raise UsageError(f"cannot read the inputs '{given}': {error.strerror}; check its permissions") from error
+    return {"input": inputs, "machine": config.plugins.backend.digest()}
 
 
 def changed_file(config: RunConfig, store: RunStore) -> str:
