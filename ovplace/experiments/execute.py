@@ -18,6 +18,7 @@ from ovplace.config import toml
 from ovplace.core import one_thread
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Task
+from ovplace.measuring.child import ending
 from ovplace.measuring.interpreter import running
 
 _LONGEST_ERROR = 400
@@ -139,7 +140,8 @@ def error_text(code: int, output: str) -> str:
         return ""
     last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
     if code < 0:
-        return f"the process was killed by {signal.Signals(-code).name}; is there enough memory for so many --jobs?"
+        advice = "; is there enough memory for so many --jobs?" if code == -signal.SIGKILL else ""
+        return f"the process was {ending(code, last.encode())}{advice}"
     if "Traceback" in output:
         last = f"internal error: {last}"
     return last[:_LONGEST_ERROR] or f"the process ended with exit code {code}"

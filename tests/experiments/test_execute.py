@@ -4,8 +4,10 @@ import errno
 import subprocess
 import sys
 
+import pytest
+
 from ovplace.config.schema import RunConfig
-from ovplace.experiments.execute import execute
+from ovplace.experiments.execute import error_text, execute
 from ovplace.experiments.grid import Cell
 from ovplace.experiments.task import Task
 
@@ -27,6 +29,22 @@ def test_the_function_of_a_task_is_found_and_modules_in_the_current_folder_are_n
     assert told == [(0, ""), (1, "")]
     assert all(cell.folder.is_dir() for cell in cells)
     assert list(current.iterdir()) == [current / "json.py"]
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "said"),
+    [
+        (0, "a warning\n", ""),
+        (2, "a warning\nno such device\n\n", "no such device"),
+        (1, "Traceback (most recent call last):\nKeyError: 'x'\n", "internal error: KeyError: 'x'"),
+        (3, "", "the process ended with exit code 3"),
+        (-9, "", "the process was killed by SIGKILL; is there enough memory for so many --jobs?"),
+        (-6, "terminate called\n", "the process was killed by SIGABRT: terminate called"),
+        (-40, "", "the process was killed by signal 40"),
+    ],
+)
+def test_how_a_process_ended_is_said_in_a_line(code, output, said):
+    assert error_text(code, output) == said
 
 
 def test_a_process_that_cannot_be_started_ends_no_other(tmp_path, monkeypatch):
