@@ -14,6 +14,7 @@ from ovplace.config.schema import RunConfig
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import OpGraph
+from ovplace.graphs.op_kinds import FREE
 from ovplace.graphs.submodels import running_submodels
 from ovplace.ir.legal.state import variable_ends
 from ovplace.session.events import Listener
@@ -92,7 +93,7 @@ def _explained(session: Session, table: Mapping[str, str] | None) -> Explanation
     rule = Rule.AFFINITIES if table is not None else Rule.ONE_DEVICE if len(names) == 1 else Rule.AUTOMATIC
     placement = placement_on_devices(session, table) if table is not None else _automatic(session, target)
     able = problem.supported[np.arange(len(graph)), placement.indices(names)]
-    computes = [kind not in ("Parameter", "Constant", "Result") for kind in graph.types]
+    computes = [kind not in FREE for kind in graph.types]
     return Explanation(
         path=session.config.search.model,
         hash=graph.content_hash,

@@ -12,12 +12,10 @@ import numpy as np
 from ovplace.core.device import Device
 from ovplace.errors import OvplaceError
 from ovplace.graphs.op_graph import BoolArray, OpGraph
+from ovplace.graphs.op_kinds import FREE
 from ovplace.ir.device_query import supported_on
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.session.devices import all_devices
-
-_NOT_COMPUTED = ("Parameter", "Constant", "Result")
-"""Types that plugins leave out where nothing that they support reads or writes them."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,8 @@ def device_support(graph: OpGraph, devices: Sequence[Device], supported: BoolArr
         devices: the devices, D of them.
         supported: which device supports which operation, `[N, D]`.
     """
-    computing = np.array([kind not in _NOT_COMPUTED for kind in graph.types], dtype=bool)
+    # Plugins leave the others out where nothing that they support reads or writes them.
+    computing = np.array([kind not in FREE for kind in graph.types], dtype=bool)
     found = []
     for device, able in zip(devices, supported.T, strict=True):
         missing = Counter(graph.types[i] for i in np.flatnonzero(computing & ~able))

@@ -15,10 +15,9 @@ from pathlib import Path
 import openvino as ov
 
 from ovplace.exporters._onnx_nodes import Node, read_nodes
+from ovplace.graphs.op_kinds import FREE
 from ovplace.ir.placed_model import PlacedModel
 from ovplace.store.run_folder import RunFolder
-
-_NOT_NODES = ("Parameter", "Constant", "Result")
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def _device_of_tensor(found: PlacedModel) -> dict[str, str]:
 
 
 def _of_operations(found: PlacedModel, why: str) -> NamedNodes:
-    ops = [op for op in found.model.get_ordered_ops() if op.get_type_name() not in _NOT_NODES]
+    ops = [op for op in found.model.get_ordered_ops() if op.get_type_name() not in FREE]
     made_up = [op.get_friendly_name() for op in ops if _is_made_up(op)]
     limits = [f"{why}; the rules are over the names of OpenVINO's operations, which nodes may not have"]
     if made_up:
