@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -176,14 +177,22 @@ class FileStore:
         Raises:
             OSError: one cannot be deleted.
         """
-        files = [path for path in self.folder.iterdir() if path.is_file() and not path.suffix]
-        files.sort(key=lambda path: path.stat().st_mtime)
-        taken = n_bytes + sum(path.stat().st_size for path in files)
-        for path in files:
+        files = sorted(_files(self.folder))
+        taken = n_bytes + sum(size for _, size, _ in files)
+        for _, size, path in files:
             if taken <= self.room_bytes:
                 return
-            taken -= path.stat().st_size
+            taken -= size
             path.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> Iterator[tuple[float, int, Path]]:
+    """Yield time of last use, size and path of each file; another thread or process may delete some meanwhile."""
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            if path.is_file() and not path.suffix:
+                state = path.stat()
+                yield state.st_mtime, state.st_size, path
 
 
 def _growing_suffix(sender: str) -> str:

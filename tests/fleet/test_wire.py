@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+from pathlib import Path
 
 import msgpack
 import numpy as np
@@ -161,6 +162,22 @@ def test_what_is_used_is_kept_for_longer_than_what_came_later(tmp_path, use):
     use(store, digests[0])
     store.add_chunk(digests[2], 0, contents[2], is_last=True)
     assert [store.path(digest).exists() for digest in digests] == [True, False, True]
+
+
+def test_a_file_that_another_process_deletes_meanwhile_is_no_error(tmp_path, monkeypatch):
+    store, is_file = FileStore(tmp_path, room_bytes=10), Path.is_file
+    digests = [hashlib.sha256(content).hexdigest() for content in (b"first", b"again")]
+    store.add_chunk(digests[0], 0, b"first", is_last=True)
+
+    def looked_up(path):
+        found = is_file(path)
+        if path.name == digests[0]:
+            path.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "is_file", looked_up)
+    store.add_chunk(digests[1], 0, b"again", is_last=True)
+    assert [store.has(digest) for digest in digests] == [False, True]
 
 
 def stored_model(files):
