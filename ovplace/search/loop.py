@@ -9,7 +9,7 @@ get as many placements at once as there are machines, and wait for all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import inf
@@ -95,6 +95,7 @@ class Loop:
         budget: when to stop.
         origin: name of the placer.
         listener: is called with each step.
+        suffices: whether the search ends with a trial.
         diverged: what to do where the placer's policy has diverged, which ends the search; empty where it has not.
     """
 
@@ -104,10 +105,12 @@ class Loop:
     budget: Budget
     origin: str
     listener: Listener
+    suffices: Callable[[Trial], bool] = lambda _: False
     diverged: str = field(default="", init=False)
+    _has_sufficed: bool = field(default=False, init=False)
 
     def run(self) -> list[Trial]:
-        """Search until the budget or the measurer's time is spent.
+        """Search until the budget or the measurer's time is spent, or a trial suffices.
 
         Returns:
             All trials of the run, those of earlier calls included.
@@ -136,7 +139,7 @@ class Loop:
                 return
             told = self._tell(open_, untold)
             idle = idle + told if untold.measured == before else 0
-            if (idle >= IDLE and not self.placer.ends) or self._time_is_up():
+            if (idle >= IDLE and not self.placer.ends) or self._is_over():
                 return
             asked = self._ask(open_, untold)
             if not asked and not open_:
@@ -211,13 +214,14 @@ class Loop:
     def _answer(self, open_: Mapping[int, Placement], untold: UntoldTrials) -> bool:
         """Measure what is open: all of it, or one for a placer that learns from each; return whether that was done."""
         while open_.keys() - untold.keys():
-            if self.budget.left(untold.measured) <= 0 or self._time_is_up():
+            if self.budget.left(untold.measured) <= 0 or self._is_over():
                 return False
             answer = self.requests.next_answer()
             trial = self._trial(answer, open_[answer.number])
             untold.add(trial)
             self.measurer.store.add_trial(answer.key, trial)
             self._tell_listener(trial, untold)
+            self._has_sufficed |= self.suffices(trial)
             if self._is_asynchronous:
                 break
         return True
@@ -233,8 +237,8 @@ class Loop:
     def _blaming(self) -> AbstractContextManager[None]:
         return blaming(type(self.placer), f"the placer '{self.origin}'")
 
-    def _time_is_up(self) -> bool:
-        return self.measurer.deadline.left_s <= 0
+    def _is_over(self) -> bool:
+        return self._has_sufficed or self.measurer.deadline.left_s <= 0
 
 
 def _described(error: Exception) -> str:

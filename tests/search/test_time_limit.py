@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -222,6 +223,15 @@ def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store
     assert len(references) > 1
     assert set(references) == {"CPU_0"}
     assert len(found.aside) == len(references)
+
+
+def test_the_first_placement_found_in_that_time_ends_the_search(store):
+    world, good = World(lambda c, spec: 2.0, fault="fail"), direct(split=0.5)
+    failing = world.real
+    world.real = SimpleNamespace(measure=lambda *a: (good if world.now > 1080.0 else failing).measure(*a))
+    found = explore(measurer(world, store, budget=500), silent)
+    assert sum(is_split(trial.candidate) and trial.measurement.ok for trial in found.trials) == 1
+    assert found.comparison.verdict.status == "faster"
 
 
 def test_a_call_that_measured_baselines_only_answers_with_the_best(store):
