@@ -15,7 +15,7 @@ from ovplace.search.early_exit import why_hopeless
 from ovplace.search.loop import Budget, Loop
 from ovplace.search.requests import LocalRequests, Requests
 from ovplace.search.result import Findings
-from ovplace.search.staging import Staging, stages_over_hetero
+from ovplace.search.staging import Staging, stages_over_hetero, staging_notes
 from ovplace.search.time_limit import expected_s, time_notes, with_labels, with_time_left
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase
@@ -104,7 +104,7 @@ def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searche
     differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     busy = busy_notes(shown(baselines[0].name), searched.trials)
     of_outputs = [*mismatch_notes(session.graph, differing), *not_finite_notes(session.facts)]
-    return [*found, *searched.notes, *busy, *of_outputs, *_aside(searched)]
+    return [*found, *searched.notes, *staging_notes(measurer.store), *busy, *of_outputs, *_aside(searched)]
 
 
 def _aside(searched: _Searched) -> list[str]:

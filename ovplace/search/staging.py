@@ -49,7 +49,7 @@ class Staging:
         return Candidate(name, placement, staged=staged)
 
     def _agrees(self, name: str, placement: Placement) -> bool:
-        ratios = list(stages_over_hetero(self.measurer.store).values())[:TRIES]
+        ratios = _deciding(self.measurer.store)
         agreed = any(map(_agreeing, ratios))
         if agreed or len(ratios) == TRIES:
             return agreed
@@ -68,6 +68,23 @@ class Staging:
         """
         both = self.measurer.request([staged, self.reference], self.spec.one_sample())
         return latency_ratio(*both) > self.spec.hopeless_ratio
+
+
+def staging_notes(store: RunStore) -> list[str]:
+    """Return that the search has left stages, if it has.
+
+    Args:
+        store: the run's store.
+    """
+    ratios = _deciding(store)
+    if len(ratios) < TRIES or any(map(_agreeing, ratios)):
+        return []
+    took = f"{min(ratios):.2f} to {max(ratios):.2f} times as long as by HETERO"
+    return [f"in stages, the first {TRIES} placements took {took}; the search measured whole placements instead"]
+
+
+def _deciding(store: RunStore) -> list[float]:
+    return list(stages_over_hetero(store).values())[:TRIES]
 
 
 def _agreeing(ratio: float) -> bool:

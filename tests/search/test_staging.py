@@ -7,7 +7,7 @@ import pytest
 
 from ovplace.core.measurement import Candidate
 from ovplace.core.placement import Placement
-from ovplace.search.staging import Staging, note_agreement, stages_over_hetero
+from ovplace.search.staging import Staging, note_agreement, stages_over_hetero, staging_notes
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.testing.sessions import QUICK, DirectPool, direct, session
@@ -78,6 +78,7 @@ def test_stages_are_left_after_three_that_take_another_time(staging):
     note_agreement(store, {"a": 1.3, "b": 0.7})
     assert using.candidate("c", split(using)).staged, "the third agrees"
     assert list(stages_over_hetero(store)) == ["a", "b", "c"]
+    assert staging_notes(store) == []
 
 
 def test_three_that_take_another_time_decide(staging):
@@ -86,6 +87,10 @@ def test_three_that_take_another_time_decide(staging):
     note_agreement(store, {"a": 1.3, "b": 0.7, "c": 1.2, "a finalist": 1.0})
     assert not using.candidate("d", split(using)).staged
     assert len(stages_over_hetero(store)) == 4
+    assert staging_notes(store) == [
+        "in stages, the first 3 placements took 0.70 to 1.30 times as long as by HETERO; "
+        "the search measured whole placements instead"
+    ]
 
 
 def test_a_placement_on_one_device_has_no_stages_and_decides_nothing(staging):
