@@ -228,7 +228,11 @@ def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store
 def test_the_first_placement_found_in_that_time_ends_the_search(store):
     world, good = World(lambda c, spec: 2.0, fault="fail"), direct(split=0.5)
     failing = world.real
-    world.real = SimpleNamespace(measure=lambda *a: (good if world.now > 1080.0 else failing).measure(*a))
+
+    def measure(candidates, spec):
+        return (good if world.now > 1080.0 else failing).measure(candidates, spec)
+
+    world.real = SimpleNamespace(measure=measure)
     found = explore(measurer(world, store, budget=500), silent)
     assert sum(is_split(trial.candidate) and trial.measurement.ok for trial in found.trials) == 1
     assert found.comparison.verdict.status == "faster"
