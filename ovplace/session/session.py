@@ -28,6 +28,9 @@ from ovplace.session.problem import form_groups, make_problem
 from ovplace.session.site import Site, ThisMachine, open_site
 from ovplace.store.run_folder import RunFolder
 
+LEAST_START_S = 60.0
+"""Every measuring process may take so long to start: without one, a call cannot even tell what earlier ones found."""
+
 
 @dataclass
 class Session:
@@ -191,7 +194,7 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
     listener(Progress("prepare", 1, 3, selection.note))
     defaults, nulls = references(selection.devices), null_aliases(selection)
     job = _job(config, folder, (*selection.devices, *defaults, *nulls.values()))
-    pool = site.open_pool(WorkerSpec(config.search.backend, job, start_s=config.search.time_s or inf))
+    pool = site.open_pool(WorkerSpec(config.search.backend, job, start_s=_start_s(config.search.time_s)))
     try:
         pool.preload()
         graph = prepare_model(config, folder)
@@ -211,6 +214,11 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
     except BaseException:
         pool.close()
         raise
+
+
+def _start_s(time_s: float) -> float:
+    """Return how long the measuring process may take to start in a call that is limited to `time_s`; 0: unlimited."""
+    return max(LEAST_START_S, time_s) if time_s else inf
 
 
 def _groups_of(begun: Begun, config: RunConfig, graph: OpGraph) -> Partition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ovplace.core.measurement import Candidate
+from ovplace.core.measurement import Candidate, Measurement
 from ovplace.core.result.labels import ratio_text
 from ovplace.core.verdict import Status
 from ovplace.search.comparison.final_comparison import FinalComparison
@@ -49,8 +49,11 @@ class BaselineAnswer:
         rivals = self._rivals()
         if not rivals:
             return Rounds()
-        candidates, names = [self.answer.candidate, *rivals], [rival.name for rival in rivals]
-        rounds, cut = measure_rounds(measurer, candidates, names, [self.answer.name], listener)
+        entrants, names = (
+            [(self.answer.candidate, self.answer.measurement), *rivals],
+            [rival.name for rival, _ in rivals],
+        )
+        rounds, cut = measure_rounds(measurer, entrants, names, [self.answer.name], listener)
         if cut and len(rounds) < MIN_ROUNDS:
             raise TimeIsUpError
         return rounds
@@ -68,12 +71,15 @@ class BaselineAnswer:
                 return f"it is slower than {text}: {ratio_text(ratio)}"
         return ""
 
-    def _rivals(self) -> list[Candidate]:
-        """Return the baselines that seem faster, the fastest first, and the placement if it is faster than those."""
+    def _rivals(self) -> list[tuple[Candidate, Measurement]]:
+        """Return the baselines that seem faster, the fastest first, and the placement if it is faster than those.
+
+        Each has its last measurement.
+        """
         found, verdict = self.comparison.found, self.comparison.verdict
         others = sorted(self._others(), key=lambda other: other.ratio)
-        faster = [other.candidate for other in others if self.answer.ratio > CLOSE_RATIO * other.ratio]
-        return [*faster, *([found] if found and verdict.status == Status.FASTER else [])]
+        faster = [(b.candidate, b.measurement) for b in others if self.answer.ratio > CLOSE_RATIO * b.ratio]
+        return [*faster, *([(found, self.comparison.best[-1])] if found and verdict.status == Status.FASTER else [])]
 
     def _others(self) -> list[Baseline]:
         """Return the baselines that are another answer."""

@@ -46,7 +46,7 @@ def measure_rounds(
     most = planned
     clock = measurer.time.clock
     measurer.enter(Phase.COMPARISON)
-    spec = _spec(measurer, [measurement for _, measurement in entrants])
+    spec = _spec(measurer, entrants)
     while number < most:
         start = clock()
         listener(Progress(Phase.COMPARISON, number, most, f"{candidates[0].name} against {candidates[1].name}"))
@@ -68,11 +68,14 @@ def measure_rounds(
     return rounds, False
 
 
-def _spec(measurer: Measurer, expected: Sequence[Measurement]) -> MeasureSpec:
-    """Return how long candidates are timed in a round, by what is expected of each."""
-    spec, left_s = measurer.session.config.round_spec, measurer.deadline.left_s
-    fitted = fitting(spec, expected, left_s / _FITTED_ROUNDS) or spec.one_sample()
-    return replace(fitted, deadline_s=spec.deadline_s * len(expected))
+def _spec(measurer: Measurer, entrants: Sequence[tuple[Candidate, Measurement]]) -> MeasureSpec:
+    """Return how long candidates are timed in a round: as configured if that fits, or if such rounds are stored."""
+    spec, candidates = measurer.session.config.round_spec, [candidate for candidate, _ in entrants]
+    spec = replace(spec, deadline_s=spec.deadline_s * len(entrants))
+    if stored_afresh(measurer, candidates, spec, _ROUND, 0):
+        return spec
+    expected = [measurement for _, measurement in entrants]
+    return fitting(spec, expected, measurer.deadline.left_s / _FITTED_ROUNDS) or spec.one_sample()
 
 
 def _with_round(

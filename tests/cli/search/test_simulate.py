@@ -78,7 +78,7 @@ def test_measure(ovplace, detector):
     done = ovplace("measure", detector, "--machine", "core-ultra", "-d", "HETERO:CPU,GPU")
     assert done.code == 0, done.err
     assert "simulated machine core-ultra" in done.err
-    rows = [line for line in done.out.splitlines()[2:] if not line.startswith("p99 of ")]
+    rows = [line for line in done.out.splitlines()[2:] if not line.startswith("p99 needs ")]
     assert len(rows) == 3
     for row in rows:
         assert "(simulated)" in row
