@@ -13,7 +13,7 @@ MAX_LOG_RATIO = 20.0
 A random choice can become likely within one update; beyond 88 the ratio overflows to infinity and its gradient is NaN.
 """
 
-MAX_SURPRISE = 20.0
+MAX_SURPRISAL = 20.0
 """Limit of minus log probability, nats: that of an impossible device is infinite."""
 
 
@@ -43,13 +43,13 @@ def entropy_terms(log_p: Tensor) -> Tensor:
     return -(log_p.exp() * log_p.clamp(min=-50.0))  # 0 times minus infinity would be NaN
 
 
-def surprise(log_p: Tensor) -> Tensor:
-    """Return -log p of choices, nats, at most `MAX_SURPRISE`, `[...]`; its mean is the cross-entropy to them.
+def surprisal(log_p: Tensor) -> Tensor:
+    """Return -log p of choices, nats, at most `MAX_SURPRISAL`, `[...]`; its mean is the cross-entropy to them.
 
     Args:
         log_p: log probabilities of the choices, `[...]`, minus infinity for impossible ones.
     """
-    return -log_p.clamp(min=-MAX_SURPRISE)
+    return -log_p.clamp(min=-MAX_SURPRISAL)
 
 
 def perturbed(logits: Tensor, noise: FloatArray, axes: tuple[int, ...] = (-1,)) -> Tensor:

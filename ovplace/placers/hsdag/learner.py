@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.learning.objectives import entropy_terms, surprise, surrogate_gain
+from ovplace.learning.objectives import entropy_terms, surprisal, surrogate_gain
 from ovplace.learning.optimiser import Optimiser
 from ovplace.placers.hsdag.network.dropout import active_dropout
 from ovplace.placers.hsdag.network.levels import joined_levels
@@ -111,7 +111,7 @@ class HsdagLearner:
                 chosen = out.log_p[torch.from_numpy(out.parsed.group_of)][rows, torch.from_numpy(device_of)]
                 if float(chosen.detach().exp().mean()) >= IMITATED_P:
                     break
-                torch.autograd.backward(surprise(chosen).mean())
+                torch.autograd.backward(surprisal(chosen).mean())
                 self._optimiser.step(IMITATION_GRAD_NORM)
 
     def dump(self) -> str:

@@ -18,7 +18,7 @@ from ovplace.cost.solvers.portfolio import best_known, best_of_with_uniform
 from ovplace.errors import UsageError
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.learning.initialise import seeded
-from ovplace.learning.objectives import entropy_terms, surprise
+from ovplace.learning.objectives import entropy_terms, surprisal
 from ovplace.learning.optimiser import Optimiser
 from ovplace.learning.sampling import sample_categorical
 from ovplace.placers._base.cost_model import costs_of
@@ -194,4 +194,4 @@ def reinforce_loss(
 
 
 def _cross_entropy(log_p: Tensor, best: IntArray) -> Tensor:
-    return surprise(log_p[torch.arange(len(best)), torch.from_numpy(best)]).mean()
+    return surprisal(log_p[torch.arange(len(best)), torch.from_numpy(best)]).mean()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ovplace.graphs.op_graph import FloatArray, IntArray
-from ovplace.learning.objectives import entropy_terms, surprise
+from ovplace.learning.objectives import entropy_terms, surprisal
 from ovplace.learning.optimiser import Optimiser
 from ovplace.placers.placeto.network import Placeto
 from ovplace.placers.placeto.observation import PlacetoGraph
@@ -70,7 +70,7 @@ class PlacetoLearner:
         target = torch.from_numpy(device_of[episodes.groups])
         for log_p, steps in self._replayed(graph, episodes):
             best = target[steps][:, None, None].expand(-1, log_p.shape[1], 1)
-            torch.autograd.backward(surprise(log_p.gather(2, best)).sum() / episodes.actions.size)
+            torch.autograd.backward(surprisal(log_p.gather(2, best)).sum() / episodes.actions.size)
 
     def step(self, update: int) -> None:
         """Apply the gradients added since the last step; `update` is the number of updates so far."""
