@@ -44,5 +44,5 @@ def test_weights_are_finite(weight):
 
 def test_a_placer_that_solves_for_weights_alone_needs_one():
     assert placer.Config(weights=()).weights == ()
-    with pytest.raises(ValueError, match=r"weights must have 1 or more numbers, got \(\)"):
+    with pytest.raises(ValueError, match=r"weights must have 1 or more non-negative numbers, got \(\)"):
         dp.Config(weights=())

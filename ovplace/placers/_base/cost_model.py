@@ -52,6 +52,6 @@ def check_weights(weights: Sequence[float], least: int = 1) -> None:
         ValueError: there are fewer, or one is negative or not finite.
     """
     if len(weights) < least:
-        raise ValueError(f"weights must have {least} or more numbers, got {weights}")
+        raise ValueError(f"weights must have {least} or more non-negative numbers, got {weights}")
     if not all(isfinite(weight) and weight >= 0 for weight in weights):
         raise ValueError(f"weights must be finite non-negative numbers, got {weights}")
