@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -232,7 +231,7 @@ def test_the_first_placement_found_in_that_time_ends_the_search(store):
     def measure(candidates, spec):
         return (good if world.now > 1080.0 else failing).measure(candidates, spec)
 
-    world.real = SimpleNamespace(measure=measure)
+    world.real = DirectPool(measure)
     found = explore(measurer(world, store, budget=500), silent)
     assert sum(is_split(trial.candidate) and trial.measurement.ok for trial in found.trials) == 1
     assert found.comparison.verdict.status == "faster"
