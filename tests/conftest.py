@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -58,3 +59,15 @@ def reversed_advantages(monkeypatch):
         return -advantage, counts
 
     monkeypatch.setattr(ReinforceProgress, "advantages", wrong)
+
+
+@pytest.fixture
+def homeless(monkeypatch):
+    """A user without a home folder, as in a container that runs under any number."""
+
+    def gone(_):
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("OVPLACE_CACHE", "OVPLACE_CERTS", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "expanduser", gone)

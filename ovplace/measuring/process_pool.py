@@ -54,7 +54,7 @@ class WorkerSpec:
         job: the model and its devices.
         recycle_after: requests one process serves.
         memory_fraction: a process that once held more than this part of the machine's memory is replaced.
-        start_s: time of the call, in seconds, if it is limited: a process must have started within it.
+        start_s: seconds that a process may take to start where the time of the call is limited; else infinite.
     """
 
     backend: str

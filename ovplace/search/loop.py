@@ -107,7 +107,6 @@ class Loop:
     listener: Listener
     suffices: Callable[[Trial], bool] = lambda _: False
     diverged: str = field(default="", init=False)
-    _has_sufficed: bool = field(default=False, init=False)
 
     def run(self) -> list[Trial]:
         """Search until the budget or the measurer's time is spent, or a trial suffices.
@@ -139,7 +138,7 @@ class Loop:
                 return
             told = self._tell(open_, untold)
             idle = idle + told if untold.measured == before else 0
-            if (idle >= IDLE and not self.placer.ends) or self._is_over():
+            if (idle >= IDLE and not self.placer.ends) or self._time_is_up():
                 return
             asked = self._ask(open_, untold)
             if not asked and not open_:
@@ -214,14 +213,15 @@ class Loop:
     def _answer(self, open_: Mapping[int, Placement], untold: UntoldTrials) -> bool:
         """Measure what is open: all of it, or one for a placer that learns from each; return whether that was done."""
         while open_.keys() - untold.keys():
-            if self.budget.left(untold.measured) <= 0 or self._is_over():
+            if self.budget.left(untold.measured) <= 0 or self._time_is_up():
                 return False
             answer = self.requests.next_answer()
             trial = self._trial(answer, open_[answer.number])
             untold.add(trial)
             self.measurer.store.add_trial(answer.key, trial)
             self._tell_listener(trial, untold)
-            self._has_sufficed |= self.suffices(trial)
+            if self.suffices(trial):
+                return False
             if self._is_asynchronous:
                 break
         return True
@@ -237,8 +237,8 @@ class Loop:
     def _blaming(self) -> AbstractContextManager[None]:
         return blaming(type(self.placer), f"the placer '{self.origin}'")
 
-    def _is_over(self) -> bool:
-        return self._has_sufficed or self.measurer.deadline.left_s <= 0
+    def _time_is_up(self) -> bool:
+        return self.measurer.deadline.left_s <= 0
 
 
 def _described(error: Exception) -> str:

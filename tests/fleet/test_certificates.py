@@ -4,7 +4,6 @@ import asyncio
 import datetime
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -38,13 +37,7 @@ def refused(certificates, role, why):
         certificates.check(role)
 
 
-def test_without_a_home_folder_it_is_said_how_to_name_another(monkeypatch):
-    def gone(_):
-        raise RuntimeError("Could not determine home directory.")
-
-    for name in ("OVPLACE_CERTS", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Path, "expanduser", gone)
+def test_without_a_home_folder_it_is_said_how_to_name_another(homeless):
     with pytest.raises(StoreError, match=r"there is no home folder for '~/\.config'; set OVPLACE_CERTS"):
         default_folder()
 

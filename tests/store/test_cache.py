@@ -41,18 +41,6 @@ def test_the_folder_is_where_the_environment_says(monkeypatch, variables, expect
     assert cache_folder() == expected
 
 
-@pytest.fixture
-def homeless(monkeypatch):
-    """A user without a home folder, as in a container that runs under any number."""
-
-    def gone(_):
-        raise RuntimeError("Could not determine home directory.")
-
-    for name in ("OVPLACE_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Path, "expanduser", gone)
-
-
 def test_without_a_home_folder_there_is_no_cache(homeless):
     assert find_profile("a") is None
     assert not keep_profile("a", {})

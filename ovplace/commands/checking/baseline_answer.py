@@ -49,10 +49,8 @@ class BaselineAnswer:
         rivals = self._rivals()
         if not rivals:
             return Rounds()
-        entrants, names = (
-            [(self.answer.candidate, self.answer.measurement), *rivals],
-            [rival.name for rival, _ in rivals],
-        )
+        entrants = [(self.answer.candidate, self.answer.measurement), *rivals]
+        names = [rival.name for rival, _ in rivals]
         rounds, cut = measure_rounds(measurer, entrants, names, [self.answer.name], listener)
         if cut and len(rounds) < MIN_ROUNDS:
             raise TimeIsUpError
