@@ -25,6 +25,10 @@ _BAR_WIDTH = 12
 PLAIN_EVERY_S = 10.0
 """Seconds between two lines of a phase where there is no terminal."""
 
+_OPENING = ("prepare", "start")
+"""Phases before the first measurement. What a done step of them says, such as which devices there are, stays visible;
+of a step that begins, only a bar tells, or a line where each step is wanted."""
+
 
 class Messages(Protocol):
     """Messages on standard error, as many as the user wants."""
@@ -140,9 +144,9 @@ def _lines(console: Messages, clock: Callable[[], float]) -> Listener:
 
     def listen(event: Progress) -> None:
         left_s, now = eta(event), clock()
-        if event.phase == "prepare":
-            if opening := _opening(event):
-                console.log(opening)
+        if event.phase in _OPENING:
+            if event.text:
+                console.log(event.text, level=0 if event.done else 1)
             return
         due = now - said.get(event.phase, -math.inf) >= PLAIN_EVERY_S or event.done == event.total
         if due:
@@ -160,11 +164,11 @@ def _bar(clock: Callable[[], float]) -> Iterator[Listener]:
     task = bar.add_task("", total=1.0)
 
     def show(event: Progress) -> None:
-        if opening := _opening(event):
-            bar.console.print(opening, markup=False, highlight=False)
-        if event.phase == "prepare":
+        if event.phase in _OPENING and event.done:
+            if event.text:
+                bar.console.print(event.text, markup=False, highlight=False)
             event = replace(event, text="")  # it stands above the bar already
-        left_s = eta(event) if event.phase != "prepare" else math.inf  # what follows is not known yet
+        left_s = eta(event) if event.phase not in _OPENING else math.inf  # what follows is not known yet
         bar.update(task, completed=overall(left_s), description=escape(describe(event, left_s)))
         bar.refresh()
 
@@ -216,11 +220,6 @@ def _notebook_line(clock: Callable[[], float]) -> Iterator[Listener]:
 
 def _plain(text: str) -> dict[str, Any]:
     return {"text/plain": text}
-
-
-def _opening(event: Progress) -> str:
-    """Return what is said once: that a run goes on or is finished, which devices and groups there are."""
-    return event.text if event.phase == "prepare" and event.done else ""
 
 
 def _duration(seconds: float) -> str:

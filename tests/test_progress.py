@@ -15,6 +15,7 @@ from ovplace.session.events import Progress
 EVENTS = [
     Progress("prepare", 0, 3, "reading the model"),
     Progress("prepare", 1, 3, "no GPU found"),
+    Progress("start", 0, 1, "starting the measuring process"),
     Progress("prepare", 2, 3, "9 operations in 3 groups"),
     *(Progress("search", i, 20, "0.9", 0.5) for i in range(1, 21)),
 ]
@@ -50,8 +51,17 @@ def test_lines(monkeypatch):
     assert 3 < len(lines) < 12
 
 
+def test_what_takes_long_before_the_first_measurement_is_said_while_it_runs(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress.listening(Console()) as listener:
+        for event in EVENTS[:3]:
+            listener(event)
+            assert event.text in stream.getvalue()
+
+
 def test_each_step_and_nothing(monkeypatch):
-    assert len(told(io.StringIO(), monkeypatch, verbosity=1).splitlines()) == 22
+    assert len(told(io.StringIO(), monkeypatch, verbosity=1).splitlines()) == len(EVENTS)
     assert told(io.StringIO(), monkeypatch, verbosity=-1) == ""
 
 

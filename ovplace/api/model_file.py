@@ -1,4 +1,4 @@
-"""The model that a user names: a path, or `demo`, which comes with ovplace."""
+"""The model that a user names, a path or `demo`, which comes with ovplace; and where its run lies by default."""
 
 from __future__ import annotations
 
@@ -32,3 +32,8 @@ def find_model(text: str | Path) -> str:
             f"build it with 'ovplace models build {path.stem} -o models'"
         )
     raise ModelError(f"the model '{text}' does not exist; check the path")
+
+
+def default_run_folder(model: str | Path) -> Path:
+    """Return the folder of a model's run where none is given; the current folder may be a model, too."""
+    return Path("runs") / Path(model).absolute().stem

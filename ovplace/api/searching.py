@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ovplace.api.given_inputs import with_saved_inputs
-from ovplace.api.model_file import find_model
+from ovplace.api.model_file import default_run_folder, find_model
 from ovplace.api.options import SearchOptions, search_fields, setting_texts
 from ovplace.api.python_texts import with_python_texts
 from ovplace.api.run import Run
@@ -130,7 +130,7 @@ def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) 
     """Return the model file and the run folder."""
     target = given_path(folder, "the run folder", "'runs/mine'") if folder else None
     if isinstance(model, str | Path):
-        return find_model(model), target or Path("runs") / Path(model).stem
+        return find_model(model), target or default_run_folder(model)
     import openvino as ov
 
     from ovplace.ir.saving import save_in_memory_model

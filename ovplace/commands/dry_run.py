@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ovplace.config.schema import RunConfig
-from ovplace.core.measurement import MeasureSpec
 from ovplace.devices.select import Selection, references
 from ovplace.measuring.isolated_call import isolated_call
 from ovplace.profiling.parts import PART_S
 from ovplace.session.devices import choose_devices
+from ovplace.session.fitting import inferring_s
 from ovplace.session.prepare import prepare_model
 from ovplace.session.problem import form_groups
 from ovplace.session.session import check_settings
@@ -151,13 +151,8 @@ def _seconds(config: RunConfig, counts: dict[str, int], placements: int | None, 
     """Return the time of all compilations and inferences; each placement is timed in turns with the reference."""
     if placements is None:
         return inf
-    compiling_s, inferring_s = seen.compiling_s, seen.inferring_s
-
-    def turns(spec: MeasureSpec) -> float:
-        block_s = max(spec.min_time_ms / 1e3, spec.repeats * inferring_s)
-        return (1 + spec.warmup) * inferring_s + spec.blocks * (spec.settling_ms / 1e3 + inferring_s + block_s)
-
-    trial, pair = (compiling_s + 2 * turns(spec) for spec in (config.measure.of_trial(), config.measure))
-    short, long = compiling_s + turns(config.measure), compiling_s + turns(config.round_spec)
-    searching = placements * trial + counts["baselines"] * pair
-    return searching + counts["race"] * short + counts["rounds"] * counts["compared"] * long
+    specs = config.measure.of_trial(), config.measure, config.round_spec
+    trial_s, once_s, round_s = (inferring_s(seen.inferring_s, spec) for spec in specs)
+    searching_s = placements * (seen.compiling_s + 2 * trial_s) + counts["baselines"] * (seen.compiling_s + 2 * once_s)
+    racing_s = counts["race"] * (seen.compiling_s + once_s)
+    return searching_s + racing_s + counts["rounds"] * counts["compared"] * (seen.compiling_s + round_s)

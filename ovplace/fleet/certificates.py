@@ -167,7 +167,7 @@ def make_certificates(folder: Path) -> list[Path]:
 
     Raises:
         UsageError: the folder holds an authority, whose certificates are in use.
-        StoreError: it cannot be written.
+        StoreError: it cannot be written; what was written of it is deleted.
     """
     made = Certificates(folder)
     if made.authority.exists():
@@ -177,14 +177,18 @@ def make_certificates(folder: Path) -> list[Path]:
     for role in Role:
         certificate, own_key = _signed(str(role), (authority, key))
         texts[made.of(role)] = _pem(certificate) + _key_pem(own_key)
+    written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for path, text in texts.items():
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                written.append(path)
                 file.write(text)
     except OSError as error:
+        for path in written:
+            path.unlink()
         raise StoreError(f"cannot write '{folder}': {error.strerror}; choose another folder with -o") from error
-    return list(texts)
+    return written
 
 
 def _signed(

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from tempfile import TemporaryFile
 from typing import TypeVar
 
 from ovplace.errors import ModelError, OvplaceError
-from ovplace.measuring.child import ending, kill_group
+from ovplace.measuring.child import KILL_DEADLINE_S, ending, kill_group
 from ovplace.measuring.interpreter import running
 from ovplace.measuring.messages import data_of, message_of, sendable
 
@@ -86,7 +87,8 @@ def _answered(request: bytes, limit_s: float | None) -> tuple[int, bytes, bytes]
         except BaseException:
             if process.returncode is None:
                 kill_group(process)
-                process.wait()
+                with suppress(subprocess.TimeoutExpired):  # it is left behind, and ends when the driver lets it
+                    process.wait(KILL_DEADLINE_S)
             raise
         answers.seek(0)
         errors.seek(0)

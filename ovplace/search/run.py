@@ -130,8 +130,15 @@ def _is_as_written(folder: RunFolder, store: RunStore) -> bool:
 
 
 def _of_answer(folder: RunFolder) -> dict[str, str]:
-    """Return the fingerprints of the placed model and of the placement."""
-    return {"model": fingerprint(folder.placed_model), "placement": fingerprint(folder.placement)}
+    """Return the fingerprints of the placed model and of the placement.
+
+    Raises:
+        StoreError: they cannot be read.
+    """
+    try:
+        return {"model": fingerprint(folder.placed_model), "placement": fingerprint(folder.placement)}
+    except OSError as error:
+        raise StoreError(f"cannot read the answer in '{folder}': {error.strerror}; check its permissions") from error
 
 
 def _occupy(session: Session, store: RunStore, fingerprints: Mapping[str, str]) -> None:

@@ -49,7 +49,7 @@ def _round_s(session: Session, working: Sequence[Measurement]) -> float:
     slow_ms = session.config.measure.hopeless_ratio * working[0].median_ms
     specs = [spec, *(spec.one_sample() if m.median_ms > slow_ms else spec for m in working)]
     timed = zip((working[0], *working), specs, strict=True)
-    return sum(m.first_ms / 1e3 + inferring_s(m, s) for m, s in timed)
+    return sum(m.first_ms / 1e3 + inferring_s(m.median_ms / 1e3, s) for m, s in timed)
 
 
 def _compiling_s(working: Sequence[Measurement], starts: float, config: ComparisonConfig) -> float:

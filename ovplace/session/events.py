@@ -11,8 +11,8 @@ class Progress:
     """A step of a run, reported between measurements and never during one.
 
     Attributes:
-        phase: `prepare`, `baselines`, `profile`, `search`, `finalists` or `final comparison`; `free machines` where a
-            run waits for one of a fleet.
+        phase: `prepare`, `start` (of the measuring process), `baselines`, `profile`, `search`, `finalists` or
+            `final comparison`; `free machines` where a run waits for one of a fleet.
         done: steps of the phase that are done.
         total: steps of the phase; 0 where unknown.
         text: what has just happened.

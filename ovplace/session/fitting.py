@@ -8,14 +8,13 @@ from dataclasses import replace
 from ovplace.core.measurement import Measurement, MeasureSpec
 
 
-def inferring_s(measured: Measurement, spec: MeasureSpec) -> float:
+def inferring_s(pace_s: float, spec: MeasureSpec) -> float:
     """Return about how many seconds the inferences of one candidate take.
 
     Args:
-        measured: an earlier measurement of it, or of one like it.
-        spec: how long and how often it is to be timed.
+        pace_s: what one inference is expected to take, in seconds.
+        spec: how long and how often the candidate is to be timed.
     """
-    pace_s = measured.median_ms / 1e3
     block_s = max(spec.repeats * pace_s, spec.min_time_ms / 1e3)
     return (2 + spec.warmup) * pace_s + spec.blocks * (spec.settling_ms / 1e3 + pace_s + block_s)
 
@@ -27,7 +26,7 @@ def measuring_s(measured: Measurement, spec: MeasureSpec) -> float:
         measured: an earlier measurement of it, or of one like it.
         spec: how long and how often it is to be timed.
     """
-    return (measured.compile_ms + measured.first_ms) / 1e3 + inferring_s(measured, spec)
+    return (measured.compile_ms + measured.first_ms) / 1e3 + inferring_s(measured.median_ms / 1e3, spec)
 
 
 def fitting(spec: MeasureSpec, measured: Sequence[Measurement], left_s: float) -> MeasureSpec | None:
@@ -43,6 +42,7 @@ def fitting(spec: MeasureSpec, measured: Sequence[Measurement], left_s: float) -
     hopeless = [m.median_ms > spec.hopeless_ratio * fastest for m in measured]
     for tried in (spec, replace(spec, warmup=0, repeats=1, min_time_ms=0.0), spec.one_sample()):
         single = replace(tried, blocks=1, repeats=1, min_time_ms=0.0)
-        if sum(inferring_s(m, single if h else tried) for m, h in zip(measured, hopeless, strict=True)) <= left_s:
+        specs = [single if h else tried for h in hopeless]
+        if sum(inferring_s(m.median_ms / 1e3, s) for m, s in zip(measured, specs, strict=True)) <= left_s:
             return tried
     return None

@@ -198,6 +198,7 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
     try:
         pool.preload()
         graph = prepare_model(config, folder)
+        listener(Progress("start", 0, 1, "starting the measuring process"))
         start = time.monotonic()
         pool.start()
         starting_s = time.monotonic() - start

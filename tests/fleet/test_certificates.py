@@ -42,6 +42,14 @@ def test_without_a_home_folder_it_is_said_how_to_name_another(homeless):
         default_folder()
 
 
+def test_what_was_written_is_deleted_where_not_all_can_be(tmp_path):
+    last = Certificates(tmp_path).of(list(Role)[-1])
+    last.write_text("somebody else's")
+    with pytest.raises(StoreError, match=f"cannot write '{tmp_path}': File exists; choose another folder with -o"):
+        make_certificates(tmp_path)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["somebody else's"]
+
+
 def test_good_ones_are_taken(certificates):
     for role in Role:
         certificates.check(role)
@@ -60,6 +68,7 @@ def test_a_file_that_holds_none_is_named(name, own):
     refused(own, Role.CLIENT, rf"cannot read a certificate from '.*{re.escape(name)}': it holds none")
 
 
+@pytest.mark.usefixtures("certificates")  # cryptography keeps the datetime with which it makes the first one
 def test_those_that_have_expired_or_are_of_the_future_say_so(monkeypatch, tmp_path):
     old = made(tmp_path / "old", monkeypatch, -DAYS - 1)
     refused(old, Role.CLIENT, r"ca\.pem' expired on 20..-..-..; make new ones")

@@ -70,6 +70,17 @@ def test_a_process_that_hangs_is_killed(monkeypatch):
         isolated_call("reading 'x'", time.sleep, 60)
 
 
+def test_a_process_that_no_signal_ends_is_left_behind(monkeypatch):
+    stuck = []
+    monkeypatch.setattr(module, "kill_group", stuck.append)
+    monkeypatch.setattr(module, "KILL_DEADLINE_S", 0.1)
+    with pytest.raises(ModelError, match=r"^sleeping was not done within the 0\.2 s of the call"):
+        isolated_call("sleeping", time.sleep, 60, limit_s=0.2)
+    assert stuck[0].poll() is None
+    stuck[0].kill()
+    stuck[0].wait()
+
+
 def test_errors_come_back_as_they_are():
     with pytest.raises(UsageError, match="is not understood"):
         isolated_call("parsing", parse_shapes, "[1,")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 from contextlib import closing
@@ -198,6 +200,18 @@ def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, tmp_
     assert (again.best, again.verdict, again.search.seconds.measuring) == (first.best, first.verdict, 0.0)
     assert f"files of the answer in '{folder}' are damaged; they are made anew" in [event.text for event in told]
     assert simulated(model, folder.path, budget=2) == again
+
+
+def test_files_of_the_answer_that_cannot_be_read_are_one_clear_error(model, tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path / "run")
+    simulated(model, folder.path, budget=2)
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr("ovplace.search.run.fingerprint", refuse)
+    with pytest.raises(StoreError, match=r"^cannot read the answer in '.*run': Permission denied; check its perm"):
+        simulated(model, folder.path, budget=2)
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.unlink()])

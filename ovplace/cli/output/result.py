@@ -10,7 +10,16 @@ import click
 
 from ovplace.cli.output.tables import show_json, show_table
 from ovplace.cli.output.terminal import say
-from ovplace.core.result.labels import ends, is_uncertain, label, number, operations, percent, ratio_text, size
+from ovplace.core.result.labels import (
+    ends,
+    label,
+    number,
+    operations,
+    percent,
+    ratio_text,
+    size,
+    why_not_another,
+)
 from ovplace.core.result.rows import ResultRow, remarks, rows_of
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
@@ -73,15 +82,7 @@ def _answer(result: RunResult) -> str:
     answer = label(result, result.best.origin)
     if verdict.ratio is None:
         return f"{answer} is the answer."
-    return f"{answer} is the answer: {_why_not_another(verdict.status, verdict.ratio)}, {ratio_text(verdict.ratio)}."
-
-
-def _why_not_another(status: Status, ratio: Interval) -> str:
-    if status != Status.SAME:
-        return "the best other placement is slower"
-    if is_uncertain(ratio):
-        return "too few rounds to tell whether the best other placement is faster"
-    return "no significant difference to the best other placement"
+    return f"{answer} is the answer: {why_not_another(verdict.status, verdict.ratio)}, {ratio_text(verdict.ratio)}."
 
 
 def _description(result: RunResult) -> str:

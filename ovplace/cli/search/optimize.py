@@ -84,7 +84,9 @@ def command(
 
 def _folders(models: tuple[str, ...], output: str | None) -> list[Path]:
     if len(models) == 1:
-        return [Path(output or Path("runs") / Path(models[0]).stem)]
+        from ovplace.api.model_file import default_run_folder
+
+        return [Path(output) if output else default_run_folder(models[0])]
     from ovplace.experiments.many_models import run_folders
 
     return run_folders(models, Path(output or "runs"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Status
 
 UNCERTAIN = 10.0
 """Factor from an estimate to an end of its interval from which the ends are not shown: two rounds on a busy machine
@@ -79,6 +80,20 @@ def ends(found: Interval) -> str:
 def is_uncertain(found: Interval) -> bool:
     """Return whether an end of an interval is so far from the estimate that it says nothing."""
     return found.high > UNCERTAIN * found.value or found.low * UNCERTAIN < found.value
+
+
+def why_not_another(status: Status, ratio: Interval) -> str:
+    """Return why a baseline is the answer, in words.
+
+    Args:
+        status: of the verdict, which is not that a placement is faster.
+        ratio: latency of the best other placement over the baseline's.
+    """
+    if status != Status.SAME:
+        return f"the best other placement takes {percent(ratio.value - 1)} more time"
+    if is_uncertain(ratio):
+        return "too few rounds to tell whether the best other placement is faster"
+    return "no placement found is significantly faster"
 
 
 def ratio_text(ratio: Interval) -> str:

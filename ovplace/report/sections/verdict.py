@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ovplace.core.result.labels import ends, is_uncertain, number, percent, size
-from ovplace.core.statistics import Interval
+from ovplace.core.result.labels import ends, number, percent, size, why_not_another
 from ovplace.core.verdict import Status
 from ovplace.report.evidence import Evidence
 
@@ -59,15 +58,7 @@ def _sentence(evidence: Evidence) -> str:
         slower = f"with {against} alone" if alone else f"with {against}"
         return f"With {_moved(evidence)}, one inference takes {percent(1 - ratio.value)} less time than {slower}."
     answer = f"Everything stays on {against}" if alone else f"{against} is the answer"
-    return f"{answer}: {_why_not_another(result.verdict.status, ratio)}." if ratio else f"{answer}."
-
-
-def _why_not_another(status: Status, ratio: Interval) -> str:
-    if status != Status.SAME:
-        return f"the best other placement takes {percent(ratio.value - 1)} more time"
-    if is_uncertain(ratio):
-        return "too few rounds to tell whether the best other placement is faster"
-    return "no placement found is significantly faster"
+    return f"{answer}: {why_not_another(result.verdict.status, ratio)}." if ratio else f"{answer}."
 
 
 def _moved(evidence: Evidence) -> str:

@@ -63,7 +63,12 @@ def choose(
         for now in race(field, heat, config.finalists, config.race):
             first = candidates[now.order[0]].name if len(now.order) else "none works"
             listener(Progress(Phase.FINALISTS, spent, config.race, f"{first}, sure to {now.sure:.0%}"))
-    return candidates[now.order[0]] if len(now.order) else None
+    if not len(now.order):
+        return None
+    best = trials[int(now.order[0])]
+    with suppress(TimeIsUpError):
+        _compare_stages(measurer, [best])  # it may come from a later heat
+    return best.candidate
 
 
 def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:

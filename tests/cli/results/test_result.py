@@ -53,8 +53,8 @@ def test_faster():
 @pytest.mark.parametrize(
     ("status", "ratio", "words"),
     [
-        ("baseline", 1.05, "CPU is the answer: the best other placement is slower, ratio 1.050"),
-        ("same", 0.99, "CPU is the answer: no significant difference to the best other placement, ratio 0.990"),
+        ("baseline", 1.05, "CPU is the answer: the best other placement takes 5 % more time, ratio 1.050"),
+        ("same", 0.99, "CPU is the answer: no placement found is significantly faster, ratio 0.990"),
         (
             "same",
             4.2,

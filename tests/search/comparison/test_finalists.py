@@ -168,6 +168,14 @@ def test_what_the_search_ran_in_stages_is_compared_with_hetero_in_the_first_heat
     assert stages_over_hetero(measurer.store) == {"trial 0": 1.2, "trial 2": 2.0}
 
 
+def test_the_winner_of_a_later_heat_is_compared_with_its_stages_too(racing):
+    bench = Bench({"trial 1": None, "trial 3": 50.0, "trial 3 in stages": 60.0})
+    measurer = racing(bench, config=ComparisonConfig(race=6, finalists=2))
+    chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.505), staged(3, 0.51)], None, silent)
+    assert chosen.name == "trial 3" and bench.asked[-1][0] == ["trial 3 in stages", "trial 3"]
+    assert stages_over_hetero(measurer.store) == {"trial 3": 1.2}
+
+
 @pytest.mark.parametrize(("left_s", "compared"), [(2.0, False), (2.1, True)])
 def test_stages_are_compared_where_there_is_time_for_it(racing, monkeypatch, left_s, compared):
     measurer = racing(Bench({}))
