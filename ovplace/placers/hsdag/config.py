@@ -41,7 +41,7 @@ class Config(NetworkSettings):
         grouping: `parsed` by learned scores (variant gpn); `drawn`: an edge per node is drawn at random by its score;
             parsed by `random` scores; or `fixed`: the coarsener's groups.
         levels: number of levels of the parse; 0 learns when to stop.
-        state_update: the embeddings of a step are the state of the next; otherwise one encoding serves all steps.
+        state_update: the embeddings of a step are the state of the next; otherwise steps have no state.
         reward: `inverse` latency, minus its `log`, or `log_cpu`, the logarithm of the CPU's latency over it, for which
             the CPU alone is measured first, or the last device where there is no CPU; if it fails, the fastest single
             device takes its place.

@@ -34,7 +34,7 @@ class RolloutSettings:
         grouping: `parsed` by learned scores, `drawn` from them, parsed by `random` scores, or `fixed`: the problem's
             groups.
         levels: number of levels of the parse; 0 draws it from learned probabilities of stopping.
-        state_update: the embeddings of a step are the state of the next; otherwise all steps share one encoding.
+        state_update: the embeddings of a step are the state of the next; otherwise steps have no state.
         dropout: dropout is active while drawing.
     """
 
