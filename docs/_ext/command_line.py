@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 
 import click
@@ -12,6 +13,9 @@ from sphinx.util.docutils import SphinxDirective
 
 from ovplace.cli import group
 from ovplace.core.text.markdown_table import pipe_table
+
+_MARKUP = re.compile(r"[\\`*_$<\[\]]")
+"""What Markdown takes for markup: `<name>` for HTML, and what is between two `$` for mathematics."""
 
 
 class CommandLine(SphinxDirective):
@@ -26,11 +30,11 @@ class CommandLine(SphinxDirective):
 def _sections(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
     context = click.Context(command, parent=parent, info_name=name, **command.context_settings)
     yield f"## {context.command_path}"
-    yield inspect.cleandoc(command.help or "")
+    yield _plain(inspect.cleandoc(command.help or ""))
     yield f"```text\n{command.get_usage(context)}\n```"
     options = [record for p in _own(command, context) if (record := p.get_help_record(context))]
     if options:
-        yield pipe_table(("option", "meaning"), [(f"`{names}`", text) for names, text in options])
+        yield pipe_table(("option", "meaning"), [(f"`{names}`", _plain(text)) for names, text in options])
     if command.epilog and parent:
         yield f"```text\n{inspect.cleandoc(command.epilog).replace(chr(8), '').strip()}\n```"
     if isinstance(command, click.Group):
@@ -38,6 +42,11 @@ def _sections(command: click.Command, name: str, parent: click.Context | None) -
             loaded = command.get_command(context, child)
             assert loaded is not None
             yield from _sections(loaded, child, context)
+
+
+def _plain(text: str) -> str:
+    """Return a help text, which is no Markdown, such that it is shown as it is."""
+    return _MARKUP.sub(r"\\\g<0>", text)
 
 
 def _own(command: click.Command, context: click.Context) -> list[click.Parameter]:
