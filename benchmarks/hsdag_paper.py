@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.prepared import prepared_recipe
 from benchmarks.searches.place import Place
 from ovplace import zoo
-from ovplace.ir.prepare.prepare import prepare
 
 MACHINE = "i9-12900k+flex170"
 """The simulated machine calibrated to the paper's."""
@@ -62,7 +62,4 @@ def paper_models(names: Sequence[str], machine: str = MACHINE, *, fp16: bool = F
 
 
 def _build(name: str, folder: Path, fp16: bool) -> Path:
-    source, target = folder / f"{name}.source.xml", folder / f"{name}.xml"
-    zoo.save_recipe(name, zoo.recipe(name).Config(**OPTIONS.get(name, {})), source, fp16)
-    prepare(source, target)
-    return target
+    return prepared_recipe(name, folder, zoo.recipe(name).Config(**OPTIONS.get(name, {})), fp16=fp16)

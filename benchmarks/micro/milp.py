@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.prepared import prepared_recipe
 from benchmarks.random_costs import random_table
 from benchmarks.report import Row
 from benchmarks.searches.place import Place
-from ovplace import zoo
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.solvers.milp.solver import solve_milp
-from ovplace.ir.prepare.prepare import prepare
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,9 @@ def rows(options: Options) -> Iterator[Row]:
             yield {"graphs": graphs, "seed or machine": str(seed), **_proven(table, options.time_limit_s)}
     if options.model:
         with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder) / "source.xml", Path(folder) / "prepared.xml"
-            zoo.save_recipe(options.model, zoo.recipe(options.model).Config(), source)
-            prepare(source, target)
+            model = prepared_recipe(options.model, Path(folder))
             for machine in options.machines:
-                found = _proven(Place(target, machine).table, options.time_limit_s)
+                found = _proven(Place(model, machine).table, options.time_limit_s)
                 yield {"graphs": options.model, "seed or machine": f"{machine} (simulated)", **found}
 
 

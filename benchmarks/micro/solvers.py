@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.prepared import prepared_recipe
 from benchmarks.random_costs import random_table
 from benchmarks.timing import best_ms
-from ovplace import zoo
 from ovplace.coarseners import chains
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers.min_cut import solve_min_cut, weighted
 from ovplace.ir.legal.groups import legal_groups
-from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.seeds import generator
 from ovplace.testing.graphs import problem
@@ -106,10 +105,7 @@ def _evaluate_row(graphs: str, table: CostTable, batch: int, repeats: int) -> Ro
 def _model_rows(options: Options) -> Iterator[Row]:
     """Yield the times of 1,000 placements of a model, as coarsened by default and with all its legal groups."""
     with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "source.xml", Path(folder) / "prepared.xml"
-        zoo.save_recipe(options.model, zoo.recipe(options.model).Config(), source)
-        prepare(source, target)
-        graph = read_graph(target)
+        graph = read_graph(prepared_recipe(options.model, Path(folder)))
     legal = legal_groups(graph)
     coarse = chains.Coarsener(chains.Config()).coarsen(graph, legal, np.ones((legal.n_groups, 1), dtype=bool))
     for groups in (coarse, legal):

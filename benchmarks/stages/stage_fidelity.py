@@ -16,17 +16,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.fitting import Told, figures, held_back, told
+from benchmarks.prepared import prepared_recipe
 from benchmarks.report import Row
 from benchmarks.searches.place import Place
 from benchmarks.searches.wrong_costs import wrong_costs
-from ovplace import zoo
 from ovplace.backends.simulate import Backend
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Job, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
 from ovplace.ir.legal.groups import legal_groups
-from ovplace.ir.prepare.prepare import prepare
 from ovplace.plugins import registry
 
 SPEC = MeasureSpec(warmup=1, blocks=3, repeats=2, min_time_ms=6.0, hopeless_ratio=4.0)
@@ -71,13 +70,9 @@ def rows(options: Options) -> Iterator[Row]:
 def _measured(model: str, machine: str, trials: int) -> tuple[CostTable, list[Told]]:
     """Return the wrong profile of a recipe on a machine, and placements that ran."""
     with tempfile.TemporaryDirectory() as text:
-        source, path = Path(text) / f"{model}.xml", Path(text) / "prepared" / f"{model}.xml"
-        path.parent.mkdir()
-        zoo.save_recipe(model, zoo.recipe(model).Config(), source)
-        prepare(source, path)
-        place = Place(path, machine)
+        place = Place(prepared_recipe(model, Path(text)), machine)
         devices, graph = place.machine.as_devices(), place.graph
-        backend = Backend(Job(str(path), devices, options={"machine": place.machine_name}))
+        backend = Backend(Job(str(place.path), devices, options={"machine": place.machine_name}))
         problem = Problem(graph, legal_groups(graph), devices, backend.supported(), np.zeros((len(graph), 1)))
         profile = wrong_costs(WRONG, 0)(backend.costs(problem.partition))
         fastest = min(place.alone_ms().items(), key=lambda alone: alone[1])[0]
