@@ -9,22 +9,19 @@ over that of the CPU; all with 95 % intervals over the processes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import Row, interval_text
+from benchmarks.report import Row
 from benchmarks.revisions import checked_out, searched_by
 from benchmarks.sessions import opened_session, own_cache, searched
-from ovplace.core.measurement import Candidate, Measurement, MeasureSpec, rotated
+from benchmarks.turns import in_turns, ratio_of
+from ovplace.core.measurement import Measurement
 from ovplace.core.placement import Placement
-from ovplace.core.statistics import ratio_interval
 from ovplace.core.text.json_text import parse_json
-from ovplace.graphs.op_graph import FloatArray
 from ovplace.session.session import Session
 from ovplace.store.run_folder import RunFolder
-
-SPEC = MeasureSpec(warmup=1, blocks=15, repeats=3, min_time_ms=20.0, deadline_s=120.0, hopeless_ratio=1e9)
 
 
 @dataclass(frozen=True)
@@ -103,29 +100,3 @@ def _row(model: str, now: _Search, earlier: _Search, measured: list[list[Measure
         "speed": f"{now.rate / earlier.rate:.1f}" if earlier.rate else "-",
         **{name: ratio_of(measured, *pair) for name, pair in pairs.items()},
     }
-
-
-def in_turns(session: Session, answers: Sequence[Placement], rounds: int) -> list[list[Measurement]]:
-    """Return the measurements of the answers and of the CPU alone, in each of so many fresh processes.
-
-    Each process begins with another candidate: two copies of one answer differed by 3 % in ten processes that all took
-    them in the same order.
-    """
-    names = session.problem.device_names
-    placements = [*answers, Placement.uniform(len(session.graph), "CPU", names)]
-    candidates = [Candidate(f"answer {number}", placement) for number, placement in enumerate(placements)]
-    spec = replace(SPEC, deadline_s=SPEC.deadline_s * len(candidates))
-    measured = []
-    for number in range(rounds):
-        session.pool.renew()
-        measured.append(rotated(session.pool.measure(rotated(candidates, number), spec), -number))
-    return measured
-
-
-def ratio_of(measured: Sequence[Sequence[Measurement]], numerator: int, denominator: int) -> str:
-    """Return the latency ratio of two of the candidates of `in_turns`, with its interval."""
-    return interval_text(ratio_interval(_blocks(measured, numerator), _blocks(measured, denominator)))
-
-
-def _blocks(measured: Sequence[Sequence[Measurement]], which: int) -> list[FloatArray]:
-    return [of[which].block_medians_ms for of in measured]

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.report import Row
 from benchmarks.script import UnavailableError
 from benchmarks.sessions import opened_session, own_cache, searched
-from benchmarks.stages.earlier_revision import in_turns
+from benchmarks.turns import in_turns
 from ovplace.core.measurement import Trial
 from ovplace.devices import emulated_gpu
 from ovplace.errors import OvplaceError
@@ -38,7 +38,7 @@ class Options:
 
     Attributes:
         model: recipe, or model file.
-        runs: folders of finished runs of it on the CPU and the emulated GPU; a search of two minutes without any.
+        runs: folders of finished runs of it on the CPU and the emulated GPU; one search of `search_s` without any.
         within: placements whose ratio is at most so much above the lowest of its run.
         rounds: processes.
         search_s: limit of that search in seconds.

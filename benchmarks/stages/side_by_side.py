@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.report import Row
 from benchmarks.script import UnavailableError
 from benchmarks.sessions import opened_session, own_cache, searched
-from benchmarks.stages.earlier_revision import in_turns, ratio_of
+from benchmarks.turns import in_turns, ratio_of
 from ovplace.core.placement import Placement
 from ovplace.devices import emulated_gpu
 from ovplace.store.run_folder import RunFolder
