@@ -11,19 +11,15 @@ here.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import openvino as ov
-
+from benchmarks.failing_runs import columns, short_run
 from benchmarks.report import Row
 from benchmarks.script import UnavailableError
 from ovplace.testing.faults.failing_allocations import PARTS, WHOLE, FailingAllocation, available
-from ovplace.testing.faults.failing_runs import Failed, Whole, continued, run_of, short, spread, whole
+from ovplace.testing.faults.failing_runs import Failed, Whole, continued, run_of, spread
 from ovplace.testing.faults.striking import Setting
-from ovplace.testing.models import TINY
 
 
 @dataclass(frozen=True)
@@ -52,11 +48,7 @@ def rows(options: Options) -> Iterator[Row]:
     """
     if not available():
         raise UnavailableError("Python's module _testcapi is needed")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        ov.save_model(TINY["residual"](), folder / "tiny.xml", compress_to_fp16=False)
-        setting = short(Setting(folder / "tiny.xml", folder))
-        like = whole(setting.at("whole"))
+    with short_run() as (setting, like):
         for number, (function, call) in enumerate({WHOLE: 1, **PARTS}.items()):
             count = options.part if number else options.whole
             if count:
@@ -68,15 +60,10 @@ def _row(setting: Setting, like: Whole, fault: FailingAllocation, count: int, bu
     numbers = spread(total, count)
     faults = [replace(fault, number=number, count=burst if place % 2 else 1) for place, number in enumerate(numbers)]
     found = [_one(setting, like, one) for one in faults]
-    wrong = [f"{failed.what}: {failed.wrong}" for failed in found if failed.wrong]
     return {
         "part": fault.function.split(":")[1],
         "allocations": total,
-        "tried": len(found),
-        "ended": sum(not failed.said for failed in found),
-        "one line": sum(bool(failed.said) for failed in found),
-        "right": len(found) - len(wrong),
-        "wrong": "; ".join(wrong) or "nothing",
+        **columns(found),
     }
 
 

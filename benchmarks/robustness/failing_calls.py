@@ -10,19 +10,15 @@ the placement of a run that nothing strikes.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import openvino as ov
-
+from benchmarks.failing_runs import columns, short_run
 from benchmarks.report import Row
 from benchmarks.script import UnavailableError
 from ovplace.testing.faults.failing_calls import available
-from ovplace.testing.faults.failing_runs import ERRORS, Failed, Whole, chosen, failing, short, whole
+from ovplace.testing.faults.failing_runs import ERRORS, Failed, Whole, chosen, failing
 from ovplace.testing.faults.striking import Setting
-from ovplace.testing.models import TINY
 
 
 @dataclass(frozen=True)
@@ -52,11 +48,7 @@ def rows(options: Options) -> Iterator[Row]:
     if not available():
         raise UnavailableError("gcc is needed")
     ways = [(name, on) for on in (False, True) for name in ERRORS]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        ov.save_model(TINY["residual"](), folder / "tiny.xml", compress_to_fp16=False)
-        setting = short(Setting(folder / "tiny.xml", folder))
-        like = whole(setting.at("whole"))
+    with short_run() as (setting, like):
         numbers = chosen(like.calls, options.every)[:: options.one_in]
         for place, (error, on) in enumerate(ways):
             mine = numbers[place :: len(ways)] if options.alternate else numbers
@@ -65,15 +57,10 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _row(setting: Setting, like: Whole, numbers: list[int], error: str, *, on: bool) -> Row:
     found = [_one(setting, like, number, error, on=on) for number in numbers]
-    wrong = [f"{failed.what}: {failed.wrong}" for failed in found if failed.wrong]
     return {
         "fails": f"{error}, {'with all later calls' if on else 'once'}",
         "calls of a run": len(like.calls),
-        "tried": len(found),
-        "ended": sum(not failed.said for failed in found),
-        "one line": sum(bool(failed.said) for failed in found),
-        "right": len(found) - len(wrong),
-        "wrong": "; ".join(wrong) or "nothing",
+        **columns(found),
     }
 
 
