@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.report import Row
-from benchmarks.studies.race import PLACEMENTS, SIZE
+from benchmarks.studies.race import PLACEMENTS, SIZE, fastest_drawn
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.search.comparison.disturbance import error_of
 from ovplace.search.comparison.race import Field, race
 from ovplace.seeds import generator
-from ovplace.testing.measurements import placements, profiled, true_table
+from ovplace.testing.measurements import profiled, true_table
 
 NOISE, BUDGET = 0.03, 24
 SLOWER = (0.15, 0.5)
@@ -69,8 +69,7 @@ def rows(options: Options) -> Iterator[Row]:
 def _outcome(disturbed: float, seed: int, *, noticed: bool) -> tuple[float, int]:
     """Return the excess of the placement chosen over the fastest, and the number of measurements."""
     table = true_table(seed=seed)
-    drawn = np.unique(placements(table, 10 * PLACEMENTS, seed), axis=0)
-    device_of = drawn[np.argsort(latency_ms(table, drawn))[:PLACEMENTS]]
+    device_of = fastest_drawn(table, seed)
     true_ms, rng = latency_ms(table, device_of), generator(seed, "benchmark", "disturbed")
     slower = _slower(disturbed, PLACEMENTS, rng)
     reference = slower + rng.normal(0, NOISE, PLACEMENTS)
