@@ -34,7 +34,11 @@ def list_names() -> None:
 @click.argument("name")
 @click.option("--short", is_flag=True, help="A small part of it, in seconds.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change an option of a script; repeatable."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change an option of a script, or a setting of all variants of a suite; repeatable.",
 )
 @click.option(
     "--only", default="*", metavar="PATTERN", help="Suites: run now only what fits VARIANT/MODEL/MACHINE/SEED."

@@ -21,11 +21,11 @@ class Options:
 
     Attributes:
         ops: operations, about.
-        weights_mb: size of all weights.
+        weights_mib: size of all weights.
     """
 
     ops: int = 10_000
-    weights_mb: int = 0
+    weights_mib: int = 0
 
 
 SHORT = Options(ops=600)
@@ -35,12 +35,12 @@ def rows(options: Options) -> Iterator[Row]:
     """Yield one row; the model is built in another process, so that its memory does not count."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "source.xml"
-        in_new_process(__name__, "build", source, options.ops, options.weights_mb)
+        in_new_process(__name__, "build", source, options.ops, options.weights_mib)
         yield in_new_process(__name__, "read", source, Path(folder) / "prepared.xml")
 
 
-def build(path: Path, n_ops: int, weights_mb: int) -> Row:
-    """Save a model of about `n_ops` operations and `weights_mb` of f32 weights."""
+def build(path: Path, n_ops: int, weights_mib: int) -> Row:
+    """Save a model of about `n_ops` operations and `weights_mib` MiB of f32 weights."""
     import numpy as np
     import openvino as ov
     from openvino import opset13 as ops
@@ -50,7 +50,7 @@ def build(path: Path, n_ops: int, weights_mb: int) -> Row:
     for i in range(n_ops // 6):
         shifted = ops.add(y, ops.constant(np.full((1, 1), i, np.float32)))
         y = ops.add(y, ops.tanh(ops.multiply(ops.relu(shifted), ops.constant(np.full((1, 1), 0.5, np.float32)))))
-    for i in range(weights_mb // 4):
+    for i in range(weights_mib // 4):
         weight = np.random.default_rng(i).standard_normal((1024, 1024), dtype=np.float32)
         y = ops.matmul(y, ops.constant(weight), False, False)
     ov.save_model(ov.Model([y], [x], "large"), path, compress_to_fp16=False)

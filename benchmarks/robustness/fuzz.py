@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import multiprocessing
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import Row
+from benchmarks.timing import memory_mib
 from ovplace.testing.hostile import PARSERS, is_read, mutated
 
 CORPUS = Path(__file__).parents[2] / "tests" / "hostile" / "corpus"
@@ -90,5 +90,5 @@ def _fuzzed(name: str, seed: int, seconds: float) -> Row:
         "refused": counts[False],
         "wrong": wrong,
         "slowest ms": round(1e3 * slowest_s),
-        "peak MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+        "peak MiB": memory_mib(),
     }

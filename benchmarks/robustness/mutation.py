@@ -11,6 +11,7 @@ runs are not changed.
 from __future__ import annotations
 
 import importlib.util
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -124,7 +125,7 @@ def interval(successes: int, n: int) -> tuple[float, float]:
 
 
 def _check_available() -> None:
-    if not hasattr(sys, "addaudithook") or sys.platform == "win32":
+    if not hasattr(os, "fork"):
         raise UnavailableError("processes that fork are needed")
     if importlib.util.find_spec("coverage") is None:
         raise UnavailableError("coverage is needed: pip install coverage")

@@ -2,10 +2,10 @@
 
 Random placements of one region to as many as there are groups are measured both ways, in turns. `ratio` is the latency
 in stages over that by HETERO: median, and the range of the middle 95 %; `HETERO again` is the same for the placement
-compiled by HETERO once more in place of the stages, which shows what compiling anew changes. `us a stage` is the
-difference of the first two over the number of submodels, in microseconds: the median. `compile` is the time to compile
-in stages over that by HETERO, the stages of earlier placements being kept. `other submodels` counts placements of which
-HETERO formed other submodels than its rule as known here says.
+compiled by HETERO once more in place of the stages, which shows what compiling anew changes. `us a stage`: how much
+longer a placement takes in stages than by HETERO, over the number of submodels, in microseconds: the median. `compile`
+is the time to compile in stages over that by HETERO, the stages of earlier placements being kept. `other submodels`
+counts placements of which HETERO formed other submodels than its rule as known here says.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from benchmarks.report import Row
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
@@ -43,8 +44,6 @@ from ovplace.store.run_folder import RunFolder
 from ovplace.testing.graphs import layered
 from ovplace.testing.sessions import session
 from ovplace.version import __version__
-
-Row = dict[str, Any]
 
 SPEC = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0.0)
 
@@ -109,13 +108,13 @@ def _measured(options: Options, count: int, trial_s: float, trials: int) -> Row:
         swarm.start()
         try:
             cluster = Cluster(ours.recv(), Certificates(folder / "certs"))
-            row = _searched(cluster, folder, options.ops, trials)
+            spent = _searched(cluster, folder, options.ops, trials)
             cluster.close()
         finally:
             ours.send("end")
             fleet_cpu_s = ours.recv()
             swarm.join()
-    wall_s = row["wall_s"]
+    wall_s = spent["wall_s"]
     return {
         "machines": count,
         "trial_s": trial_s,
@@ -124,13 +123,13 @@ def _measured(options: Options, count: int, trial_s: float, trials: int) -> Row:
         "trials_per_s": trials / wall_s,
         "busy": trials * trial_s / (wall_s * count),
         "loop_ms": 1e3 * wall_s / trials if not trial_s else None,
-        "client_cpu_ms": 1e3 * row["cpu_s"] / trials,
+        "client_cpu_ms": 1e3 * spent["cpu_s"] / trials,
         "fleet_cpu_ms": 1e3 * fleet_cpu_s / trials,
         "client_peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
 
-def _searched(cluster: Cluster, folder: Path, ops: int, trials: int) -> Row:
+def _searched(cluster: Cluster, folder: Path, ops: int, trials: int) -> dict[str, float]:
     """Return wall and processor time of one search."""
     for name in ("model.xml", "model.bin"):
         (folder / name).write_text(name)

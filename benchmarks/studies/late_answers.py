@@ -68,6 +68,7 @@ class Machines:
         of: the problem whose costs latencies are of.
         capacity: number of machines.
         durations: of the trials, in the order in which they are begun.
+        notes: what is noticed of machines, which is nothing here.
         now: time of the last answer.
         spent: time of all machines on trials.
     """
