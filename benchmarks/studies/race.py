@@ -94,18 +94,14 @@ def fastest_drawn(table: CostTable, seed: int) -> IntArray:
     return np.asarray(drawn[np.argsort(latency_ms(table, drawn))[:PLACEMENTS]])
 
 
-def _least_of_three(
-    ratios: FloatArray, true_ms: FloatArray, noise: float, rng: np.random.Generator
-) -> tuple[int, int]:
+def _least_of_three(ratios: FloatArray, true_ms: FloatArray, noise: float, rng: np.random.Generator) -> tuple[int, int]:
     """Return the placement with the least of three ratios measured anew, and the number of measurements."""
     lowest = np.argsort(ratios)[:SIZE]
     again = true_ms[lowest] * np.exp(rng.normal(0, np.sqrt(2) * noise, SIZE))
     return int(lowest[again.argmin()]), 2 * SIZE
 
 
-def _raced(
-    field: Field, true_ms: FloatArray, noise: float, budget: int, rng: np.random.Generator
-) -> tuple[int, int]:
+def _raced(field: Field, true_ms: FloatArray, noise: float, budget: int, rng: np.random.Generator) -> tuple[int, int]:
     """Return the placement that wins a race, and the number of measurements."""
     spent = 0
 
