@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -25,10 +24,9 @@ from ovplace.session.events import Progress
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
+from tests.killed_runs import killed_after
+from tests.whole_runs import PAIR, QUICK
 
-PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
-QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
-         "comparison.rounds=2", "comparison.blocks=3", "comparison.repeats=1", "comparison.min_time_ms=0")  # fmt: skip
 FILES = {"config.toml", "run.db", "result.json", "placement.json", "placed.xml", "placed.bin"}
 
 
@@ -172,7 +170,7 @@ def test_a_run_killed_at_any_moment_continues_and_leaves_no_process(model, tmp_p
     folder, rng, kills = tmp_path / "run", random.Random(1), 0
     command = [sys.executable, "-c", PROGRAM, __file__, str(model), str(folder)]
     while True:
-        said = killed_after(command, rng)
+        said = killed_after(command, rng.randint(3, 12), is_counted, rng.uniform(0, 0.05))
         if said.startswith("verdict"):
             break
         kills += 1
@@ -184,19 +182,8 @@ def test_a_run_killed_at_any_moment_continues_and_leaves_no_process(model, tmp_p
     assert set(ovplace.load(folder).get_property("EXECUTION_DEVICES")) <= {"CPU_A", "CPU_B"}
 
 
-def killed_after(command, rng):
-    """Let the run go on for some steps behind the baselines, kill it, and return the last thing it said."""
-    said, left = "", rng.randint(3, 12)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        while left and not said.startswith("verdict"):
-            said = process.stdout.readline()
-            left -= said.strip() in ("search", "finalists", "final comparison")
-            if not said.startswith("verdict"):
-                print(file=process.stdin, flush=True)  # one step more, however late the kill is
-        if not left:
-            time.sleep(rng.uniform(0, 0.05))
-            process.kill()
-    return said
+def is_counted(said):
+    return said.strip() in ("search", "finalists", "final comparison")
 
 
 def test_a_folder_of_another_run_is_refused_and_kept(model, tmp_path):

@@ -20,10 +20,7 @@ from ovplace.devices import emulated_gpu
 from ovplace.errors import PlacementError, UsageError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
-
-PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
-QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
-         "comparison.rounds=2", "comparison.blocks=3", "comparison.repeats=1", "comparison.min_time_ms=0")  # fmt: skip
+from tests.whole_runs import PAIR, QUICK
 
 
 @pytest.fixture(scope="module")

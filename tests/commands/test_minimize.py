@@ -32,11 +32,9 @@ from ovplace.session.events import silent
 from ovplace.testing import fake_backend, models
 from ovplace.testing.faults import trusting_openvino
 from ovplace.testing.sessions import direct, session
+from tests.whole_runs import PAIR, QUICK
 
-PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
-QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
-         "comparison.rounds=2", "comparison.blocks=3", "comparison.repeats=1", "comparison.min_time_ms=0",
-         "search.stages=false")  # fmt: skip
+SETTINGS = (*QUICK, "search.stages=false")
 
 
 @given(culprits=st.sets(st.integers(0, 39), min_size=1, max_size=4))
@@ -72,7 +70,7 @@ def transposed():
 def test_a_wrong_operation_is_found_and_shown(tmp_path):
     given = {"device": "GPU,CPU{INFERENCE_PRECISION_HINT:f32}", "placer": "random", "budget": 1, "max_error": 1e-3}
     run = optimize(
-        transposed(), tmp_path / "run", settings=QUICK, progress=False, backend=trusting_openvino.NAME, **given
+        transposed(), tmp_path / "run", settings=SETTINGS, progress=False, backend=trusting_openvino.NAME, **given
     )
     failed = [trial.number for trial in run.trials if trial.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     found = minimize(run.folder, failed[0], tmp_path / "left", silent)
@@ -90,7 +88,7 @@ def test_a_wrong_operation_is_found_and_shown(tmp_path):
 
 @pytest.mark.slow
 def test_a_crash_is_left_with_the_least_that_crashes(tmp_path):
-    settings = (*QUICK, "backend.fault=segfault", "backend.on=split")
+    settings = (*SETTINGS, "backend.fault=segfault", "backend.on=split")
     given = {"device": PAIR, "placer": "random", "budget": 2, "backend": fake_backend.NAME}
     run = optimize(models.residual(), tmp_path / "run", settings=settings, progress=False, **given)
     found = minimize(run.folder, 1, tmp_path / "left", silent)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ovplace.errors import OvplaceError
+from ovplace.errors import ConfigError
 from ovplace.train.training_process import TrainingProcess
 
 
@@ -10,6 +10,6 @@ def test_modules_in_the_current_folder_are_not_executed(tmp_path, monkeypatch):
     (tmp_path / "socket.py").write_text("open('executed', 'w').close()\nraise ImportError\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
-    with pytest.raises(OvplaceError):
+    with pytest.raises(ConfigError, match="no TOML"):
         TrainingProcess("no plan", tmp_path / "policy.npz").run()
     assert not (tmp_path / "executed").exists()

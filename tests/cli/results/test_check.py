@@ -19,15 +19,13 @@ from ovplace.search.explore import limiting_baselines
 from ovplace.session.deadline import Phase, TimeIsUpError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
+from tests.whole_runs import PAIR, QUICK
 
-PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
-QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
-         "comparison.race=4", "comparison.finalists=2", "comparison.rounds=2", "comparison.blocks=3",
-         "comparison.repeats=1", "comparison.min_time_ms=0", "comparison.null_control=false")  # fmt: skip
+SETTINGS = (*QUICK, "comparison.race=4", "comparison.finalists=2", "comparison.null_control=false")
 
 
 def searched(folder, split):
-    settings = (*QUICK, f"backend.split={split}")
+    settings = (*SETTINGS, f"backend.split={split}")
     given = {"device": PAIR, "placer": "random", "budget": 3, "backend": fake_backend.NAME}
     return optimize(models.residual(), folder, settings=settings, progress=False, **given)
 
@@ -136,7 +134,7 @@ def test_a_run_that_began_with_relative_paths_is_checked_and_measured_from_anywh
     np.savez(tmp_path / "inputs.npz", x=np.ones((1, 3, 8, 8), np.float32))
     monkeypatch.chdir(tmp_path)
     files = {"machine": "mine.toml", "input": "inputs.npz"}
-    optimize(models.residual(), "run", budget=2, settings=QUICK, progress=False, **files)
+    optimize(models.residual(), "run", budget=2, settings=SETTINGS, progress=False, **files)
     monkeypatch.chdir("/")
     run = open_run(tmp_path / "run")
     assert run.check(progress=False).changes == ()
@@ -152,7 +150,7 @@ def test_a_run_that_began_with_relative_paths_is_checked_and_measured_from_anywh
 def test_inputs_that_were_changed_are_told(ovplace, tmp_path):
     inputs = tmp_path / "inputs.npz"
     np.savez(inputs, x=np.ones((1, 3, 8, 8), np.float32))
-    given = {"machine": "two-gpus", "budget": 2, "settings": QUICK, "progress": False}
+    given = {"machine": "two-gpus", "budget": 2, "settings": SETTINGS, "progress": False}
     run = optimize(models.residual(), tmp_path / "run", input=str(inputs), **given)
     np.savez(inputs, x=np.zeros((1, 3, 8, 8), np.float32))
     assert [change.name for change in run.check(progress=False).changes] == ["inputs"]
@@ -164,7 +162,8 @@ def test_a_simulated_machine_whose_file_was_changed_is_told(tmp_path):
     machine = tmp_path / "mine.toml"
     text = Path("configs/machines/two-gpus.toml").read_text(encoding="utf-8")
     machine.write_text(text)
-    run = optimize(models.residual(), tmp_path / "run", machine=str(machine), budget=2, settings=QUICK, progress=False)
+    given = {"machine": str(machine), "budget": 2, "settings": SETTINGS, "progress": False}
+    run = optimize(models.residual(), tmp_path / "run", **given)
     assert run.check(progress=False).changes == ()
     machine.write_text(text.replace("efficiency = 0.1", "efficiency = 0.2"))
     assert [change.name for change in run.check(progress=False).changes] == ["simulated machine"]
@@ -203,7 +202,7 @@ def test_a_device_that_is_gone(tmp_path, faster):
 @pytest.mark.slow
 def test_real_inferences(tmp_path):
     given = {"device": PAIR, "placer": "random", "budget": 2}
-    run = optimize(models.residual(), tmp_path / "run", settings=QUICK, progress=False, **given)
+    run = optimize(models.residual(), tmp_path / "run", settings=SETTINGS, progress=False, **given)
     report = run.check(progress=False)
     assert report.runs
     assert report.changes == ()

@@ -10,11 +10,9 @@ import pytest
 from ovplace.api.searching import optimize
 from ovplace.commands.minimizing import minimize as module
 from ovplace.testing import fake_backend, models
+from tests.whole_runs import PAIR, QUICK
 
-PAIR = "CPU_A=CPU{INFERENCE_PRECISION_HINT:f32},CPU_B=CPU{INFERENCE_PRECISION_HINT:f32}"
-QUICK = ("measure.warmup=0", "measure.blocks=1", "measure.repeats=1", "measure.min_time_ms=0", "measure.deadline_s=20",
-         "comparison.rounds=2", "comparison.blocks=3", "comparison.repeats=1", "comparison.min_time_ms=0",
-         "search.stages=false", "backend.fault=fail", "backend.on=split")  # fmt: skip
+SETTINGS = (*QUICK, "search.stages=false", "backend.fault=fail", "backend.on=split")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +22,7 @@ def failing(tmp_path_factory):
     inputs, moved = folder / "inputs.npz", folder / "moved.npz"
     np.savez(inputs, x=np.full((1, 3, 8, 8), 7, np.float32))
     given = {"device": PAIR, "placer": "random", "budget": 2, "backend": fake_backend.NAME, "input": str(inputs)}
-    run = optimize(models.residual(), folder / "run", settings=QUICK, progress=False, **given)
+    run = optimize(models.residual(), folder / "run", settings=SETTINGS, progress=False, **given)
     inputs.rename(moved)
     return run.folder, moved
 

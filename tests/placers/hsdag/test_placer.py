@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from ovplace.core.device import Device
+from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import ConfigError
 from ovplace.placers.hsdag.progress import HsdagProgress
 from ovplace.placers.hsdag.rollout import Rollout
 from ovplace.plugins import registry
 from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, optimum_ms, problem, run_search, trial_of
+from ovplace.testing.placements import optimum
 
 HSDAG = registry.load("placers", "hsdag")
 ALTERNATING = SequentialCost.alternating(8, ms_per_byte=1e-4)
@@ -192,9 +194,9 @@ def test_a_reward_of_the_wrong_sign_learns_the_worst(monkeypatch):
 def test_uniform_placements_come_first_and_then_the_optimum_of_the_model():
     of = described(problem(diamond(), n_devices=3))
     placer = built(of, warm_start=5)
-    first = [placer.ask(1)[0] for _ in range(4)]
-    assert [placement.used for placement in first[:3]] == [(name,) for name in of.device_names]
-    assert of.costs is not None
+    *alone, best = (placer.ask(1)[0] for _ in range(4))
+    assert [placement.used for placement in alone] == [(name,) for name in of.device_names]
+    assert latency_ms(of.costs, of.lower(best)[None])[0] == pytest.approx(optimum(of.costs, latency_ms))
     assert placer.info["groups"] == 0  # nothing was drawn yet
 
 
