@@ -22,8 +22,6 @@ def parts_of(graph, groups, device_of, names=NAMES):
 
 @pytest.mark.parametrize("name", ["residual", "kv_cache", "int8_weights"])
 def test_parts_run_on_what_the_whole_model_has_there(saved, name):
-    from ovplace.ir.legal.groups import legal_groups
-
     path = saved(models.TINY[name]())
     graph, backend = read_graph(path), Backend(Job(path, PAIR))
     parts = parts_of(graph, legal_groups(graph), np.ones(len(graph), int))
