@@ -25,11 +25,13 @@ def data(done):
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\nfrom ovplace.cli import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "for words in (['ablate', '--help'], ['--help']):\n"
+        "    try:\n        main(words)\n    except SystemExit as end:\n        assert end.code == 0\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
+    assert "Usage: ovplace ablate" in done.stdout
     assert all(f"\n  {name} " in done.stdout for name in COMMANDS)
 
 

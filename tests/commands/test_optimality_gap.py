@@ -99,7 +99,7 @@ def test_fitting_corrects_costs_that_are_off(tmp_path):
 
 def test_without_measurements_the_model_stands_as_it_was_profiled(tmp_path):
     run = finished(tmp_path, table(), table(), budget=1)
-    silenced = replace(run, result=replace(run.result, baselines=()), partition=Partition(np.arange(OPS) // 2))
+    silenced = replace(run, result=replace(run.result, baselines=()))
     (tmp_path / "run.db").unlink()
     store = run.folder.open_store()
     store.put("costs", table().to_dict())

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from ovplace.errors import InterruptedRunError, UsageError
 from ovplace.experiments import models, score
 from ovplace.experiments.ablation import SEARCH, ablate, table
 from ovplace.experiments.cell_state import read_state
-from ovplace.experiments.execute import error_text
 from ovplace.experiments.grid import read_grid
 from ovplace.experiments.run_grid import selected
 from ovplace.search.completed_run import open_completed_run
@@ -207,14 +205,6 @@ def ended(folder, config, killed):
         assert (process.wait(60) != 0) is killed
 
 
-def test_how_a_process_ended():
-    assert error_text(0, "a warning") == ""
-    assert error_text(-9, "") == "the process was killed by SIGKILL; is there enough memory for so many --jobs?"
-    assert error_text(1, "a warning\nno such device\n") == "no such device"
-    assert error_text(1, "Traceback (most recent call last):\n  x\nKeyError: 'x'") == "internal error: KeyError: 'x'"
-    assert error_text(5, "") == "the process ended with exit code 5"
-
-
 def test_recipes_are_built_once(tmp_path):
     small = models.parse_model({"recipe": "mobilenet-v2", "height": 32, "width": 32, "multiplier": 0.25, "classes": 10})
     assert models.build_model(small, tmp_path)
@@ -223,15 +213,6 @@ def test_recipes_are_built_once(tmp_path):
     assert sorted(path.suffix for path in file.parent.iterdir()) == [".bin", ".xml"]
     assert not models.build_model(small, tmp_path)
     assert not models.build_model(models.parse_model(str(file)), tmp_path)
-
-
-def test_help_imports_nothing_heavy():
-    program = "import sys; from ovplace.cli import main\ntry: main(['ablate', '--help'])\nexcept SystemExit: pass\n"
-    program += "print([m for m in ('openvino', 'numpy', 'torch', 'rich') if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path.cwd(), env=os.environ
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_two_ablations_may_build_a_model_at_the_same_time(tmp_path, monkeypatch):

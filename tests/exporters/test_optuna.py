@@ -41,9 +41,14 @@ def study_file(run, tmp_path_factory):
     return target
 
 
+def trials_of(run):
+    with closing(RunFolder(run).open_store()) as store:
+        return store.trials()
+
+
 def test_optuna_loads_every_trial(run, study_file):
     study = optuna.load_study(study_name=None, storage=f"sqlite:///{study_file}")
-    trials = RunFolder(run).open_store().trials()
+    trials = trials_of(run)
     assert study.study_name == run.name
     assert [trial.value for trial in study.trials] == [t.ratio if math.isfinite(t.ratio) else None for t in trials]
     best = min(trials, key=lambda trial: trial.ratio)
@@ -58,7 +63,7 @@ def test_parameters_are_operations_on_devices(run, study_file):
     assert len(study.trials[0].params) > 1
     assert all(len({trial.params[name] for trial in study.trials}) > 1 for name in study.trials[0].params)
     assert all(set(trial.params) <= set(names) for trial in study.trials)
-    placed = RunFolder(run).open_store().trials()
+    placed = trials_of(run)
     graph = [op.get_friendly_name() for op in ov.Core().read_model(run / "placed.xml").get_ordered_ops()]
     for trial, stored in zip(study.trials, placed, strict=True):
         table = dict(zip(graph, (stored.placement.devices[d] for d in stored.placement.device_of), strict=True))
