@@ -62,6 +62,12 @@ def reversed_advantages(monkeypatch):
 
 
 @pytest.fixture
+def impatient(monkeypatch):
+    """Let nobody wait for the end of a lock that another one holds."""
+    monkeypatch.setattr("ovplace.store.lock._PAUSE_S", 0.0)
+
+
+@pytest.fixture
 def homeless(monkeypatch):
     """A user without a home folder, as in a container that runs under any number."""
 

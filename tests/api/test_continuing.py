@@ -14,7 +14,11 @@ from ovplace.errors import ConfigError, InUseError
 from ovplace.ir.saving import save_in_memory_model
 from ovplace.store.run_folder import RunFolder
 
-SIMULATED = {"machine": "i9-12900k+flex170", "budget": 2}
+SIMULATED = {
+    "machine": "i9-12900k+flex170",
+    "budget": 2,
+    "settings": ("measure.min_time_ms=0", "comparison.min_time_ms=0", "comparison.rounds=2"),
+}
 
 
 def converted(seed: int = 0) -> ov.Model:

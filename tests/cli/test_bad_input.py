@@ -242,7 +242,7 @@ def test_a_model_that_cannot_be_built(ovplace, tmp_path, name, option):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("arguments", [("placers",), ("placers", "--json"), ("--help",)])
+@pytest.mark.parametrize("arguments", [("config", "show"), ("config", "show", "--json"), ("--help",)])
 def test_the_output_cannot_be_written(program, arguments):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*program, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)

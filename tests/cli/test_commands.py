@@ -65,10 +65,11 @@ def test_inspect_says_what_each_device_can_run(ovplace, inverse):
     found = {device["name"]: device for device in data(ovplace("inspect", inverse, "--json"))["devices"]}
     assert found["CPU"]["supported"] == found["CPU"]["computing"] == 3
     assert found["CPU"]["unsupported"] == {}
-    assert "3 of 3 operations that compute " in ovplace("inspect", inverse).out
+    text = ovplace("inspect", inverse).out
+    assert "3 of 3 operations that compute " in text
     if not why_unavailable():
         assert found["GPU"]["unsupported"] == {"Inverse": 1}
-        assert "1 Inverse" in ovplace("inspect", inverse).out
+        assert "1 Inverse" in text
 
 
 def test_devices_say_how_an_npu_is_treated(ovplace):
@@ -169,7 +170,7 @@ FAKE = [
 ]
 
 
-@pytest.mark.parametrize("rigorous", [[], ["--rigorous"]])
+@pytest.mark.parametrize("rigorous", [[], pytest.param(["--rigorous"], marks=pytest.mark.slow)])
 def test_a_placement_that_crashes_the_process_fails_alone(ovplace, tmp_path, tiny, rigorous):
     table = data(ovplace("explain", tiny, "-q", "-d", "CPU_A=CPU,CPU", "--json"))["placement"]
     split = {name: ("CPU_A", "CPU")[number % 2] for number, name in enumerate(table)}
@@ -192,7 +193,10 @@ def test_json_has_no_infinite_numbers_and_no_nan(ovplace, tiny):
     assert first["outputs"] == [{"name": "y", "max_abs": None, "max_rel": None, "cosine": None}]
 
 
-SIMULATED = ("-q", "--machine", "i9-12900k+flex170", "--set", "comparison.min_time_ms=0")
+SIMULATED = (
+    *("-q", "--machine", "i9-12900k+flex170"),
+    *("--set", "measure.min_time_ms=0", "--set", "comparison.min_time_ms=0"),
+)
 
 
 def test_a_percentile_of_too_few_samples_is_not_given_and_the_number_needed_is(ovplace, tiny):

@@ -19,7 +19,8 @@ seeds = [3, 4]
 [base]
 search.placer = "random"
 search.budget = 4
-comparison = {{rounds = 2, blocks = 3, finalists = 1}}
+measure.min_time_ms = 0.0
+comparison = {{rounds = 2, blocks = 3, finalists = 1, min_time_ms = 0.0}}
 
 [variants]
 cuts.search.placer = "cut"

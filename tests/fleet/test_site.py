@@ -68,6 +68,7 @@ def test_machines_of_other_versions_are_left_out_by_name():
     assert note.endswith("measured on a, b, not on machines of another kind: c (ovplace 9), d (openvino 9)")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_worker_and_a_search_exclude_each_other(monkeypatch, tmp_path):
     monkeypatch.setenv("OVPLACE_CACHE", str(tmp_path))
     first, second = ThisMachine(), ThisMachine()
@@ -79,7 +80,7 @@ def test_a_worker_and_a_search_exclude_each_other(monkeypatch, tmp_path):
     ):
         pass
     first.close()
-    with pytest.raises(InUseError), for_worker():
+    with pytest.raises(InUseError, match="has to end first"), for_worker():
         pass
     second.close()
     with for_worker(), pytest.raises(InUseError, match=r"measure for a fleet, by process .*; search with --cluster"):

@@ -116,7 +116,7 @@ def weights_with_consumers(of):
 def test_nothing_is_asked_twice():
     of = problem(layered(20, seed=5), n_devices=3)
     for name in sorted({*registry.names("placers")} - POLICIES):
-        trials = search(name, of, SequentialCost.random(of.graph, 1, 3), 80, batch=3)
+        trials = search(name, of, SequentialCost.random(of.graph, 1, 3), 40, batch=3)
         assert len({trial.placement.hash for trial in trials}) == len(trials), name
 
 
@@ -187,9 +187,9 @@ def test_bad_settings_are_refused(name, settings):
 
 @pytest.mark.parametrize("batch", [1, 7])
 def test_local_search_ends_when_every_placement_was_measured(batch):
-    of = problem(chain(("Add",) * 8))
+    of = problem(chain(("Add",) * 6))
     trials = search("local_search", of, SequentialCost.random(of.graph, 1), 300, batch)
-    assert len({trial.placement.hash for trial in trials}) == len(trials) == of.n_placements == 256
+    assert len({trial.placement.hash for trial in trials}) == len(trials) == of.n_placements == 64
 
 
 @pytest.mark.parametrize("name", ["dp", "milp", "single_device"])

@@ -20,7 +20,7 @@ def search(tmp_path):
     given = {"model": str(tmp_path / "tiny.xml"), "machine": "i9-12900k+flex170", "placer": "cut"}
 
     def search(budget, listener=silent):
-        settings = ("comparison.min_time_ms=0", "comparison.race=0", "comparison.rounds=3")
+        settings = ("measure.min_time_ms=0", "comparison.min_time_ms=0", "comparison.race=0", "comparison.rounds=3")
         return run(effective(None, settings, {**given, "budget": budget}), tmp_path / "run", listener)
 
     return search

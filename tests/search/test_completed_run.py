@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     at = tmp_path_factory.mktemp("completed")
     ov.save_model(TINY["residual"](), at / "tiny.xml", compress_to_fp16=False)
     given = {"model": str(at / "tiny.xml"), "machine": "i9-12900k+flex170", "placer": "cut", "budget": 4}
-    run(effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given), at / "run")
+    run(effective(None, ("measure.min_time_ms=0", "comparison.min_time_ms=0", "comparison.race=0"), given), at / "run")
     return at / "run"
 
 
@@ -165,7 +165,7 @@ def refused(tmp_path_factory):
     at = tmp_path_factory.mktemp("refused")
     zoo.save_recipe("attention", zoo.recipe("attention").Config(), at / "m.xml")
     given = {"model": str(at / "m.xml"), "machine": "core-ultra", "placer": "cut", "budget": 2}
-    settings = ("comparison.min_time_ms=0", "comparison.race=0", "coarsener.target=20")
+    settings = ("measure.min_time_ms=0", "comparison.min_time_ms=0", "comparison.race=0", "coarsener.target=20")
     run(effective(None, settings, given), at / "run")
     return at / "run"
 

@@ -8,9 +8,11 @@ import re
 import shutil
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import openvino as ov
 import pytest
 
 from ovplace.commands.run_state import stored_trials, trials_since
@@ -30,6 +32,7 @@ from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
+from ovplace.testing.models import TINY
 from ovplace.testing.sessions import OPS, DirectPool, session
 
 NAMES = ("CPU_0", "CPU_1")
@@ -114,25 +117,50 @@ def test_the_better_of_two_answers_is_judged_at_a_higher_level(monkeypatch):
     assert levels == pytest.approx([0.98, 0.99])
 
 
-def simulated(model, folder, listener=silent, **limits):
+def config(model, **limits):
+    settings = ("measure.min_time_ms=0", "comparison.min_time_ms=0", "comparison.race=0")
     given = {"model": str(model), "machine": "i9-12900k+flex170", "placer": "cut", **limits}
-    return run(effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given), folder, listener)
+    return effective(None, settings, given)
 
 
-@pytest.fixture
-def model(tmp_path):
-    import openvino as ov
+def simulated(model, folder, listener=silent, **limits):
+    return run(config(model, **limits), folder, listener)
 
-    from ovplace.testing.models import TINY
 
-    path = tmp_path / "tiny.xml"
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "tiny.xml"
     ov.save_model(TINY["residual"](), path, compress_to_fp16=False)
     return path
 
 
-def test_every_limit_that_a_run_was_finished_under_is_kept(model, tmp_path):
+@pytest.fixture(scope="module")
+def made(model, tmp_path_factory):
+    """Return a function that runs once for each budget, and returns the folder and the result."""
+
+    @cache
+    def at(budget):
+        folder = tmp_path_factory.mktemp("made") / "run"
+        return folder, simulated(model, folder, budget=budget)
+
+    return at
+
+
+@pytest.fixture
+def finished(made, tmp_path):
+    """Return a function that leaves a finished run in the folder `run` of the test, and returns its result."""
+
+    def copied(budget=2):
+        folder, result = made(budget)
+        shutil.copytree(folder, tmp_path / "run")
+        return result
+
+    return copied
+
+
+def test_every_limit_that_a_run_was_finished_under_is_kept(model, finished, tmp_path):
     folder = tmp_path / "run"
-    small = simulated(model, folder, budget=2)
+    small = finished()
     large = simulated(model, folder, budget=4, time_s=500.0)
     assert [limits.budget for limits in large.search.finished_under] == [2, 4]
     for limits in ({"budget": 2}, {"budget": 4, "time_s": 500.0}, {"budget": 3, "time_s": 20.0}):
@@ -141,9 +169,9 @@ def test_every_limit_that_a_run_was_finished_under_is_kept(model, tmp_path):
     assert len(simulated(model, folder, budget=4).search.finished_under) == 3
 
 
-def test_a_run_is_continued_on_its_own_devices(model, tmp_path):
+def test_a_run_is_continued_on_its_own_devices(model, finished, tmp_path):
     folder = RunFolder(tmp_path / "run")
-    simulated(model, folder.path, budget=2)
+    finished()
     with closing(folder.open_store()) as store:
         own = store.get(DEVICES)
         store.put(DEVICES, ["GPU (another)"])
@@ -162,9 +190,9 @@ def test_a_call_without_time_works_with_the_costs_that_the_run_knows(model, tmp_
     assert first.search.costs == late.search.costs is not None
 
 
-def test_a_damaged_result_is_made_anew(model, tmp_path):
+def test_a_damaged_result_is_made_anew(model, finished, tmp_path):
     folder = tmp_path / "run"
-    simulated(model, folder, budget=2)
+    finished()
     RunFolder(folder).result.write_text("{")
     assert simulated(model, folder, budget=2).search.trials == 2
 
@@ -190,9 +218,9 @@ def flip(path):
         ("placement.json", lambda path: path.write_text(path.read_text().replace('"CPU"', '"NPU"', 1))),
     ],
 )
-def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, tmp_path, name, damage):
+def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, finished, tmp_path, name, damage):
     folder, told = RunFolder(tmp_path / "run"), []
-    first = simulated(model, folder.path, budget=2)
+    first = finished()
     good = {path: path.read_bytes() for path in folder.answer_files() if path != folder.result}
     damage(folder.path / name)
     again = simulated(model, folder.path, told.append, budget=2)
@@ -215,9 +243,9 @@ def test_files_of_the_answer_that_cannot_be_read_are_one_clear_error(model, tmp_
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.unlink()])
-def test_lost_trials_are_made_anew(model, tmp_path, damage):
+def test_lost_trials_are_made_anew(model, finished, tmp_path, damage):
     folder, told = RunFolder(tmp_path / "run"), []
-    assert simulated(model, folder.path, budget=2).search.trials == 2
+    assert finished().search.trials == 2
     damage(folder.database)
     assert simulated(model, folder.path, told.append, budget=2).search.trials == 2
     assert f"'{folder.database}' holds 0 of 2 trials; the others are made anew" in [event.text for event in told]
@@ -225,9 +253,9 @@ def test_lost_trials_are_made_anew(model, tmp_path, damage):
         assert store.count_trials() == 2
 
 
-def test_a_model_that_is_a_link_to_itself_is_one_clear_error(model, tmp_path):
+def test_a_model_that_is_a_link_to_itself_is_one_clear_error(model, finished, tmp_path):
     folder = RunFolder(tmp_path / "run")
-    simulated(model, folder.path, budget=2)
+    finished()
     folder.placed_model.unlink()
     folder.placed_model.symlink_to(folder.placed_model)
     with pytest.raises(UsageError, match=f"cannot look up the prepared model '{folder.placed_model}'"):
@@ -235,9 +263,9 @@ def test_a_model_that_is_a_link_to_itself_is_one_clear_error(model, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["placed.xml", "result.json"])
-def test_a_folder_in_the_place_of_a_file_of_the_answer_is_one_clear_error(model, tmp_path, name):
+def test_a_folder_in_the_place_of_a_file_of_the_answer_is_one_clear_error(model, finished, tmp_path, name):
     path = tmp_path / "run" / name
-    simulated(model, path.parent, budget=2)
+    finished()
     path.unlink()
     path.mkdir()
     with pytest.raises(StoreError, match=f"cannot delete '{path}', to make it anew: .*; delete it, and give the same"):
@@ -253,9 +281,9 @@ def test_a_folder_in_the_place_of_a_file_of_the_answer_is_one_clear_error(model,
         (lambda path: path.write_text('{"schema": 99}'), "it has schema 99, this ovplace reads 1"),
     ],
 )
-def test_why_a_result_cannot_be_read_is_said_before_it_is_made_anew(model, tmp_path, damage, why):
+def test_why_a_result_cannot_be_read_is_said_before_it_is_made_anew(model, finished, tmp_path, damage, why):
     folder, told = RunFolder(tmp_path / "run"), []
-    first = simulated(model, folder.path, budget=2)
+    first = finished()
     damage(folder.result)
     again = simulated(model, folder.path, told.append, budget=2)
     assert (again.best, again.verdict, again.search.seconds.measuring) == (first.best, first.verdict, 0.0)
@@ -265,9 +293,9 @@ def test_why_a_result_cannot_be_read_is_said_before_it_is_made_anew(model, tmp_p
 
 
 @pytest.mark.parametrize("status", Status)
-def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp_path, monkeypatch, status):
+def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, finished, tmp_path, monkeypatch, status):
     folder = tmp_path / "run"
-    found = simulated(model, folder, budget=4)
+    found = finished(4)
     won = replace(found, verdict=replace(found.verdict, status=status))
     RunFolder(folder).write_result(won)
     monkeypatch.setattr(final_comparison, "choose", lambda *_: None)
@@ -278,9 +306,9 @@ def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, tmp
     assert RunFolder(folder).read_result() == later
 
 
-def test_a_continuation_without_time_loses_nothing_of_what_an_earlier_call_found(model, tmp_path):
+def test_a_continuation_without_time_loses_nothing_of_what_an_earlier_call_found(model, finished, tmp_path):
     folder = tmp_path / "run"
-    first = simulated(model, folder, budget=4)
+    first = finished(4)
     later = simulated(model, folder, budget=9, time_s=1e-3)
     assert first.found
     assert (later.found, later.best, later.verdict.ratio) == (first.found, first.best, first.verdict.ratio)
@@ -289,9 +317,9 @@ def test_a_continuation_without_time_loses_nothing_of_what_an_earlier_call_found
     assert trials_since(folder, later, stored_trials(folder)) is None
 
 
-def test_a_result_that_two_placements_were_compared_for_is_read_again(model, tmp_path):
+def test_a_result_that_two_placements_were_compared_for_is_read_again(model, finished, tmp_path):
     folder = RunFolder(tmp_path / "run")
-    first = simulated(model, folder.path, budget=4)
+    first = finished(4)
     with closing(folder.open_store()) as store:
         mixed = [trial.placement for trial in store.trials() if min(trial.placement.ops_per_device().values())]
     another = next(placement for placement in mixed if placement.hash != first.found.hash)
@@ -305,9 +333,7 @@ def test_a_result_that_two_placements_were_compared_for_is_read_again(model, tmp
 def test_only_a_run_that_has_begun_is_said_to_be_continued(model, tmp_path):
     def said(budget):
         events = []
-        given = {"model": str(model), "machine": "i9-12900k+flex170", "placer": "cut", "budget": budget}
-        config = effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given)
-        run(config, tmp_path / "run", events.append)
+        simulated(model, tmp_path / "run", events.append, budget=budget)
         return [event.text for event in events if event.phase == "prepare" and "the run in" in event.text]
 
     assert said(2) == []
@@ -317,9 +343,9 @@ def test_only_a_run_that_has_begun_is_said_to_be_continued(model, tmp_path):
     assert finished.endswith("; a larger --budget continues it")
 
 
-def test_another_run_in_the_folder_is_refused_and_kept(model, tmp_path):
+def test_another_run_in_the_folder_is_refused_and_kept(model, finished, tmp_path):
     folder = tmp_path / "run"
-    first = simulated(model, folder, budget=2)
+    first = finished()
     with pytest.raises(ConfigError, match=r"holds another run \(search\.seed differs\)"):
         simulated(model, folder, budget=2, seed=3)
     with pytest.raises(ConfigError, match=r"holds another run \(backend\.machine differs\)"):
@@ -335,9 +361,9 @@ def test_another_run_in_the_folder_is_refused_and_kept(model, tmp_path):
         ("site", "began on a fleet, with --cluster; choose another folder"),
     ],
 )
-def test_a_run_that_began_with_something_else_is_refused(model, tmp_path, key, message):
+def test_a_run_that_began_with_something_else_is_refused(model, finished, tmp_path, key, message):
     folder = tmp_path / "run"
-    simulated(model, folder, budget=2)
+    finished()
     with closing(RunFolder(folder).open_store()) as store:
         store.put(key, "a fleet")
     with pytest.raises(ConfigError, match=message):
@@ -355,9 +381,9 @@ def test_a_machine_file_that_has_changed_since_is_refused(model, tmp_path):
     assert simulated(model, tmp_path / "run", budget=2, machine=str(mine)) == first
 
 
-def test_a_state_that_the_placer_cannot_read_is_one_clear_error(model, tmp_path):
+def test_a_state_that_the_placer_cannot_read_is_one_clear_error(model, finished, tmp_path):
     folder = tmp_path / "run"
-    simulated(model, folder, budget=2)
+    finished()
     with closing(RunFolder(folder).open_store()) as store:
         store.save_checkpoint({"strange": 1}, {})
     with pytest.raises(StoreError, match=r"^the placer 'cut' cannot go on from the state in the run folder \(KeyError"):
@@ -369,11 +395,9 @@ def test_a_stopped_run_says_how_it_continues(model, tmp_path):
         if event.phase == "search":
             raise KeyboardInterrupt
 
-    given = {"model": str(model), "machine": "i9-12900k+flex170", "placer": "cut", "budget": 2}
-    config = effective(None, ("comparison.min_time_ms=0", "comparison.race=0"), given)
     with pytest.raises(InterruptedRunError, match=r"the same command continues in '.*/run'"):
-        run(config, tmp_path / "run", stop)
-    result = run(config, tmp_path / "run", command="ovplace optimize tiny.xml")
+        simulated(model, tmp_path / "run", stop, budget=2)
+    result = run(config(model, budget=2), tmp_path / "run", command="ovplace optimize tiny.xml")
     assert result.search.trials == 2
     assert result.environment.command == "ovplace optimize tiny.xml"
     assert 0 < result.search.seconds.preparing < result.search.seconds.total

@@ -40,7 +40,9 @@ submodel_us = 100
 latency_us = 50
 gb_per_s = 2
 """
-QUICKLY = ["comparison.rounds=2", "comparison.blocks=3", "comparison.race=0"]
+QUICKLY = [
+    "measure.min_time_ms=0", "comparison.min_time_ms=0", "comparison.rounds=2", "comparison.blocks=3", "comparison.race=0",
+]  # fmt: skip
 
 
 def test_a_run_that_cannot_gain_searches_nothing_until_it_is_asked_to(tmp_path):

@@ -17,7 +17,7 @@ from ovplace.testing.sessions import direct, run_session, session
 SETTLED = {"preset": "paper", "hidden": 4, "grouping": "fixed", "steps": 10, "learning_rate": 0.0}
 
 
-@pytest.mark.parametrize(("episodes", "asked"), [(40, 400), (0, None)])
+@pytest.mark.parametrize(("episodes", "asked"), [(25, 250), (0, None)])
 def test_repeated_placements_are_steps_of_a_placer_that_ends(episodes, asked):
     of = session(Path(), direct(ops=2), chain(("Add", "Sin")), placer="hsdag", budget=3000)
     of = replace(

@@ -13,6 +13,7 @@ def cache(monkeypatch, tmp_path):
     return tmp_path / "cache"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_searches_share_the_devices_and_keep_workers_away(cache):
     with for_search(), for_search(), pytest.raises(InUseError, match="has to end first"), for_worker():
         pass

@@ -80,6 +80,7 @@ def test_asking_who_holds_it_makes_no_file(path):
     assert not path.exists()
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_holder_that_has_not_said_who_it_is(path, other):
     path.write_text("")
     assert holder(path) == lock.Holder()
@@ -171,6 +172,7 @@ def test_who_holds_it_for_a_moment_is_waited_for(path):
         release.join()
 
 
+@pytest.mark.usefixtures("impatient")
 def test_any_number_share_it_and_nobody_holds_it_alone_meanwhile(path, other):
     with pytest.raises(InUseError, match=f"process {other.pid}"), shared(path, "it is held by", "wait"):
         pass

@@ -196,6 +196,6 @@ def test_a_list_may_be_one_text_as_with_set(plans, tmp_path):
         check_names(changed.text.replace("core-ultra", "mine.toml"))
 
 
-def test_an_unknown_recipe_is_an_error_of_the_training(plans):
-    with pytest.raises(UsageError, match="unknown model 'nothing'"):
-        WorkerTraining().run(plans[0].text.replace('"lstm"', '"nothing"'))
+def test_a_plan_that_makes_no_sense_is_an_error_of_the_training(plans):
+    with pytest.raises(ConfigError, match="updates must be at least 1"):
+        WorkerTraining().run(plans[0].text.replace("train.updates = 3", "train.updates = 0"))

@@ -185,6 +185,7 @@ def test_a_candidate_may_take_the_time_that_was_asked_for(finished, monkeypatch,
     assert all(limits == {"working_s": working_s} for limits in given)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_nothing_is_timed_beside_a_worker_and_no_worker_starts_meanwhile(finished, monkeypatch):
     def beside(*_, **__):
         with pytest.raises(InUseError, match="has to end first"), for_worker():

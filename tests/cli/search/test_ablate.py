@@ -15,7 +15,8 @@ seeds = [0]
 [base]
 search.placer = "cut"
 search.budget = 3
-comparison = {{rounds = 2, blocks = 3, finalists = 1}}
+measure.min_time_ms = 0.0
+comparison = {{rounds = 2, blocks = 3, finalists = 1, min_time_ms = 0.0}}
 [variants]
 fine.coarsener.target = 30
 """

@@ -10,7 +10,10 @@ from ovplace.errors import UsageError
 from ovplace.experiments.many_models import run_folders
 from ovplace.store.run_folder import RunFolder
 
-SIMULATED = ("--machine", "i9-12900k+flex170", "--placer", "cut", "--budget", "2", "--set", "comparison.rounds=2")
+SIMULATED = (
+    *("--machine", "i9-12900k+flex170", "--placer", "cut", "--budget", "2", "--set", "comparison.rounds=2"),
+    *("--set", "measure.min_time_ms=0", "--set", "comparison.min_time_ms=0"),
+)
 
 
 @pytest.fixture(scope="module")

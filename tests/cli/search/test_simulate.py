@@ -10,6 +10,7 @@ from ovplace.simulation.machine_file import machine_names
 
 SHORT = [
     *("--placer", "local_search", "--budget", "6"),
+    *("--set", "measure.min_time_ms=0", "--set", "comparison.min_time_ms=0"),
     *("--set", "comparison.rounds=2", "--set", "comparison.blocks=3", "--set", "comparison.finalists=1"),
 ]
 

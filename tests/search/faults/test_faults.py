@@ -20,7 +20,7 @@ from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import diamond
 from ovplace.testing.sessions import QUICK, pool, run_session, session
 
-IMPATIENT = replace(QUICK, deadline_s=3.0)
+IMPATIENT = replace(QUICK, deadline_s=1.5)
 
 
 @pytest.fixture
