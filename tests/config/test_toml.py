@@ -129,7 +129,7 @@ def test_a_key_with_dots_is_quoted_as_in_toml(text, keys):
 
 @pytest.mark.parametrize("text", ['features."mine.rank.scale=2', "a'.b=1"])
 def test_an_open_quote_is_not_understood(text):
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match="unknown section"):
         toml.build_config(toml.assignments([text]))
 
 

@@ -231,14 +231,14 @@ def test_a_learner_goes_on_where_another_stopped():
     ids=str,
 )  # fmt: skip
 def test_bad_settings_are_refused(wrong):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
         ReinforceSettings(**wrong)
 
 
 def test_bad_settings_of_a_search_are_refused():
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="redraws"):
         PolicyGradientSettings(redraws=-1)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="samples"):
         PolicyGradientSettings(samples=0)
     for controllers in (0, 21):
         with pytest.raises(ValueError, match=rf"between 1 and 20, got {controllers}"):

@@ -100,7 +100,7 @@ def test_what_the_user_sets_goes_before_the_preset():
     ],
 )
 def test_bad_settings_are_refused(settings):
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match=rf"bad value in 'placer': .*\b{next(iter(settings))}\b"):
         HIERARCHICAL.config(settings)
 
 

@@ -40,7 +40,7 @@ def test_a_first_failure_where_no_device_runs_all():
     "settings", [{"weights": (np.inf,)}, {"weights": (np.nan,)}, {"cost_noise": np.inf}, {"time_limit_s": np.nan}]
 )
 def test_settings_are_finite(settings):
-    with pytest.raises(ValueError, match=r"finite|cost_noise"):
+    with pytest.raises(ValueError, match=next(iter(settings))):
         Config(**settings)
 
 

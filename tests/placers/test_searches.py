@@ -139,5 +139,5 @@ def test_the_settings_of_the_literature_are_settings(name):
     ],
 )
 def test_bad_settings_are_refused(name, settings):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=next(iter(settings))):
         registry.load("placers", name).Config(**settings)

@@ -181,7 +181,7 @@ def test_random_draws_many_granularities():
     ],
 )
 def test_bad_settings_are_refused(name, settings):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=next(iter(settings))):
         registry.load("placers", name).Config(**settings)
 
 

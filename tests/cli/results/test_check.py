@@ -17,6 +17,7 @@ from ovplace.commands.checking.baseline_answer import BaselineAnswer
 from ovplace.errors import UsageError
 from ovplace.search.explore import limiting_baselines
 from ovplace.session.deadline import Phase, TimeIsUpError
+from ovplace.session.session import Session
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
 from tests.whole_runs import PAIR, QUICK
@@ -76,6 +77,7 @@ def test_too_little_time_to_compare_an_answer_says_nothing_about_it(ovplace, slo
         raise TimeIsUpError
 
     monkeypatch.setattr(BaselineAnswer, "rounds", no_time)
+    monkeypatch.setattr(Session, "start_afresh", lambda _: None)  # a process for each of twenty rounds
     done = ovplace("check", slower.folder, "--time", "60s")
     assert (done.code, done.out) == (2, "")
     assert "60 s do not suffice to measure the answer of" in done.err

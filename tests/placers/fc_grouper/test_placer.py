@@ -31,7 +31,7 @@ def built(of, **settings):
     ids=str,
 )  # fmt: skip
 def test_bad_settings_are_refused(settings):
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match=rf"bad value in 'placer': .*\b{next(iter(settings))}\b"):
         FC_GROUPER.config(settings)
 
 

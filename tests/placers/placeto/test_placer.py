@@ -222,7 +222,7 @@ def test_the_paper_preset_is_what_was_published():
     ids=str,
 )
 def test_bad_settings_are_refused(settings):
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match=rf"bad value in 'placer': .*\b{next(iter(settings))}\b"):
         PLACETO.config(settings)
 
 

@@ -281,5 +281,5 @@ def test_the_smallest_problems(groups, devices):
     ids=str,
 )  # fmt: skip
 def test_bad_settings_are_refused(settings):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=next(iter(settings))):
         Seq2SeqSettings(**settings)
