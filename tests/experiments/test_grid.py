@@ -196,7 +196,7 @@ def test_folders_are_told_apart():
     assert Path(folder_name("a/../b")).name == "a-..-b"
     check_distinct("variant", ["a", "b"])
     for labels in (["a", "A"], ["a b", "a-b"], ["..."]):
-        with pytest.raises(ConfigError):
+        with pytest.raises(ConfigError, match="variant"):
             check_distinct("variant", labels)
 
 

@@ -41,7 +41,8 @@ latency_us = 50
 gb_per_s = 2
 """
 QUICKLY = [
-    "measure.min_time_ms=0", "comparison.min_time_ms=0", "comparison.rounds=2", "comparison.blocks=3", "comparison.race=0",
+    "measure.min_time_ms=0", "comparison.min_time_ms=0", "comparison.rounds=2", "comparison.blocks=3",
+    "comparison.race=0",
 ]  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from ovplace.core.partition import Partition
 from ovplace.errors import UsageError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.plugins import registry
+from ovplace.testing.contracts.placer import all_fail
 from ovplace.testing.graphs import chain, layered, problem, trial_of
+from tests.asked_hashes import asked_hashes
 
 HSDAG = registry.load("placers", "hsdag")
 SMALL = {"head": "devices", "described": False, "hidden": 8, "head_hidden": 8, "head_rounds": 2, "grouping": "fixed"}
@@ -27,15 +29,6 @@ def file(tmp_path_factory):
 
 def built(of, path, **settings):
     return HSDAG.factory(of, HSDAG.config({"policy": str(path), "steps": 4, **settings}))
-
-
-def advance(placer, rounds, fails=lambda placement: False):
-    found = []
-    for number in range(rounds):
-        asked = placer.ask(1)
-        found += [placement.hash for placement in asked]
-        placer.tell([trial_of(number, p, np.inf if fails(p) else 1 + int(p.hash[:4], 16) / 2**16) for p in asked])
-    return found
 
 
 def refusing(n_devices):
@@ -71,35 +64,35 @@ def test_it_goes_on_as_if_never_stopped_without_the_file(rounds, file, tmp_path)
     copy.write_bytes(file.read_bytes())
     of = problem(layered(12, seed=5), 3)
     one = built(of, copy)
-    advance(one, rounds)
+    asked_hashes(one, rounds)
     state = json.dumps(one.state())
-    rest = advance(one, 10)
+    rest = asked_hashes(one, 10)
     copy.unlink()
     other = built(of, copy)
     other.restore(json.loads(state))
-    assert advance(other, 10) == rest
+    assert asked_hashes(other, 10) == rest
 
 
 def test_it_goes_on_between_ask_and_tell(file):
     of = problem(layered(12, seed=6))
     one, other = (built(of, file) for _ in range(2))
-    advance(one, 6)
+    asked_hashes(one, 6)
     asked = one.ask(1)
     other.restore(json.loads(json.dumps(one.state())))
     for placer in (one, other):
         placer.tell([trial_of(0, placement, 1.5) for placement in asked])
-    assert advance(one, 8) == advance(other, 8)
+    assert asked_hashes(one, 8) == asked_hashes(other, 8)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_failures_are_survived(case, file):
-    assert len(advance(built(CASES[case](), file), 12, fails=lambda placement: True)) == 12
+    assert len(asked_hashes(built(CASES[case](), file), 12, answer=all_fail)) == 12
 
 
 def test_the_network_is_that_of_the_file_and_the_search_is_the_users(file):
     placer = built(problem(layered(12, seed=7)), file, hidden=64, head="classes", steps=3, warm_start=0)
     assert HSDAG.factory.needs_costs(HSDAG.config({"policy": str(file), "warm_start": 0}))
-    advance(placer, 7)
+    asked_hashes(placer, 7)
     assert placer.info["updates"] == 1
     assert json.loads(json.dumps(placer.state()))["policy"]["settings"]["hidden"] == 8
 

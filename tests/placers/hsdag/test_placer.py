@@ -17,6 +17,7 @@ from ovplace.placers.hsdag.rollout import Rollout
 from ovplace.plugins import registry
 from ovplace.testing.graphs import SequentialCost, chain, diamond, layered, optimum_ms, problem, run_search, trial_of
 from ovplace.testing.placements import optimum
+from tests.asked_hashes import asked_hashes
 
 HSDAG = registry.load("placers", "hsdag")
 ALTERNATING = SequentialCost.alternating(8, ms_per_byte=1e-4)
@@ -81,11 +82,11 @@ def test_every_combination_learns_and_goes_on_as_if_uninterrupted(grouping, leve
     of = described(problem(layered(30, seed=1), n_devices=3))
     settings = {"grouping": grouping, "levels": levels, "nodes": nodes, "state_update": state_update, "dropout": 0.1}
     one, other = (built(of, **settings, reward="log", steps=4, warm_start=2) for _ in range(2))
-    advance(one, 15)
+    asked_hashes(one, 15)
     saved = json.dumps(one.state())
-    rest = advance(one, 10)
+    rest = asked_hashes(one, 10)
     other.restore(json.loads(saved))
-    assert advance(other, 10) == rest
+    assert asked_hashes(other, 10) == rest
 
 
 @pytest.mark.parametrize("state_update", [False, True])
@@ -94,23 +95,14 @@ def test_dropout_while_drawing_tries_other_groups_and_goes_on_as_if_uninterrupte
     settings = {"preset": "paper", "nodes": "groups", "state_update": state_update, "steps": 10}
     dropped, plain = (built(of, **settings, sampling_dropout=on) for on in (True, False))
     for placer in (dropped, plain):
-        advance(placer, 8)
+        asked_hashes(placer, 8)
     assert len(dropped._episodes[0].rollout.encodings) == 8
     assert len({encoding.levels[0].labels.tobytes() for encoding in dropped._episodes[0].rollout.encodings}) > 1
     assert len(plain._episodes[0].rollout.encodings) == (8 if state_update else 1)
     saved, other = json.dumps(dropped.state()), built(of, **settings, sampling_dropout=True)
-    rest = advance(dropped, 15)
+    rest = asked_hashes(dropped, 15)
     other.restore(json.loads(saved))
-    assert advance(other, 15) == rest
-
-
-def advance(placer, rounds):
-    found = []
-    for number in range(rounds):
-        asked = placer.ask(1)
-        found += [placement.hash for placement in asked]
-        placer.tell([trial_of(number, placement, 1 + int(placement.hash[:4], 16) / 2**16) for placement in asked])
-    return found
+    assert asked_hashes(other, 15) == rest
 
 
 @pytest.mark.slow
@@ -154,7 +146,7 @@ def notes_of(devices, fails):
     first = placer.ask(1)
     placer.tell([trial_of(0, first[0], inf if fails else 2.0)])
     assert not placer.notes, "nothing was learned yet"
-    advance(placer, 2)
+    asked_hashes(placer, 2)
     return placer.notes
 
 
@@ -255,7 +247,7 @@ def test_drawn_groups_part_what_a_parse_cannot():
 
 def test_what_was_measured_is_drawn_anew():
     of = described(problem(chain(("Add", "Sin") * 4)))
-    distinct = [len(set(advance(built(of, warm_start=0, redraws=redraws), 100))) for redraws in (20, 0)]
+    distinct = [len(set(asked_hashes(built(of, warm_start=0, redraws=redraws), 100))) for redraws in (20, 0)]
     assert distinct[0] > 70 > distinct[1]
 
 
@@ -268,6 +260,6 @@ def test_nothing_is_drawn_again_where_all_placements_are_known(monkeypatch):
 
     monkeypatch.setattr(Rollout, "draw", counted)
     placer = built(described(problem(chain(("Add", "Sin")))), warm_start=0)
-    assert len(set(advance(placer, 20))) == 4, "all that there are"
+    assert len(set(asked_hashes(placer, 20))) == 4, "all that there are"
     drawn.clear()
-    assert len(advance(placer, 20)) == len(drawn) == 20
+    assert len(asked_hashes(placer, 20)) == len(drawn) == 20

@@ -27,6 +27,7 @@ from ovplace.testing.graphs import (
     run_search,
     trial_of,
 )
+from tests.asked_hashes import asked_hashes
 
 PLACETO = registry.load("placers", "placeto")
 SMALL = {"hidden": 8, "rounds": 2, "episodes": 4}
@@ -124,15 +125,6 @@ def test_each_device_alone_comes_first():
     assert built(of, uniform=False).ask(1)
 
 
-def advance(placer, rounds, batch=1):
-    found = []
-    for number in range(rounds):
-        asked = placer.ask(batch)
-        found += [placement.hash for placement in asked]
-        placer.tell([trial_of(number, p, 1 + int(p.hash[:4], 16) / 2**16) for p in asked])
-    return found
-
-
 def test_while_an_answer_is_late_it_proposes_on_and_updates():
     placer = built(problem(layered(24, seed=1), n_devices=3), uniform=False)
     late, *asked = placer.ask(20)
@@ -157,7 +149,7 @@ def test_the_fastest_answer_is_where_episodes_start_whichever_came_first():
 
 def test_nothing_is_asked_twice_and_the_end_is_when_all_was():
     of = problem(chain(("Add", "Sin", "Relu", "Add", "Sin")))
-    found = advance(built(of), 100)
+    found = asked_hashes(built(of), 100)
     assert len(set(found)) == len(found) == 32
 
 
@@ -174,11 +166,11 @@ def test_nothing_is_asked_twice_and_the_end_is_when_all_was():
 def test_every_setting_works_and_goes_on_as_if_uninterrupted(settings):
     of = problem(layered(14, seed=1), n_devices=3)
     one, other = built(of, **settings), built(of, **settings)
-    advance(one, 9)
+    asked_hashes(one, 9)
     saved = json.dumps(one.state())
-    rest = advance(one, 8)
+    rest = asked_hashes(one, 8)
     other.restore(json.loads(saved))
-    assert advance(other, 8) == rest
+    assert asked_hashes(other, 8) == rest
 
 
 def test_measured_latencies_count_where_that_is_said():
@@ -296,12 +288,12 @@ def test_a_policy_proposes_first_what_it_says_at_once_and_goes_on_without_its_fi
     of = problem(layered(16, seed=30), n_devices=4)
     placer = PLACETO.factory(of, PLACETO.config({"policy": str(path), "uniform": False}))
     assert placer.ask(1)[0].hash == of.lift(trainer.place(of)).hash
-    advance(placer, 3)
-    saved, rest = json.dumps(placer.state()), advance(placer, 6)
+    asked_hashes(placer, 3)
+    saved, rest = json.dumps(placer.state()), asked_hashes(placer, 6)
     path.unlink()
     other = PLACETO.factory(of, PLACETO.config({"policy": str(path), "uniform": False}))
     other.restore(json.loads(saved))
-    assert advance(other, 6) == rest
+    assert asked_hashes(other, 6) == rest
 
 
 def test_a_policy_file_that_is_not_there_is_one_clear_line(tmp_path):

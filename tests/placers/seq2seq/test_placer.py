@@ -24,6 +24,7 @@ from ovplace.testing.graphs import (
     run_search,
     trial_of,
 )
+from tests.asked_hashes import asked_hashes
 
 SEQ2SEQ = registry.load("placers", "seq2seq")
 ALTERNATING = SequentialCost.alternating(8, ms_per_byte=1e-4)
@@ -103,30 +104,21 @@ def test_failures_make_a_placement_less_likely(preset):
     assert np.mean(tried[-60:]) < 0.3
 
 
-def advance(placer, rounds, batch=1):
-    found = []
-    for number in range(rounds):
-        asked = placer.ask(batch)
-        found += [placement.hash for placement in asked]
-        placer.tell([trial_of(number, placement, 1 + int(placement.hash[:4], 16) / 2**16) for placement in asked])
-    return found
-
-
 @pytest.mark.parametrize("preset", ["paper", "tuned"])
 @pytest.mark.parametrize("rounds", [0, 4, 13])
 def test_it_goes_on_as_if_uninterrupted(preset, rounds):
     of = problem(layered(30, seed=1), n_devices=3)
     one, other = (built(of, preset=preset, samples=4) for _ in range(2))
-    advance(one, rounds)
+    asked_hashes(one, rounds)
     saved = json.dumps(one.state())
-    rest = advance(one, 12)
+    rest = asked_hashes(one, 12)
     other.restore(json.loads(saved))
-    assert advance(other, 12) == rest
+    assert asked_hashes(other, 12) == rest
 
 
 def test_what_is_asked_does_not_depend_on_how_many_at_a_time():
     of = problem(layered(30, seed=1), n_devices=3)
-    assert advance(built(of), 23) == advance(built(of), 10, batch=3)[:23]
+    assert asked_hashes(built(of), 23) == asked_hashes(built(of), 10, batch=3)[:23]
 
 
 def test_uniform_placements_come_first():
@@ -137,13 +129,13 @@ def test_uniform_placements_come_first():
 
 def test_what_was_measured_is_drawn_anew():
     of = problem(chain(("Add", "Sin") * 4))
-    distinct = [len(set(advance(built(of, redraws=redraws, learning_rate=1e-2), 150))) for redraws in (20, 0)]
+    distinct = [len(set(asked_hashes(built(of, redraws=redraws, learning_rate=1e-2), 150))) for redraws in (20, 0)]
     assert distinct[0] > 140 > distinct[1]
 
 
 def test_a_small_space_is_measured_once_and_asked_again():
     of = problem(chain(("Add", "Sin", "Relu")))
-    assert len(set(advance(built(of), 60))) == 8
+    assert len(set(asked_hashes(built(of), 60))) == 8
 
 
 def test_groups_are_decided_in_topological_order():
