@@ -36,7 +36,7 @@ class Options:
     alternate: bool = True
 
 
-SHORT = Options(every=1000, one_in=10)
+SHORT = Options(every=1000, one_in=60)
 
 
 def rows(options: Options) -> Iterator[Row]:
