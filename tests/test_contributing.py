@@ -15,7 +15,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PIPED = {"capture_output": True, "text": True}
-SHORT = ["--set", "comparison.rounds=2", "--set", "comparison.blocks=3", "--budget", "3"]
+SHORT = [
+    *("--set", "comparison.rounds=2", "--set", "comparison.blocks=3", "--set", "measure.min_time_ms=0"),
+    *("--budget", "3"),
+]
 
 
 class Walk:

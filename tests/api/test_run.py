@@ -121,7 +121,8 @@ def test_several_placements_are_measured_in_turns(run):
 
 
 def test_devices_that_it_chose_by_itself_are_measured_under_hetero_too(tmp_path):
-    chosen = ovplace.optimize(models.residual(), tmp_path / "run", machine="i9-12900k+flex170", budget=1)
+    given = {"machine": "i9-12900k+flex170", "budget": 1, "settings": QUICK}
+    chosen = ovplace.optimize(models.residual(), tmp_path / "run", **given)
     assert [row.name for row in chosen.measure().measured] == [
         "GPU", "CPU", "HETERO:GPU,CPU (automatic)", "HETERO:CPU,GPU (automatic)", "the placement",
     ]  # fmt: skip

@@ -103,10 +103,10 @@ def test_a_run_given_by_options_is_continued_by_toml(ovplace, tmp_path, tiny):
     file, out = tmp_path / "same.toml", tmp_path / "run"
     file.write_text(
         '[search]\nbackend = "simulate"\nplacer = "cut"\nbudget = 3\n[backend]\nmachine = "two-gpus"\n'
-        "[placer]\ngrid = 3\n[comparison]\nrounds = 2\nblocks = 3\n"
+        "[placer]\ngrid = 3\n[measure]\nmin_time_ms = 0.0\n[comparison]\nrounds = 2\nblocks = 3\n"
     )
     options = ["--machine", "two-gpus", "--placer", "cut", "--budget", "3", "--set", "placer.grid=3"]
-    short = ["--set", "comparison.rounds=2", "--set", "comparison.blocks=3"]
+    short = ["--set", "measure.min_time_ms=0", "--set", "comparison.rounds=2", "--set", "comparison.blocks=3"]
     first = ovplace("optimize", tiny, "-o", out, *options, *short)
     assert first.code == 0, first.err
     again = ovplace("optimize", tiny, "-o", out, "--config", file)

@@ -54,7 +54,8 @@ def test_a_real_run_is_not_continued_as_a_simulated_one(ovplace, finished, tiny,
 
 
 def test_a_search_finds_what_a_machine_has_to_offer(ovplace, detector, uneven, tmp_path):
-    run, quiet = tmp_path / "run", ["--set", "backend.noise=0", "--set", "comparison.rounds=2"]
+    quiet = ["--set", "backend.noise=0", "--set", "comparison.rounds=2", "--set", "measure.min_time_ms=0"]
+    run = tmp_path / "run"
     done = ovplace("optimize", detector, "-o", run, "--machine", uneven, "--placer", "cut", "--json", *quiet)
     assert done.code == 0, done.err
     result = json.loads(done.out)
@@ -65,7 +66,7 @@ def test_a_search_finds_what_a_machine_has_to_offer(ovplace, detector, uneven, t
 
 def test_a_machine_that_has_changed_since_is_refused(ovplace, detector, uneven, tmp_path):
     text = uneven.read_text()
-    call = ["optimize", detector, "-o", tmp_path / "run", "--machine", uneven, "--placer", "cut", "--budget", "3"]
+    call = ["optimize", detector, "-o", tmp_path / "run", "--machine", uneven, *SHORT]
     assert ovplace(*call).code == 0
     uneven.write_text(text + "\n")
     assert ovplace(*call).code == 0, "the same machine, written differently"
