@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from ovplace.config.schema import RIGOROUS_ROUNDS, ComparisonConfig, RunConfig, SearchConfig
-from ovplace.core.device import Device
-from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec, Trial
+from ovplace.core.measurement import ErrorKind, Measurement, MeasureSpec, Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
@@ -21,8 +20,8 @@ from ovplace.profiling.obtain import obtain_costs
 from ovplace.search import explore as explore_module
 from ovplace.search.explore import explore, make_loop
 from ovplace.search.run import run
-from ovplace.search.time_limit import IMPORTING, expected_s, time_notes, with_labels, with_time_left
-from ovplace.session.baselines import Baseline, measure_baselines
+from ovplace.search.time_limit import expected_s, time_notes, with_time_left
+from ovplace.session.baselines import measure_baselines
 from ovplace.session.deadline import GRACE_S, Phase, TimeBudget
 from ovplace.session.events import Progress, silent
 from ovplace.session.measurer import Measurer
@@ -375,28 +374,6 @@ def test_the_profile_ends_in_time(store, tmp_path, monkeypatch, cost_s):
     assert found.table.n_groups == OPS
 
 
-def test_steps_name_emulated_devices_as_such(store):
-    of = session(Path(), direct())
-    of.selection = replace(of.selection, devices=(Device("GPU", "GPU", emulated=True), Device("CPU", "CPU")))
-    told: list[str] = []
-    listener = with_labels(lambda event: told.append(event.text), of)
-    for phase, text in (
-        ("baselines", "HETERO:GPU,CPU (automatic)"),
-        ("final comparison", "trial 3 against GPU"),
-        ("search", "0.9"),
-    ):
-        listener(Progress(phase, text=text))
-    assert told == ["HETERO:GPU (emulated),CPU (automatic)", "trial 3 against GPU (emulated)", "0.9"]
-
-
-def test_steps_name_simulated_devices_as_such():
-    of = session(Path(), direct())
-    of.selection = replace(of.selection, simulated="two-gpus")
-    told: list[str] = []
-    with_labels(lambda event: told.append(event.text), of)(Progress("baselines", text="CPU_0"))
-    assert told == ["CPU_0 (simulated)"]
-
-
 def test_a_step_says_what_is_left_of_its_phase_and_of_the_call(store):
     of = measurer(World(SLOW["nothing"]), store)
     of.time = of.time.expecting(30.0, 20.0)
@@ -408,43 +385,3 @@ def test_a_step_says_what_is_left_of_its_phase_and_of_the_call(store):
     # A quarter of the limit is kept for the comparison, which is expected to take 20 s.
     assert told[0] == Progress("search", 3, text="0.9", phase_s=75.0, later_s=20.0, call_s=100.0)
     assert told[1].phase_s == 5.0
-
-
-def took(name, latency_ms, placement=True, **rest):
-    """Return a baseline that took one second to compile."""
-    measured = Measurement((latency_ms,), (1,), compile_ms=900.0, first_ms=100.0, **rest)
-    on_one = Placement.uniform(OPS, "CPU_0") if placement else None
-    candidate = Candidate(name, on_one) if placement else Candidate(name, target="AUTO:CPU_0")
-    return Baseline(candidate, measured, 1.0, placement, on_one)
-
-
-@pytest.mark.parametrize(("rounds", "starts"), [(6, 5 + 3), (7, 5 + 4)])
-def test_the_search_and_the_comparison_take_what_the_devices_took(rounds, starts):
-    """A search compiles for two devices and infers four times on each; a round infers on all, less on a slow one.
-
-    The first heats compile each finalist; what comes later imports it.
-    """
-    spec = MeasureSpec(warmup=0, blocks=1, repeats=1, min_time_ms=0.0, hopeless_ratio=2.5)
-    comparison = ComparisonConfig(rounds=rounds, race=15, finalists=3, blocks=3, repeats=1, min_time_ms=0.0)
-    of = session(Path(), direct(), spec=spec, comparison=comparison, budget=10)
-    of.starting_s = 2.0
-    failed = replace(took("CPU_3", 1.0), measurement=Measurement.failed(ErrorKind.CRASH, "gone"))
-    baselines = [took("CPU_0", 200.0), took("CPU_1", 500.0), took("CPU_2", 501.0), failed, took("AUTO", 1.0, False)]
-    search_s, comparison_s = expected_s(of, baselines)
-    assert search_s == pytest.approx(10 * ((1 + 4 * 0.2) + (1 + 4 * 0.5)))
-    round_s = 2 * (0.1 + 8 * 0.2) + (0.1 + 8 * 0.5) + (0.1 + 4 * 0.501)
-    compilations = 3 + IMPORTING * (starts - 3)
-    assert comparison_s == pytest.approx(starts * (2.0 + round_s) + compilations * 4 * 0.9)
-    of.config = replace(of.config, measure=replace(spec, blocks=3, repeats=2, min_time_ms=20.0))
-    # Two blocks, each after an inference and 5 ms.
-    assert expected_s(of, baselines)[0] == pytest.approx(10 * (2 + 2 * 0.005 * 2 + (2 + 2 * 3) * (0.2 + 0.5)))
-    of.selection = replace(of.selection, simulated="two-gpus")
-    assert expected_s(of, baselines) == (0.0, starts * 2.0)
-
-
-def test_simulated_inferences_are_not_expected_to_take_time(store):
-    of = session(Path(), direct(), spec=SPEC, comparison=COMPARISON, budget=50)
-    baselines = measure_baselines(Measurer(of, store), SPEC, silent)
-    assert min(expected_s(of, baselines)) > 0
-    of.selection = replace(of.selection, simulated="two-gpus")
-    assert expected_s(of, baselines) == (0.0, 0.0)
