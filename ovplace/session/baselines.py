@@ -141,6 +141,8 @@ def _stored_or_measured(measurer: Measurer, candidates: Sequence[Candidate], spe
             return measured
     else:
         measured = [measurer.check_outputs(m) for m in measurer.in_turns_or_alone(candidates, spec)]
+    if not any(m.ok for m in measured):  # the call ends with an error; the next one tries again
+        return measured
     for key, candidate, m in zip(keys, candidates, measured, strict=True):
         measurer.store.put_measurement(key, candidate.name, StoredMeasurement(m, 1.0))
     return measured

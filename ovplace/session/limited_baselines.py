@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.session.deadline import Deadline, TimeIsUpError
 from ovplace.session.fitting import fitting
-from ovplace.session.measurer import ATTEMPTS, Measurer
+from ovplace.session.measurer import ATTEMPTS, LOST, Measurer
 from ovplace.session.session import Session
 
 REPEATED_SHARE = 0.05
@@ -79,7 +79,7 @@ def _once(measurer: Measurer, candidate: Candidate, spec: MeasureSpec, deadline:
     try:
         for _ in range(ATTEMPTS):
             found = _or_none(measurer, [candidate], spec.one_sample())[0]
-            if found.error != ErrorKind.CRASH:  # a timeout would take as long again
+            if found.error not in LOST or found.error == ErrorKind.TIMEOUT:  # which would take as long again
                 break
         return found
     finally:

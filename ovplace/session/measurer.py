@@ -16,10 +16,10 @@ from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, StoredMeasurement, cache_key
 
 ATTEMPTS = 3
-"""Requests, at most, for what everything is compared with: a crash or a timeout may lose it by chance."""
+"""Requests, at most, for what everything is compared with, which may be lost by chance."""
 
-LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH)
-"""Failures of a request as a whole, whichever of its candidates is to blame."""
+LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH, ErrorKind.MEMORY)
+"""Failures that may be of a request as a whole, whichever of its candidates is to blame, and may not come again."""
 
 LEAST_EXTENSION_S = 2.0
 """Time left of the call that is still worth dividing."""
@@ -203,7 +203,7 @@ class Measurer:
             candidate: what to measure.
             reference: what to compare with.
             spec: how long and how often.
-            attempts: requests, at most, where a timeout or a crash loses one; a trial's failure is its result.
+            attempts: requests, at most, where one is lost (`LOST`); a trial's failure is its result.
             check: whether outputs further off than the limit make it a failure.
 
         Returns:
@@ -225,7 +225,7 @@ class Measurer:
             candidate: what to measure.
             reference: what to compare with; may be the same.
             spec: how long and how often.
-            attempts: requests, at most, where a timeout or a crash loses one.
+            attempts: requests, at most, where one is lost (`LOST`).
             check: whether outputs further off than the limit make it a failure.
 
         Returns:
@@ -246,7 +246,7 @@ class Measurer:
         return StoredMeasurement(measured, latency_ratio(measured, reference))
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec, attempts: int) -> list[Measurement]:
-        """Measure the candidates in turns, again where a timeout or a crash lost one.
+        """Measure the candidates in turns, again where a timeout, a crash or exhausted memory lost one.
 
         Args:
             candidates: what to measure.

@@ -10,7 +10,9 @@ import pytest
 
 from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.placement import Placement
+from ovplace.errors import BackendError
 from ovplace.session.baselines import measure_baselines
+from ovplace.session.deadline import TimeBudget
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
 from ovplace.store.run_db import RunStore
@@ -55,16 +57,33 @@ def test_an_automatic_mode_on_one_device_competes_however_many_unconnected_parts
     assert found.competes and found.placement is not None and found.placement.is_uniform
 
 
+@pytest.mark.parametrize("limit_s", [float("inf"), 60.0])
+@pytest.mark.parametrize("lost", [ErrorKind.CRASH, ErrorKind.MEMORY])
 @pytest.mark.parametrize("n_devices", [1, 2])
-def test_a_device_whose_process_ends_once_is_measured_again(n_devices):
-    once = [Measurement.failed(ErrorKind.CRASH, "gone")]
+def test_a_device_that_is_lost_once_is_measured_again(n_devices, lost, limit_s):
+    once = [Measurement.failed(lost, "gone")]
 
     def measure(candidates, spec):
-        lost = once and once.pop()
-        return [lost or Measurement((1.0,), (1,)) for _ in candidates]
+        failed = once and once.pop()
+        return [failed or Measurement((1.0,), (1,)) for _ in candidates]
 
     of = session(Path(), DirectPool(measure), GRAPH)
     of.problem = problem(GRAPH, n_devices=n_devices)
     with closing(RunStore(Path(":memory:"))) as store:
-        found = measure_baselines(Measurer(of, store), QUICK, silent)
+        found = measure_baselines(Measurer(of, store, time=TimeBudget(limit_s=limit_s)), QUICK, silent)
     assert all(baseline.measurement.ok for baseline in found) and not once
+
+
+def test_where_no_device_works_the_next_call_measures_them_again():
+    works = []
+
+    def measure(candidates, spec):
+        return [Measurement((1.0,), (1,)) if works else Measurement.failed(ErrorKind.INFER, "no") for _ in candidates]
+
+    of = session(Path(), DirectPool(measure), GRAPH)
+    with closing(RunStore(Path(":memory:"))) as store:
+        measurer = Measurer(of, store)
+        with pytest.raises(BackendError, match="no single device runs the model"):
+            measure_baselines(measurer, QUICK, silent)
+        works.append(True)
+        assert all(baseline.measurement.ok for baseline in measure_baselines(measurer, QUICK, silent))
