@@ -46,10 +46,7 @@ def median_interval(samples: Samples, rng: np.random.Generator, resamples: int =
         Interval(value=2.0, low=1.0, high=3.0, level=0.95)
     """
     n = len(samples)
-    lower, apart = (
-        (n + 1) // 2,
-        1 - n % 2,
-    )  # rank of the first middle sample, and the step to the second
+    lower, apart = (n + 1) // 2, 1 - n % 2  # first of the middle ranks, and the step to the second
     ends = rng.standard_gamma((lower, apart, n + 1 - lower - apart), size=(resamples, 3)).cumsum(axis=1)
     drawn = np.minimum((ends[:, :2] / ends[:, 2:] * n).astype(np.int64), n - 1)
     medians = np.sort(samples)[drawn].mean(axis=1)
