@@ -21,7 +21,7 @@ from ovplace.profiling.links import CUTS, LinkBench, LinkSamples
 from ovplace.profiling.timed_parts import TimedParts
 from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
-from ovplace.session.measurer import LOST, Measurer
+from ovplace.session.measurer import Measurer, was_lost
 from ovplace.session.session import Session
 
 LINKS_SHARE = 0.3
@@ -197,7 +197,7 @@ class Profiler:
     def _time(self, tasks: Sequence[PartTask], *, slow: bool) -> None:
         """Time parts in turns; if that is lost, one by one, so that a culprit fails alone, and not by chance."""
         measured, spent_ms = self._measured(tasks, slow=slow)
-        if not any(m.error in LOST for m in measured):
+        if not was_lost(measured):
             self._note(tasks, measured, spent_ms)
             return
         for task in tasks:

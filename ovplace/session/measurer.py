@@ -19,7 +19,7 @@ ATTEMPTS = 3
 """Requests, at most, for what everything is compared with, which may be lost by chance."""
 
 LOST = (ErrorKind.TIMEOUT, ErrorKind.CRASH, ErrorKind.MEMORY)
-"""Failures that may be of a request as a whole, whichever of its candidates is to blame, and may not come again."""
+"""Failures that a request may have as a whole, whichever of its candidates is to blame, and that may not come again."""
 
 LEAST_EXTENSION_S = 2.0
 """Time left of the call that is still worth dividing."""
@@ -203,7 +203,7 @@ class Measurer:
             candidate: what to measure.
             reference: what to compare with.
             spec: how long and how often.
-            attempts: requests, at most, where one is lost (`LOST`); a trial's failure is its result.
+            attempts: requests, at most, where they are lost; a trial's failure is its result.
             check: whether outputs further off than the limit make it a failure.
 
         Returns:
@@ -225,7 +225,7 @@ class Measurer:
             candidate: what to measure.
             reference: what to compare with; may be the same.
             spec: how long and how often.
-            attempts: requests, at most, where one is lost (`LOST`).
+            attempts: requests, at most, where they are lost.
             check: whether outputs further off than the limit make it a failure.
 
         Returns:
@@ -246,7 +246,7 @@ class Measurer:
         return StoredMeasurement(measured, latency_ratio(measured, reference))
 
     def measure(self, candidates: Sequence[Candidate], spec: MeasureSpec, attempts: int) -> list[Measurement]:
-        """Measure the candidates in turns, again where a timeout, a crash or exhausted memory lost one.
+        """Measure the candidates in turns, again where the request was lost (`was_lost`).
 
         Args:
             candidates: what to measure.
@@ -258,7 +258,7 @@ class Measurer:
         """
         measured = self.request(candidates, spec)
         for _ in range(attempts - 1):
-            if not any(m.error in LOST for m in measured):
+            if not was_lost(measured):
                 break
             measured = self.request(candidates, spec)
         return measured
@@ -292,6 +292,19 @@ class Measurer:
 
 def _mismatch(measurement: Measurement, text: str) -> Measurement:
     return replace(measurement, samples_ms=(), blocks=(), error=ErrorKind.OUTPUT_MISMATCH, error_text=text)
+
+
+def was_lost(measured: Sequence[Measurement]) -> bool:
+    """Return whether a request was lost, so that another one may succeed.
+
+    A timeout or a crash is of all candidates. If there is too little memory for some of them only, they would fail
+    again, and the others have been timed.
+
+    Args:
+        measured: the measurement of each candidate.
+    """
+    errors = {m.error for m in measured}
+    return not errors.isdisjoint((ErrorKind.TIMEOUT, ErrorKind.CRASH)) or errors == {ErrorKind.MEMORY}
 
 
 def latency_ratio(measured: Measurement, reference: Measurement) -> float:

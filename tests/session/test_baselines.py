@@ -74,6 +74,23 @@ def test_a_device_that_is_lost_once_is_measured_again(n_devices, lost, limit_s):
     assert all(baseline.measurement.ok for baseline in found) and not once
 
 
+def test_what_alone_has_too_little_memory_is_not_tried_again():
+    asked = []
+
+    def measure(candidates, spec):
+        asked.append(candidates[0].name)
+        full = Measurement.failed(ErrorKind.MEMORY, "too small")
+        return [
+            full if candidate.name.startswith("HETERO:CPU_0") else Measurement((1.0,), (1,)) for candidate in candidates
+        ]
+
+    of = session(Path(), DirectPool(measure), GRAPH)
+    with closing(RunStore(Path(":memory:"))) as store:
+        found = measure_baselines(Measurer(of, store), QUICK, silent)
+    assert [b.name for b in found if b.measurement.error] == ["HETERO:CPU_0,CPU_1 (automatic)"]
+    assert len(asked) == len(set(asked))
+
+
 def test_where_no_device_works_the_next_call_measures_them_again():
     works = []
 
