@@ -36,7 +36,7 @@ class Options:
     alternate: bool = True
 
 
-SHORT = Options(every=1000, one_in=60)
+SHORT = Options(every=1000, one_in=10)
 
 
 def rows(options: Options) -> Iterator[Row]:

@@ -271,7 +271,7 @@ def child():
 
 
 def test_a_request_that_a_stopped_process_does_not_read_ends_at_its_deadline(child):
-    watch = threading.Timer(60.0, child.kill)
+    watch = threading.Timer(10.0, child.kill)
     os.kill(child.pid, signal.SIGSTOP)
     os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
     watch.start()
