@@ -47,12 +47,11 @@ def choose(
     field = _field(measurer.session, trials, costs)
     trials = trials[:LIMIT]
     candidates = [trial.candidate for trial in trials]
-    spent, now = 0, Standing(np.zeros(0, dtype=np.int64))
+    raced, now = list[int](), Standing(np.zeros(0, dtype=np.int64))
 
     def heat(which: IntArray, number: int) -> FloatArray:
-        nonlocal spent
         latency_ms = _heat(measurer, [trials[i] for i in which], number)
-        spent += len(which)
+        raced.extend(which.tolist())
         if number == 0:
             with suppress(TimeIsUpError):  # the heat counts all the same
                 _compare_stages(measurer, [trials[i] for i in which])
@@ -62,13 +61,14 @@ def choose(
     with suppress(TimeIsUpError):  # what is believed by then has to do
         for now in race(field, heat, config.finalists, config.race):
             first = candidates[now.order[0]].name if len(now.order) else "none works"
-            listener(Progress(Phase.FINALISTS, spent, config.race, f"{first}, sure to {now.sure:.0%}"))
+            listener(Progress(Phase.FINALISTS, len(raced), config.race, f"{first}, sure to {now.sure:.0%}"))
     if not len(now.order):
         return None
-    best = trials[int(now.order[0])]
-    with suppress(TimeIsUpError):
-        _compare_stages(measurer, [best])  # it may come from a later heat
-    return best.candidate
+    best = int(now.order[0])
+    if best in raced:  # perhaps in a later heat; otherwise HETERO has not compiled it, which may take long
+        with suppress(TimeIsUpError):
+            _compare_stages(measurer, [trials[best]])
+    return candidates[best]
 
 
 def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:

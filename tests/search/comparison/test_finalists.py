@@ -185,6 +185,12 @@ def test_stages_are_compared_where_there_is_time_for_it(racing, monkeypatch, lef
     assert bool(stages_over_hetero(measurer.store)) == compared
 
 
+def test_without_a_heat_no_stages_are_compared(racing):
+    bench = Bench({})
+    assert choose(racing(bench), [staged(0, 0.5)], None, silent).name == "trial 0"
+    assert bench.asked == []
+
+
 def test_candidates_are_the_placements_of_the_trials(racing):
     chosen = choose(racing(Bench({}), config=ComparisonConfig(race=0)), [trial(3, 0.5), trial(1, 0.9)], None, silent)
     assert chosen == Candidate("trial 3", chosen.placement)
