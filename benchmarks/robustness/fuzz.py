@@ -41,7 +41,7 @@ class Options:
     seed: int = 0
 
 
-SHORT = Options(minutes=0.1)
+SHORT = Options(minutes=0.05, only=("config.toml", "run.db"))
 
 
 def rows(options: Options) -> Iterator[Row]:

@@ -58,7 +58,7 @@ class Options:
     profile_s: float = 60.0
 
 
-SHORT = Options(models=("demo",), devices=("cpu+cpu",), trials=6, profile_s=2.0)
+SHORT = Options(models=("hyperbolic",), devices=("cpu+cpu",), trials=4, profile_s=1.0)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Options:
     processes: int = 8
 
 
-SHORT = Options(models=("siren",), devices=("cpu+cpu",), processes=2)
+SHORT = Options(models=("hyperbolic",), devices=("cpu+cpu",), processes=1)
 
 
 def rows(options: Options) -> Iterator[Row]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 
-import networkx as nx
-
 from ovplace.graphs.op_graph import OpGraph
 
 Pair = tuple[int, int]
@@ -34,7 +32,7 @@ def cycle_constraints(graph: OpGraph, fragile: Collection[Pair]) -> Iterator[Pai
         return
     above_reader, above_source = _ancestors(graph, [w for _, w in joins]), _ancestors(graph, [u for u, _ in joins])
     whole = {w for _, w in joins}
-    for edges in nx.biconnected_component_edges(_undirected(graph)):
+    for edges in _blocks(graph):
         heads = {max(edge, key=lambda i: int(graph.rank[i])) for edge in edges}
         block = sorted({i for edge in edges for i in edge}, key=lambda i: int(graph.rank[i]))
         if heads & whole:
@@ -43,14 +41,18 @@ def cycle_constraints(graph: OpGraph, fragile: Collection[Pair]) -> Iterator[Pai
             yield from pairwise([i for i in block[1:] if above_reader[i]])
 
 
-def _undirected(graph: OpGraph) -> nx.Graph:
-    """Return the graph of what HETERO may join: Constants have one reader, Results none."""
+def _blocks(graph: OpGraph) -> Iterator[list[Pair]]:
+    """Yield the edges of each biconnected component of what HETERO may join.
+
+    Constants have one reader, Results none.
+    """
+    import networkx as nx
+
     skipped = ("Constant", "Result")
-    result = nx.Graph()
-    result.add_edges_from(
+    undirected = nx.Graph(
         (a, b) for a, b in graph.edges.T.tolist() if graph.types[a] not in skipped and graph.types[b] not in skipped
     )
-    return result
+    yield from nx.biconnected_component_edges(undirected)
 
 
 def _ancestors(graph: OpGraph, of: list[int]) -> list[int]:

@@ -97,8 +97,17 @@ those that have come by then in the order of their numbers. However slow it is, 
 
 
 @slow
-@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("pause_s", [None, 0.0, 0.05, 0.3])
+@pytest.mark.parametrize(
+    ("second", "pause_s"),
+    [
+        (signal.SIGINT, None),
+        (signal.SIGINT, 0.05),
+        (signal.SIGTERM, 0.0),
+        (signal.SIGTERM, 0.3),
+        (signal.SIGHUP, None),
+        (signal.SIGHUP, 0.05),
+    ],
+)
 def test_a_second_signal_disturbs_nothing(start, program, second, pause_s):
     telling = replace(start, command=TELLING + start.command[len(program) :])
     with telling() as run:
