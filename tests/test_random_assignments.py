@@ -95,7 +95,7 @@ def failures(
     return found
 
 
-@pytest.mark.parametrize("name", slow_except(["demo", "attention", "lstm"], MODELS), ids=lambda name: Path(name).stem)
+@pytest.mark.parametrize("name", slow_except(["attention", "lstm"], MODELS), ids=lambda name: Path(name).stem)
 def test_random_assignments_between_two_cpus(name, tmp_path):
     large = name.endswith(".onnx")  # a device drawn for each group would cut it into hundreds of submodels
     assert failures(name, TWO_CPUS, 1 if large else 2, CPU_LIMIT, tmp_path, coarse=large) == []

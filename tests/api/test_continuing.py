@@ -13,6 +13,7 @@ from ovplace.api.given_inputs import save_inputs
 from ovplace.errors import ConfigError, InUseError
 from ovplace.ir.saving import save_in_memory_model
 from ovplace.store.run_folder import RunFolder
+from ovplace.testing.slow import slow_except
 
 SIMULATED = {
     "machine": "i9-12900k+flex170",
@@ -34,7 +35,7 @@ def unnamed(scale: float = 2.0) -> ov.Model:
     return ov.Model([opset13.result(scaled)], [x, y])
 
 
-@pytest.mark.parametrize("make", [converted, unnamed])
+@pytest.mark.parametrize("make", slow_except([unnamed], [converted, unnamed]))
 def test_a_model_that_is_made_anew_continues_its_run(tmp_path, make):
     first = ovplace.optimize(make(), tmp_path / "run", **SIMULATED)
     given = (tmp_path / "run" / "given.xml").read_bytes()

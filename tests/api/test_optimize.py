@@ -24,6 +24,7 @@ from ovplace.session.events import Progress
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
+from ovplace.testing.slow import slow_except
 from tests.killed_runs import killed_after
 from tests.whole_runs import PAIR, QUICK
 
@@ -208,7 +209,7 @@ def test_a_run_of_a_model_that_has_changed_since_is_refused(model, tmp_path):
     assert (folder / "result.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("torn", ["new-config.toml", "placed.xml"])
+@pytest.mark.parametrize("torn", slow_except(["new-config.toml"], ["new-config.toml", "placed.xml"]))
 def test_half_a_file_of_a_killed_set_up_is_no_obstacle(model, tmp_path, torn):
     folder = tmp_path / "run"
     folder.mkdir()
@@ -304,6 +305,7 @@ def test_a_single_setting_needs_no_list(model):
             call(model, settings="search.budget=x")
 
 
+@pytest.mark.slow
 def test_inputs_may_be_empty_and_have_any_name(tmp_path):
     past, new = (opset13.parameter(ov.PartialShape([1, length, 4]), np.float32) for length in (-1, 2))
     past.output(0).set_names({"past[0]"})

@@ -22,6 +22,7 @@ from ovplace.search.completed_run import open_completed_run
 from ovplace.search.run import run as search
 from ovplace.shipped import shipped
 from ovplace.store.run_folder import RunFolder
+from ovplace.testing.slow import slow_except
 
 
 def copied(finished, case, tmp_path, *changes):
@@ -137,7 +138,7 @@ def test_a_run_with_other_settings_is_not_taken_for_this_one(finished, case, tmp
     assert "holds another run" in after["runs"][0]["error"]
 
 
-@pytest.mark.parametrize("name", ["small.bin", "mine.toml"])
+@pytest.mark.parametrize("name", slow_except(["small.bin"], ["small.bin", "mine.toml"]))
 def test_finished_runs_whose_files_have_changed_since_fail(case, tmp_path, name):
     for path in (case.model, case.model.with_suffix(".bin")):
         shutil.copyfile(path, tmp_path / path.name)

@@ -81,6 +81,7 @@ def plan(tmp_path):
     return read_plan(path)
 
 
+@pytest.mark.slow
 def test_a_box_that_cannot_train_is_set_aside_and_another_trains(certificates, tmp_path, plan):
     async def train():
         async with boxes(certificates, tmp_path, bare=WithoutTorch(), able=Trains()) as cluster:

@@ -41,6 +41,7 @@ def forked_during_a_request():
         return fork.exitcode, found[0].ok, bool(measuring.facts()), measuring.pid == pid
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes cannot fork")
 def test_a_process_that_is_forked_during_a_request_measures_by_itself():
     # In a process without the threads of other tests and their locks.

@@ -51,6 +51,7 @@ def test_every_candidate_is_shown_as_benchmark_app_shows_it(ovplace, finished):
     assert done.out.count("FPS") >= 3
 
 
+@pytest.mark.slow
 def test_async_runs_whole_rounds_of_its_requests(ovplace, finished):
     found = data(ovplace("benchmark", finished[0], "-niter", "5", "-api", "async", "-nireq", "2", "--json"))
     for one in found.values():
@@ -59,6 +60,7 @@ def test_async_runs_whole_rounds_of_its_requests(ovplace, finished):
         assert one["execution_results"]["total number of iterations"] == "6"
 
 
+@pytest.mark.slow
 def test_baselines_run_on_devices_that_the_answer_does_not_use(ovplace, finished, tmp_path):
     """A run's answer may be one of its devices; the others are known all the same."""
     run = tmp_path / "run"

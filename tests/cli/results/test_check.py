@@ -123,6 +123,7 @@ def test_a_new_driver_alone_changes_nothing(tmp_path, faster):
     assert [(change.name, change.then, change.now) for change in report.changes] == [("openvino", "fake 1", "fake 2")]
 
 
+@pytest.mark.slow
 def test_a_run_that_began_with_relative_paths_is_checked_and_measured_from_anywhere(tmp_path, monkeypatch):
     (tmp_path / "mine.toml").write_text(Path("configs/machines/two-gpus.toml").read_text(encoding="utf-8"))
     np.savez(tmp_path / "inputs.npz", x=np.ones((1, 3, 8, 8), np.float32))

@@ -90,6 +90,7 @@ def test_failed_runs_end_with_1(ovplace, file, tmp_path):
     assert "2 of 2 runs failed" in done.err
 
 
+@pytest.mark.slow
 def test_what_failed_in_an_earlier_call_does_not_fail_one_of_other_runs(ovplace, file, tmp_path):
     broken = tmp_path / "broken.xml"
     broken.write_text("<net/>")

@@ -63,7 +63,7 @@ def check(model, groups, limit=1e-4):
     return compared
 
 
-@pytest.mark.parametrize("name", slow_except(["demo", "lstm"], zoo.names()))
+@pytest.mark.parametrize("name", slow_except(["lstm"], zoo.names()))
 def test_each_legal_group_of_each_recipe(name, tmp_path):
     recipe = zoo.recipe(name)
     model = prepared(recipe.build(recipe.SMALL), tmp_path)

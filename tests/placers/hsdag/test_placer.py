@@ -174,6 +174,7 @@ def weights_of(monkeypatch, ratios, **settings):
     return seen
 
 
+@pytest.mark.slow
 def test_a_reward_of_the_wrong_sign_learns_the_worst(monkeypatch):
     of = described(problem(chain(("Add", "Sin") * 4)))
     settings = HSDAG.config({"grouping": "fixed", "hidden": 32, "learning_rate": 3e-3} | LEARNED_ALONE)
@@ -245,6 +246,7 @@ def test_drawn_groups_part_what_a_parse_cannot():
         )
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_drawn_anew():
     of = described(problem(chain(("Add", "Sin") * 4)))
     distinct = [len(set(asked_hashes(built(of, warm_start=0, redraws=redraws), 100))) for redraws in (20, 0)]

@@ -84,6 +84,7 @@ def test_the_paper_preset_learns_which_device_is_faster():
     assert late < early - 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("reversed_advantages")
 def test_a_signal_of_the_wrong_sign_learns_the_worst():
     of = problem(chain(("Add", "Sin") * 4))
@@ -127,6 +128,7 @@ def test_uniform_placements_come_first():
     assert len(built(of, uniform=False).ask(5)) == 5
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_drawn_anew():
     of = problem(chain(("Add", "Sin") * 4))
     distinct = [len(set(asked_hashes(built(of, redraws=redraws, learning_rate=1e-2), 150))) for redraws in (20, 0)]

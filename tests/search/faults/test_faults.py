@@ -53,6 +53,7 @@ def test_if_nothing_but_the_baselines_works_a_baseline_is_the_answer(run, fault,
     assert (played.comparison.verdict.status, played.comparison.origin) == ("baseline", "CPU_0")
 
 
+@pytest.mark.slow
 def test_a_backend_that_hangs_on_some_placements(run):
     played = run(IMPATIENT, fault="hang", on="some", budget=5)
     errors = [t.measurement.error for t in played.trials]
