@@ -72,8 +72,7 @@ def solve_min_cut(table: CostTable) -> Solution:
         raise ValueError(f"a minimum cut needs exactly 2 devices, got {table.n_devices}; take milp for more")
     start = time.perf_counter()
     costs = folded(table)
-    device_of, bound = _minimum(_network(costs), costs)
-    value = _value_ms(costs, device_of)
+    device_of, value, bound = _minimum(_network(costs), costs)
     text = ", ".join((_LEAVES_OUT, *left_out(table)))
     certificate = Certificate("min_cut", PAIRWISE, value, min(bound, value), time.perf_counter() - start, text)
     return Solution(device_of, certificate)
@@ -108,10 +107,6 @@ def full_bound_ms(table: CostTable, pairwise_bound_ms: float) -> float:
     overhead = np.zeros(part.max(initial=-1) + 1)
     np.maximum.at(overhead, part, cheapest)
     return pairwise_bound_ms + float(overhead.sum())
-
-
-def _value_ms(table: CostTable, device_of: IntArray) -> float:
-    return float(pairwise_ms(table, device_of[None])[0])
 
 
 def _network(table: CostTable) -> _Network:
@@ -163,28 +158,32 @@ def _saving_arcs(table: CostTable) -> tuple[FloatArray, list[_Arcs]]:
     return shift, [(source, target, a + b), (target, source, a + b)]
 
 
-def _minimum(network: _Network, table: CostTable) -> tuple[IntArray, float]:
-    """Return the best placement, and what none goes below, ms.
+def _minimum(network: _Network, table: CostTable) -> tuple[IntArray, float, float]:
+    """Return the best placement, its latency, and what none goes below, ms.
 
     Capacities are rounded down to integers, so that the flow is one of the true network, and its value a bound. What
     is left of the true capacities carries another flow, at a finer scale: two rounds leave nothing to round.
     """
     options = simple_placements(table)
-    best: IntArray = options[pairwise_ms(table, options).argmin()]
+    values_ms = pairwise_ms(table, options)
+    best: IntArray = options[values_ms.argmin()]
+    best_ms = float(values_ms.min())
     bound = network.constant_ms - network.slack_ms
     ends = (network.tail, network.head)
     left = _csr(network.capacity_ms, ends, network.n_nodes)
     for _ in range(_ROUNDS):
-        open_ms = _value_ms(table, best) - bound
+        open_ms = best_ms - bound
         if open_ms <= _ENOUGH * abs(bound) + 2 * network.slack_ms:
             break
         scale = _LIMIT * (1 - 1e-9) / open_ms  # no cut of interest costs more
         flow, side = _max_flow(left, scale)
-        best = min(best, side[: table.n_groups], key=lambda choice: _value_ms(table, choice))
+        cut = side[: table.n_groups]
+        if (cut_ms := float(pairwise_ms(table, cut[None])[0])) < best_ms:
+            best, best_ms = cut, cut_ms
         bound += flow.flow_value / scale
         left = left - flow.flow / scale
         left.data = np.maximum(left.data, 0.0)
-    return best, bound
+    return best, best_ms, bound
 
 
 def _max_flow(capacity_ms: Any, scale: float) -> tuple[Any, IntArray]:
