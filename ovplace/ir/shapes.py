@@ -76,7 +76,7 @@ def _ports(model: ov.Model, name: str) -> list[int]:
     for i, names in enumerate(input_names(model)):
         if name in names:
             return [i]
-    raise UsageError(f"--shape names '{name}', which is no input of the model; its inputs are {_inputs(model)}")
+    raise UsageError(f"the model has no input '{name}'; its inputs are {_inputs(model)}")
 
 
 def _inputs(model: ov.Model) -> str:

@@ -169,7 +169,7 @@ def test_shapes_make_inputs_static(core: ov.Core, tmp_path: Path) -> None:
     [
         ("", ModelError, r"--shape 'x\[\?,6\],mask\[\?\]'"),
         ("x[4,6]", ModelError, r"--shape 'x\[4,6\],mask\[\?\]'"),
-        ("y[4,6],mask[2]", UsageError, r"names 'y', which is no input.*x\[\?,6\], mask\[\?\]"),
+        ("y[4,6],mask[2]", UsageError, r"the model has no input 'y'; its inputs are .*x\[\?,6\], mask\[\?\]"),
         ("x[4,6,1],mask[2]", UsageError, "'x' 3 dimensions, but it has 2"),
         ("x[4,5],mask[2]", ModelError, r"does not accept the shapes x\[4,5\],mask\[2\]"),
         ("x[?,6]", UsageError, "fixed number"),
