@@ -133,24 +133,29 @@ def _compared(
 ) -> _Compared:
     same = next((b for b in baselines if b.competes and b.placement and b.placement.hash == answer.hash), None)
     if same is None:
-        trial = _trial(measurer, answer, baselines[0], result)
+        before = _trial_of(files, answer.hash)
+        trial = _measured_again(measurer, answer, baselines[0], result, before.number if before else 0)
         return _Compared(trial.measurement, baselines, None, [trial])
-    lost = _lost(files, result, answer)
-    return _Compared(same.measurement, baselines, same, [_trial(measurer, lost, baselines[0], result)] if lost else [])
+    found = "" if result.found is None or result.found.hash == answer.hash else result.found.hash
+    lost = _trial_of(files, found)
+    trials = [_measured_again(measurer, lost.placement, baselines[0], result, lost.number)] if lost else []
+    return _Compared(same.measurement, baselines, same, trials)
 
 
-def _trial(measurer: Measurer, placement: Placement, reference: Baseline, result: RunResult) -> Trial:
+def _measured_again(
+    measurer: Measurer, placement: Placement, reference: Baseline, result: RunResult, number: int
+) -> Trial:
     spec, candidate = measurer.session.config.measure, Candidate("the placement", placement)
     stored = measurer.stored_pair(candidate, reference.candidate, spec, ATTEMPTS)
-    return Trial(0, placement, stored.measurement, stored.ratio, result.search.placer)
+    return Trial(number, placement, stored.measurement, stored.ratio, result.search.placer)
 
 
-def _lost(files: RunFolder, result: RunResult, answer: Placement) -> Placement | None:
-    """Return the placement that was compared with the answer; None where none was."""
-    if result.found is None or result.found.hash == answer.hash:
+def _trial_of(files: RunFolder, placement_hash: str) -> Trial | None:
+    """Return the trial of the run that measured a placement; None where none did."""
+    if not files.database.exists():
         return None
     with closing(files.open_store()) as store:
-        return next((t.placement for t in store.trials() if t.placement.hash == result.found.hash), None)
+        return next((trial for trial in store.trials() if trial.placement.hash == placement_hash), None)
 
 
 def _with_answer(report: CheckReport, compared: _Compared, measurer: Measurer, listener: Listener) -> CheckReport:

@@ -56,6 +56,8 @@ def test_an_answer_holds_where_nothing_has_changed(ovplace, faster):
     done = ovplace("check", faster.folder)
     assert (done.code, done.out.splitlines()[-1]) == (0, "The answer holds."), done.err
     assert {path.name: path.read_bytes() for path in faster.folder.iterdir()} == before
+    number = next(t.number for t in faster.trials if t.placement.hash == faster.best.hash)
+    assert number > 0 and f"trial {number} against" in done.err
 
 
 def test_too_little_time_for_the_answer_after_that_of_the_baselines_says_nothing_about_it(ovplace, faster, monkeypatch):
@@ -65,7 +67,7 @@ def test_too_little_time_for_the_answer_after_that_of_the_baselines_says_nothing
         phases.append(measurer.phase)
         raise TimeIsUpError
 
-    monkeypatch.setattr(check_module, "_trial", no_time)
+    monkeypatch.setattr(check_module, "_measured_again", no_time)
     done = ovplace("check", faster.folder, "--time", "5s")
     assert (done.code, done.out) == (2, "")
     assert "5 s do not suffice to measure the answer of" in done.err
