@@ -8,11 +8,11 @@ import click
 
 from ovplace.cli.output.tables import show_json, show_table
 from ovplace.cli.output.terminal import say
-from ovplace.core.result.labels import ends, label, number
+from ovplace.core.result.labels import interval_text, label, number
 from ovplace.errors import NotReachedError, OvplaceError
 from ovplace.experiments.many_models import ModelSearch
 
-_HEADER = ("model", "answer", "ratio", "98 % interval", "against", "run folder")
+_HEADER = ("model", "answer", "ratio", "interval", "against", "run folder")
 
 
 def show_searches(searches: Sequence[ModelSearch], as_json: bool) -> None:
@@ -59,7 +59,7 @@ def _row(search: ModelSearch) -> tuple[str, ...]:
         return (search.model, "failed", "-", "-", "-", str(search.folder))
     verdict = result.verdict
     answer = "placement" if result.is_faster else label(result, result.best.origin)
-    ratio = (number(verdict.ratio.value), ends(verdict.ratio)) if verdict.ratio else ("-", "-")
+    ratio = (number(verdict.ratio.value), interval_text(verdict.ratio)) if verdict.ratio else ("-", "-")
     return (search.model, answer, *ratio, label(result, verdict.against), str(search.folder))
 
 

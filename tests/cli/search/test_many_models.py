@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from ovplace.cli.output.many_models import show_searches
+from ovplace.core.statistics import Interval
+from ovplace.core.verdict import Status, Verdict
 from ovplace.errors import UsageError
-from ovplace.experiments.many_models import run_folders
+from ovplace.experiments.many_models import ModelSearch, run_folders
 from ovplace.store.run_folder import RunFolder
+from ovplace.testing.results import run_result
 
 SIMULATED = (
     *("--machine", "i9-12900k+flex170", "--placer", "cut", "--budget", "2", "--set", "comparison.rounds=2"),
@@ -43,6 +47,14 @@ def test_each_model_has_a_run_folder_and_a_line(ovplace, two, tmp_path):
     assert [found["result"] for found in json.loads(again.out)] == [
         json.loads(RunFolder(folder).result.read_text()) for folder in folders
     ]
+
+
+def test_each_interval_has_its_own_level(capsys):
+    continued = run_result(verdict=Verdict(Status.FASTER, "CPU", Interval(0.5, 0.4, 0.6, 0.99)))
+    show_searches([ModelSearch("model.xml", Path("run"), found, "") for found in (run_result(), continued)], False)
+    header, _, *lines = capsys.readouterr().out.splitlines()
+    assert "%" not in header
+    assert "[0.460, 0.500] (98 %)" in lines[0] and "[0.400, 0.600] (99 %)" in lines[1]
 
 
 def test_one_that_fails_stops_no_other(ovplace, tiny, tmp_path):
