@@ -21,6 +21,7 @@ from ovplace.graphs.op_graph import IntArray
 from ovplace.profiling.obtain import obtain_costs, stored_costs
 from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
 from ovplace.search.explore import limiting_baselines
+from ovplace.search.time_limit import with_labels
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Begun, open_session
@@ -194,7 +195,7 @@ def _costs(run: CompletedRun, store: RunStore, listener: Listener) -> tuple[Cost
                 f"the run in '{run.folder}' was made on {', '.join(run.devices)}, here are "
                 f"{', '.join(session.problem.device_names)}; its groups can only be measured where it was made"
             )
-        measurer = Measurer(session, store)
+        measurer, listener = Measurer(session, store), with_labels(listener, session)
         return obtain_costs(measurer, limiting_baselines(measurer, listener), listener).table, True
 
 

@@ -133,6 +133,16 @@ def test_what_was_not_profiled_is_measured_now(tmp_path, monkeypatch):
     assert (found.costs_source, found.costs_measured_now) == ("random", True)
 
 
+def test_steps_name_devices_with_labels(tmp_path, monkeypatch):
+    run, made = finished(tmp_path, table()), small_session(tmp_path, table())
+    simulated = replace(made, selection=replace(made.selection, simulated="a machine"))
+    monkeypatch.setattr(module, "open_session", lambda *_: simulated)
+    monkeypatch.setattr(module, "obtain_costs", lambda *_: Costs(table(), {}))
+    said = []
+    bound_of(run, 5.0, lambda event: said.append(event.text))
+    assert [text for text in said if text.startswith("the best single device is") and text.endswith(" (simulated)")]
+
+
 def test_costs_of_another_machine_are_refused(tmp_path, monkeypatch):
     run = finished(tmp_path, table())
     made = small_session(tmp_path, table())
