@@ -5,14 +5,17 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+from ovplace.core.result.labels import is_uncertain
 from ovplace.core.statistics import Interval
 
 Triple = tuple[float, float, float]
 
 
 def triple(found: Interval | None) -> Triple | None:
-    """Return an estimate with the ends of its interval; None for none."""
-    return (found.value, found.low, found.high) if found else None
+    """Return an estimate with the ends of its interval, or with itself where these say nothing; None for none."""
+    if found is None:
+        return None
+    return (found.value, found.value, found.value) if is_uncertain(found) else (found.value, found.low, found.high)
 
 
 def short(value: Any) -> Any:

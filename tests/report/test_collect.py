@@ -20,7 +20,7 @@ from ovplace.report.sections.boundaries import boundaries
 from ovplace.report.sections.verdict import verdict_section
 from ovplace.testing.graphs import graph, problem
 from ovplace.testing.reports import evidence
-from ovplace.testing.results import baseline_summary, device_summary, run_result
+from ovplace.testing.results import LATENCY, baseline_summary, device_summary, run_result
 
 ENVIRONMENT = run_result().environment
 
@@ -167,6 +167,20 @@ def test_where_a_device_is_best_the_best_other_placement_is_explained(of):
     found = report.comparison.rows[-1]
     assert (found.name, found.answer, found.ratio) == ("found by cut", False, 1.0)
     assert found.latency_ms[1] <= found.latency_ms[0] <= found.latency_ms[2]
+
+
+@pytest.mark.parametrize(
+    ("latency", "interval"),
+    [(LATENCY, "4.900 to 5.100"), (Interval(5.0, 0.013, 6828.1), "uncertain"), (Interval(5.0, 5.0, 5.0), "-")],
+)
+def test_intervals_that_say_nothing_are_not_shown(latency, interval):
+    baselines = (baseline_summary("CPU", final_latency_ms=latency), baseline_summary("GPU"))
+    report = report_of(evidence(baselines=baselines))
+    row = report.comparison.rows[0]
+    assert row.interval == interval
+    assert row.latency_ms == (5.0, *((4.9, 5.1) if latency == LATENCY else (5.0, 5.0)))
+    assert f">{interval}<" in html(report)
+    assert "6828" not in json.dumps(report.to_data())
 
 
 def test_unused_devices_of_a_trial_need_not_be_those_of_the_end_of_the_run(of):

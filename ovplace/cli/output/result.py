@@ -20,7 +20,7 @@ from ovplace.core.result.labels import (
     size,
     why_not_another,
 )
-from ovplace.core.result.rows import ResultRow, remarks, rows_of
+from ovplace.core.result.rows import ResultRow, is_of_one_sample, remarks, rows_of
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status
@@ -122,8 +122,7 @@ def _in_double_quotes(program: str) -> str:
 def _latency(result: RunResult, found: Interval | None) -> tuple[str, str]:
     if found is None:
         return "-", "-"
-    of_one_sample = found.low == found.high and not result.environment.simulated  # which may have no noise
-    return number(found.value), "-" if of_one_sample else ends(found)
+    return number(found.value), "-" if is_of_one_sample(result, found) else ends(found)
 
 
 def error(value: float | None) -> str:

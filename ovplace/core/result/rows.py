@@ -80,16 +80,20 @@ def remarks(result: RunResult, row: ResultRow) -> Iterator[str]:
         yield f"runs on {_runs_on(result, baseline)}"
     elif baseline.name.startswith("HETERO") and len(set(baseline.submodels)) == 1:
         yield f"all on {label(result, baseline.submodels[0])}"
-    if row.latency_ms is None and _is_of_one_sample(result, baseline):
+    if row.latency_ms is None and baseline.latency_ms and is_of_one_sample(result, baseline.latency_ms):
         yield "too slow, timed once" if (row.ratio or 0.0) > SLOW_RATIO else "timed once, for lack of time"
     elif row.is_earlier:
         yield "timed once, before the search"
 
 
-def _is_of_one_sample(result: RunResult, baseline: BaselineSummary) -> bool:
-    """Return whether a latency has no interval because it was timed once: simulated ones may have no noise."""
-    latency = baseline.latency_ms
-    return latency is not None and latency.low == latency.high and not result.environment.simulated
+def is_of_one_sample(result: RunResult, latency_ms: Interval) -> bool:
+    """Return whether a latency has no interval because it was timed once: simulated ones may have no noise.
+
+    Args:
+        result: the run's result.
+        latency_ms: a latency of it.
+    """
+    return latency_ms.low == latency_ms.high and not result.environment.simulated
 
 
 def _runs_on(result: RunResult, baseline: BaselineSummary) -> str:
