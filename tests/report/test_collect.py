@@ -223,6 +223,19 @@ def test_the_verdict_is_one_sentence(status, ratio, words):
     assert found.sentence.count(". ") == 0
 
 
+def test_the_verdict_has_the_other_ratios_of_the_terminal():
+    default = baseline_summary("CPU (default precision)", max_rel_error=0.002, competes=False)
+    verdict = Verdict(
+        Status.FASTER, "CPU", Interval(0.5, 0.4, 0.6), null_control=Interval(1.02, 1.0, 1.04),
+        defaults={default.name: Interval(1.2, 1.1, 1.3)}, notes=("a note",),
+    )  # fmt: skip
+    found = evidence(baselines=(baseline_summary("CPU"), baseline_summary("GPU"), default), verdict=verdict)
+    against, sanity, note = verdict_section(found).notes
+    assert against.startswith("Against CPU at its default precision: ratio 1.200 [1.100, 1.300]")
+    assert sanity.startswith("Sanity check: the same cut on one device, between CPU and an identical CPU: ratio 1.020")
+    assert note == "A note."
+
+
 def test_a_baseline_on_several_devices_is_no_device_that_everything_stays_on():
     automatic = "HETERO:GPU,CPU (automatic)"
     same = verdict_section(evidence(verdict=Verdict(Status.SAME, automatic, Interval(1.0, 0.9, 1.1))))

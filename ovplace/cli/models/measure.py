@@ -92,8 +92,7 @@ def _name(report: MeasureReport, row: MeasuredCandidate) -> str:
 
 
 def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:
-    from ovplace.cli.output.result import error
-    from ovplace.core.result.labels import number
+    from ovplace.core.result.labels import error, number
 
     name, found = _name(report, row), row.latency_ms
     if not found:

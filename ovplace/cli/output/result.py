@@ -12,9 +12,11 @@ from ovplace.cli.output.tables import show_json, show_table
 from ovplace.cli.output.terminal import say
 from ovplace.core.result.labels import (
     ends,
+    error,
     label,
     number,
     operations,
+    other_ratios,
     percent,
     ratio_text,
     size,
@@ -52,18 +54,11 @@ def show_result(result: RunResult, as_json: bool = False) -> None:
 
 def verdict_lines(result: RunResult) -> Iterator[str]:
     """Yield the verdict in plain sentences."""
-    verdict = result.verdict
     yield _answer(result)
     if machine := result.environment.simulated:
         yield f"All figures are simulated, on the machine {machine}; no inference was run."
-    if result.is_faster:
-        for name, ratio in verdict.defaults.items():
-            yield _against_default(result, name, ratio)
-    if verdict.null_control:
-        base = label(result, verdict.against)
-        same = f"Sanity check: the same cut on one device, between {base} and an identical {base}"
-        yield f"{same}: {ratio_text(verdict.null_control)}."
-    for note in verdict.notes:
+    yield from other_ratios(result)
+    for note in result.verdict.notes:
         yield f"Note: {note}."
 
 
@@ -94,14 +89,6 @@ def _description(result: RunResult) -> str:
     return f"The HETERO placement ({used}; {cut})"
 
 
-def _against_default(result: RunResult, name: str, ratio: Interval) -> str:
-    base, error_found = name.removesuffix(" (default precision)"), result.baseline(name).max_rel_error
-    precision = next((device.default_precision for device in result.devices if device.base == base), "")
-    said = f" ({precision})" if precision else ""
-    off = f", whose outputs are off by {error(error_found)}" if error_found else ""
-    return f"Against {base} at its default precision{said}: {ratio_text(ratio)}{off}."
-
-
 def _next_lines(result: RunResult) -> Iterator[str]:
     folder = RunFolder(result.folder)
     yield ""
@@ -123,8 +110,3 @@ def _latency(result: RunResult, found: Interval | None) -> tuple[str, str]:
     if found is None:
         return "-", "-"
     return number(found.value), "-" if is_of_one_sample(result, found) else ends(found)
-
-
-def error(value: float | None) -> str:
-    """Return a relative output error as text."""
-    return "-" if value is None else f"{value:.1g}"

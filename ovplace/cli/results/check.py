@@ -57,9 +57,8 @@ def _advice(report: CheckReport) -> str:
 
 
 def _show(report: CheckReport) -> None:
-    from ovplace.cli.output.result import error
     from ovplace.cli.output.tables import show_pairs
-    from ovplace.core.result.labels import label, number
+    from ovplace.core.result.labels import error, label, number
 
     result = report.result
     latencies = (result.best.latency_ms, report.latency_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
@@ -67,6 +67,11 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
 
 
+def error(value: float | None) -> str:
+    """Return a relative output error as text."""
+    return "-" if value is None else f"{value:.1g}"
+
+
 def percent(fraction: float) -> str:
     """Return a fraction in percent as text; what is less than 1 % has a digit of its own, and is not called 0 %."""
     return f"{100 * fraction:.0f} %" if abs(fraction) >= 0.01 else f"{100 * fraction:.1g} %"
@@ -94,6 +99,29 @@ def why_not_another(status: Status, ratio: Interval) -> str:
     if is_uncertain(ratio):
         return "too few rounds to tell whether the best other placement is faster"
     return "no placement found is significantly faster"
+
+
+def other_ratios(result: RunResult) -> Iterator[str]:
+    """Yield sentences on what else the placement was compared with: default precisions, and its cut on one device.
+
+    Args:
+        result: of a finished run.
+    """
+    if result.is_faster:
+        for name, ratio in result.verdict.defaults.items():
+            yield _against_default(result, name, ratio)
+    if result.verdict.null_control:
+        base = label(result, result.verdict.against)
+        same = f"Sanity check: the same cut on one device, between {base} and an identical {base}"
+        yield f"{same}: {ratio_text(result.verdict.null_control)}."
+
+
+def _against_default(result: RunResult, name: str, ratio: Interval) -> str:
+    base, error_found = name.removesuffix(" (default precision)"), result.baseline(name).max_rel_error
+    precision = next((device.default_precision for device in result.devices if device.base == base), "")
+    said = f" ({precision})" if precision else ""
+    off = f", whose outputs are off by {error(error_found)}" if error_found else ""
+    return f"Against {base} at its default precision{said}: {ratio_text(ratio)}{off}."
 
 
 def ratio_text(ratio: Interval) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ovplace.core.result.labels import ends, number, percent, size, why_not_another
+from ovplace.core.result.labels import ends, error, number, other_ratios, percent, size, why_not_another
 from ovplace.core.verdict import Status
 from ovplace.report.evidence import Evidence
 
@@ -46,7 +46,7 @@ def verdict_section(evidence: Evidence) -> VerdictSection:
         badge=_BADGES[result.verdict.status] if compared else "not compared",
         sentence=_sentence(evidence),
         caution=caution(result.environment.simulated, [device.name for device in result.devices if device.emulated]),
-        notes=tuple(f"{note[0].upper()}{note[1:]}." for note in result.verdict.notes),
+        notes=(*other_ratios(result), *(f"{note[0].upper()}{note[1:]}." for note in result.verdict.notes)),
         figures=tuple(_figures(evidence)),
     )
 
@@ -92,6 +92,6 @@ def _figures(evidence: Evidence) -> list[tuple[str, str]]:
         *([(f"{100 * ratio.level:.0f} % interval", ends(ratio))] if ratio else []),
         ("Submodels", str(len(best.submodels))),
         ("Copied between devices", size(best.cut_bytes)),
-        ("Largest output error", "not checked" if worst is None else f"{worst:.1g}"),
+        ("Largest output error", "not checked" if worst is None else error(worst)),
         ("Placements tried", f"{result.search.trials:,}"),
     ]
