@@ -28,7 +28,7 @@ from ovplace.core.result.parts import (
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import LEVEL, Status, Verdict
-from ovplace.testing.results import run_result
+from ovplace.testing.results import LATENCY, run_result
 
 STORED = Path(__file__).parent / "data" / "result_schema_1.json"
 """Written by revision 43b0ab1, before `RunResult` was."""
@@ -87,7 +87,13 @@ RESULT = st.builds(
     search=SEARCH,
     environment=st.builds(Environment, versions=TEXTS, drivers=TEXTS),
     folder=st.just(Path("run")),
-).map(lambda result: replace(result, verdict=replace(result.verdict, against=result.baselines[-1].name)))
+).map(lambda result: replace(result, verdict=_against(result, result.verdict)))
+
+
+def _against(result, verdict):
+    """Return a verdict against baselines of the result."""
+    names = [baseline.name for baseline in result.baselines]
+    return replace(verdict, against=names[-1], defaults=dict(zip(names, verdict.defaults.values(), strict=False)))
 
 
 @settings(max_examples=50, deadline=None)
@@ -124,6 +130,7 @@ def test_a_file_of_an_earlier_version_is_read():
         ({"devices": 3}, "another form"),
         ({"baselines": []}, r"its verdict is against 'CPU', its baselines are \[\]"),
         ({"verdict": Verdict(Status.SAME, "NPU").to_json()}, "is against 'NPU', its baselines are .'CPU', 'GPU'"),
+        ({"verdict": Verdict(Status.SAME, "CPU", defaults={"NPU": LATENCY}).to_json()}, "is against 'NPU', its base"),
     ],
 )
 def test_other_data_are_refused_with_the_reason(change, words):

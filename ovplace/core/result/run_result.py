@@ -172,14 +172,15 @@ class RunResult:
 
 
 def _check_against(result: RunResult) -> None:
-    """Check that the verdict is against a baseline of the result.
+    """Check that the verdict is against baselines of the result.
 
     Raises:
         ValueError: it is not.
     """
     names = [baseline.name for baseline in result.baselines]
-    if result.verdict.against not in names:
-        raise ValueError(f"its verdict is against {result.verdict.against!r:.80}, its baselines are {names!r:.200}")
+    for against in (result.verdict.against, *result.verdict.defaults):
+        if against not in names:
+            raise ValueError(f"its verdict is against {against!r:.80}, its baselines are {names!r:.200}")
 
 
 def _part(cls: type[Part], data: Mapping[str, Any]) -> Part:
