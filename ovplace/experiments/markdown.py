@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ovplace.core.result.labels import number
+from ovplace.core.result.labels import mean_count, number
 from ovplace.core.text.markdown_table import pipe_table
 from ovplace.report.ablation import by_place
 
@@ -77,8 +77,8 @@ def _row(cell: Data) -> tuple[str, ...]:
         _estimate(cell["to_single"]),
         _estimate(cell["found_to_single"]),
         f"{cell['faster']}/{done}" if done else "-",
-        "-" if cell["measured"] is None else f"{cell['measured']:.4g}",
-        f"{cell['info']['groups']:.4g}" if "groups" in cell["info"] else "-",
+        mean_count(cell["measured"]),
+        mean_count(cell["info"].get("groups")),
     )
 
 

@@ -22,7 +22,7 @@ import jinja2
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from ovplace.core.result.labels import error, number
+from ovplace.core.result.labels import error, mean_count, number
 from ovplace.report.ablation import Ablation
 from ovplace.report.collect import Report
 from ovplace.report.compare import Comparison
@@ -132,7 +132,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"figures": number, "exponent": error, "lower_first": _lower_first}
+    environment.filters |= {"figures": number, "exponent": error, "mean_count": mean_count, "lower_first": _lower_first}
     return environment
 
 

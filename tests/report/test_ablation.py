@@ -56,6 +56,12 @@ def test_a_variant_without_a_finished_run_stays_with_the_others():
     assert [row.name for row in place.variants] == ["full", "a", "b"]
 
 
+@pytest.mark.parametrize(("measured", "text"), [(59.666, "59.67"), (2000.0, "2000"), (12345.6, "12346"), (None, "-")])
+def test_how_many_were_measured_is_a_number_of_whole_digits(measured, text):
+    page = ablation_html(ablation_of({**DATA, "cells": [{**CELL, "measured": measured}]}))
+    assert f'<td class="n">1</td><td class="n">{text}</td>' in page
+
+
 def test_its_names_are_text():
     page = ablation_html(ablation_of(DATA))
     assert "&lt;i&gt;random&lt;/i&gt;" in page

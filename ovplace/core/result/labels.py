@@ -67,6 +67,13 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
 
 
+def mean_count(value: float | None) -> str:
+    """Return a mean of counts as text."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if value < 1000 else f"{value:.0f}"
+
+
 def error(value: float | None) -> str:
     """Return a relative output error as text."""
     return "-" if value is None else f"{value:.1g}"
