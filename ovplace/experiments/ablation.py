@@ -14,10 +14,10 @@ from ovplace.experiments.markdown import markdown
 from ovplace.experiments.run_grid import run_grid, states
 from ovplace.experiments.summary import ScoredRun, comparison_rows
 from ovplace.experiments.task import Task
+from ovplace.report.ablation import FILE, SCHEMA
 from ovplace.session.events import Listener, silent
 from ovplace.store.run_folder import RunFolder
 
-SCHEMA = 1
 Data = dict[str, Any]
 
 
@@ -80,7 +80,7 @@ def table(grid: Grid) -> Data:
         (grid.out / "ablation.md").write_text(markdown(data), encoding="utf-8")
     except OSError as error:
         raise StoreError(f"cannot write '{grid.out}': {error.strerror}; choose another folder with -o") from error
-    write_json(grid.out / "ablation.json", data)
+    write_json(grid.out / FILE, data)
     return data
 
 

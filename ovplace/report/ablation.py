@@ -13,8 +13,8 @@ from ovplace.config.files import reachable
 from ovplace.errors import StoreError
 from ovplace.report.numbers import Triple, short
 
-FILE = "ablation.json"
-"""File in the folder of an ablation, as `ovplace.experiments.ablation` writes it."""
+FILE, SCHEMA = "ablation.json", 1
+"""File in the folder of an ablation, as `ovplace.experiments.ablation` writes it, and the version of its format."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def read_ablation(folder: Path) -> Ablation:
     """
     try:
         return ablation_of(json.loads((folder / FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"cannot read '{folder / FILE}': {error}; give the 'ovplace ablate' command again") from error
 
 
@@ -105,7 +105,10 @@ def ablation_of(data: Mapping[str, Any]) -> Ablation:
 
     Raises:
         KeyError: a field is missing.
+        ValueError: it is of another version.
     """
+    if data["schema"] != SCHEMA:
+        raise ValueError(f"it has schema {data['schema']}, this ovplace reads {SCHEMA}")
     pages: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for run in data["runs"]:
         if run["status"] == "finished":

@@ -25,6 +25,7 @@ CELL = {
 }
 CELL_OF_RUN = {"variant": "full", "model": "decoder", "machine": "two-gpus"}
 DATA = {
+    "schema": 1,
     "name": "mine",
     "folder": "runs/mine",
     "variants": {"full": {}, "<i>random</i>": {"search": {"placer": "random"}}},
@@ -78,6 +79,12 @@ def test_it_links_the_pages_of_its_runs(tmp_path):
 def test_its_folder_gets_the_page(tmp_path):
     (tmp_path / FILE).write_text(json.dumps(DATA), encoding="utf-8")
     assert "Ablation mine" in write_report(tmp_path).read_text(encoding="utf-8")
-    (tmp_path / FILE).write_text("{}", encoding="utf-8")
-    with pytest.raises(StoreError, match="ovplace ablate"):
+
+
+@pytest.mark.parametrize(
+    ("data", "words"), [({}, "'schema'"), ({**DATA, "schema": 2}, "schema 2"), ({**DATA, "variants": []}, "'items'")]
+)
+def test_a_damaged_file_and_one_of_another_version_are_refused(data, words, tmp_path):
+    (tmp_path / FILE).write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(StoreError, match=f"{words}.*; give the 'ovplace ablate' command again"):
         read_ablation(tmp_path)
