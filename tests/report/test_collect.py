@@ -236,6 +236,21 @@ def test_the_verdict_has_the_other_ratios_of_the_terminal():
     assert note == "A note."
 
 
+def test_where_nothing_was_compared_the_moment_is_before_the_search():
+    automatic = baseline_summary("HETERO:GPU,CPU (automatic)", ratio=0.9)
+    baselines = (baseline_summary("CPU"), baseline_summary("GPU"), automatic)
+    of = evidence(baselines=baselines, found=None, verdict=Verdict(Status.BASELINE, automatic.name))
+    page = html(report_of(of))
+    assert "Latencies are of one moment: before the search." in page
+    assert "the best single device, before" not in page
+
+
+def test_one_placement_is_no_plural():
+    of = evidence()
+    one = replace(of, trials=of.trials[:1], finals={})
+    assert "asked for 1 placement. Ratios are" in html(report_of(one))
+
+
 def test_a_baseline_on_several_devices_is_no_device_that_everything_stays_on():
     automatic = "HETERO:GPU,CPU (automatic)"
     same = verdict_section(evidence(verdict=Verdict(Status.SAME, automatic, Interval(1.0, 0.9, 1.1))))

@@ -55,7 +55,7 @@ class ComparisonSection:
 def comparison_section(evidence: Evidence) -> ComparisonSection:
     """Return the comparison of a run: latencies of one moment only, as machines drift."""
     compared = any(baseline.final_latency_ms for baseline in evidence.result.baselines)
-    moment = "the final comparison, in turns" if compared else "the best single device, before the search"
+    moment = "the final comparison, in turns" if compared else "before the search"
     return ComparisonSection(moment, tuple(_row(evidence, row) for row in rows_of(evidence.result)))
 
 
