@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.report import ResultTable
 from benchmarks.searches.suite_file import Suite
-from benchmarks.searches.tables import NEAR, SearchOutcome, grouped, middle, spread
+from benchmarks.searches.tables import NEAR, SearchOutcome, grouped, middle, percent, spread
 
 WITHIN = NEAR[-1]
 """Excess over the optimum that counts as having found it."""
@@ -35,6 +35,18 @@ _COLUMNS = (
     "measured again",
 )
 
+_NOTE = (
+    "Latencies are without noise; searches and comparisons have the machine's. After each search there {times}. "
+    "*best baseline*: its excess over the optimum; *asked in {soon}*: searches in which a placement "
+    "within {near} of the optimum was among the first {soon} measured, or is a baseline; *first*: its number, 0 for a "
+    "baseline (median), a dash where half of the searches never measured one. *found*: comparisons whose placement, or "
+    "the best baseline, is within {near} of the optimum; *found of those asked*: within {near} of the fastest "
+    "placement that the search had measured; *answered*: whose answer is within {near} of the optimum, with its "
+    "*excess* over it, median and, in brackets, the worst. *faster*: called faster than every baseline; *wrongly*: of "
+    "these, no faster than the best baseline. *measured again*: candidates measured after the search, those of the "
+    "final rounds included (median)."
+)
+
 
 def answers_table(suite: Suite, name: str, found: Sequence[SearchOutcome], where: str) -> ResultTable:
     """Return the table of the answers: a row for each variant over all places, then one for each place.
@@ -56,7 +68,16 @@ def answers_table(suite: Suite, name: str, found: Sequence[SearchOutcome], where
         for machine, here in grouped(of, lambda search: search.cell.machine) if many else ():
             rows.append((variant, "all", machine, *_cells(here)))
         rows += [(variant, *place, *_cells(group)) for place, group in places if not many or _is_missed(group)]
-    return ResultTable(f"{name.replace('_', '-')}-summary", suite.title, _COLUMNS, tuple(rows), suite.note, where)
+    file = f"{name.replace('_', '-')}-summary"
+    return ResultTable(file, suite.title, _COLUMNS, tuple(rows), _note(suite.comparisons), where)
+
+
+def _note(comparisons: int) -> str:
+    one, many = (
+        "is one final comparison",
+        f"are {comparisons} final comparisons with noise of their own, which count one by one",
+    )
+    return _NOTE.format(times=one if comparisons == 1 else many, soon=SOON, near=percent(WITHIN))
 
 
 def _cells(group: Sequence[SearchOutcome]) -> Iterator[str]:

@@ -41,6 +41,13 @@ def test_every_suite_is_planned():
         assert 1 <= len(module("searches.suite").plan_suite(file, short=True).cells) <= 2, file
 
 
+def test_the_table_of_answers_explains_its_own_columns():
+    suite, _, _ = suite_file.read_suite(suite_file.suite_files()["systems"], short=True)
+    table = module("searches.answers").answers_table(suite, "systems", [], "simulated: core-ultra")
+    assert [column for column in table.columns[3:] if f"*{column}*" not in table.note] == []
+    assert "After each search there is one final comparison. " in table.note
+
+
 @pytest.mark.slow
 def test_every_suite_is_planned_as_a_whole():
     for file in suite_file.suite_files().values():
