@@ -62,6 +62,8 @@ def build(config: Config) -> ov.Model:
 
 
 def _embeddings(net: Builder, ids: ov.Node, types: ov.Node, config: Config) -> ov.Node:
+    if config.tokens > config.positions:
+        raise ValueError(f"{config.tokens} tokens have no place in {config.positions} positions")
     positions = net.ints("position/ids", range(config.tokens))
     words = _look_up(net, "word", ids, (config.vocabulary, config.hidden))
     kinds = _look_up(net, "token_type", types, (2, config.hidden))

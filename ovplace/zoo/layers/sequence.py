@@ -178,8 +178,14 @@ def split_heads(net: Builder, name: str, x: ov.Node, heads: int) -> ov.Node:
         name: name of the operations.
         x: input `[batch, tokens, channels]`.
         heads: number of heads.
+
+    Raises:
+        ValueError: they do not divide the channels; OpenVINO would leave some out.
     """
-    parts = net.reshape(f"{name}/split", x, (0, 0, heads, x.shape[-1] // heads))
+    size, left = divmod(x.shape[-1], heads)
+    if left:
+        raise ValueError(f"{heads} heads do not divide {x.shape[-1]} channels")
+    parts = net.reshape(f"{name}/split", x, (0, 0, heads, size))
     return transpose(net, f"{name}/transpose", parts, _SWAP_HEADS_AND_TOKENS)
 
 
