@@ -26,5 +26,5 @@ def seconds(value: str | float) -> float:
         raise UsageError(f"'{text}' is no duration; write 90s, 10m or 1h30m")
     found = sum(float(number) * _UNITS[unit or "s"] for number, unit in _PART.findall(text))
     if found <= 0:
-        raise UsageError(f"a duration must be positive, got '{text}'; leave it out for no limit")
+        raise UsageError(f"a duration must be positive, got '{text}'; leave it out for the default")
     return found

@@ -275,7 +275,7 @@ def done_config(run):
 
 @pytest.mark.parametrize(("wrong", "said"), [
     ({"zzz": 5}, "unknown option 'zzz'; there are: backend, batch, budget"),
-    ({"time": 0}, "a duration must be positive, got '0'; leave it out for no limit"),
+    ({"time": 0}, "a duration must be positive, got '0'; leave it out for the default"),
     ({"time": "soon"}, "'soon' is no duration; write 90s, 10m or 1h30m"),
     ({"budget": 0}, "budget must be at least 1, got 0"),
     ({"max_error": -1}, "max_error must not be negative, got -1"),

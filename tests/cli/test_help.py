@@ -60,7 +60,8 @@ def test_each_option_says_what_holds_without_it(path, option, text):
     (["config", "show", "--config", "nosuch"], "give a .toml file, or one of: default, placers/annealing, "),
     (["config", "show", "--config", "placers/genetix"], "did you mean 'placers/genetic'?"),
     (["optimize", "x", "--buget", "3"], "Did you mean one of: '--budget'"),
-    (["optimize", "TINY", "--time", "0"], "a duration must be positive, got '0'; leave it out for no limit"),
+    (["optimize", "TINY", "--time", "0"], "a duration must be positive, got '0'; leave it out for the default"),
+    (["bound", "run", "--time-limit", "0"], "a duration must be positive, got '0'; leave it out for the default"),
     (["optimize", "TINY", "--max-error", "-1"], "max_error must not be negative, got -1; leave it out"),
     (["optimize", "TINY", "--input", "NPY"], "have no names; give an .npz with one array an input: np.savez("),
 ])  # fmt: skip
