@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from ovplace.core.result.labels import label, percent
+from ovplace.core.result.labels import label, number, percent
 from ovplace.core.result.rows import ResultRow, rows_of
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.verdict import Status
@@ -29,9 +29,8 @@ def html(result: RunResult) -> str:
 
 def _cells(result: RunResult, row: ResultRow) -> tuple[str, ...]:
     name = label(result, row.name) if row.baseline else f"found by {row.name}"
-    latency = f"{row.latency_ms.value:.3f} ms" if row.latency_ms else "-"
-    ratio = "-" if row.ratio is None else f"{row.ratio:.3f}"
-    return name, latency, ratio, "the answer" if row.is_answer else ""
+    latency = f"{number(row.latency_ms.value)} ms" if row.latency_ms else "-"
+    return name, latency, number(row.ratio), "the answer" if row.is_answer else ""
 
 
 def _line(cells: Iterable[str], tag: str) -> str:

@@ -37,7 +37,7 @@ class AnswerGap:
     Attributes:
         origin: the placer that found it, or the name of the baseline that it is.
         ops_per_device: number of operations on each device.
-        latency_ms: measured median latency in ms with its interval.
+        latency_ms: measured latency in ms with its interval, as in the result.
         model_ms: its latency under the cost model; None where it divides groups that the model has only whole, or where
             one of its groups failed as it was profiled alone.
         above_optimum: how far that is above the best placement known to the solvers, as a fraction.

@@ -24,7 +24,7 @@ class RunRow:
         verdict: its verdict.
         placer: its placer.
         against: the baseline that its best placement was compared with.
-        latency_ms: median and interval of its answer.
+        latency_ms: latency and interval of its answer.
         ratio: its best placement over that baseline, with interval; None where nothing was compared.
         interval: that interval and its level, in words.
         devices: operations on each device, in words.

@@ -13,13 +13,16 @@ import openvino as ov
 import pytest
 
 import ovplace
+from ovplace.api.summary import html
 from ovplace.api.trials import trials_frame
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
+from ovplace.core.statistics import Interval
 from ovplace.devices import emulated_gpu
 from ovplace.errors import PlacementError, UsageError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
+from ovplace.testing.results import baseline_summary, run_result
 from tests.whole_runs import PAIR, QUICK
 
 
@@ -145,6 +148,13 @@ def test_notebooks_show_a_small_table(run):
     assert len(repr(run)) < 200
 
 
+def test_a_notebook_writes_numbers_as_the_command_line_does():
+    slow = baseline_summary("CPU", final_latency_ms=Interval(1234.567, 1200.0, 1300.0), final_ratio=Interval(1, 1, 1))
+    shown = html(run_result(baselines=(slow, baseline_summary("GPU", ratio=123.456))))
+    assert "<td>1234.6 ms</td><td>1.000</td>" in shown
+    assert "<td>123.5</td>" in shown
+
+
 def test_a_folder_without_a_finished_run_is_refused(tmp_path):
     with pytest.raises(PlacementError, match="there is no run folder"):
         ovplace.open_run(tmp_path / "absent")
@@ -205,6 +215,7 @@ def test_its_report_is_one_page(run, tmp_path):
 EMULATED = """
 import sys
 import ovplace
+from ovplace.api.summary import html
 from ovplace.api.trials import trials_frame
 from ovplace.devices import emulated_gpu
 run = ovplace.optimize(sys.argv[1], sys.argv[2], device=["GPU", "CPU"], placer="single_device", settings=sys.argv[3:])
