@@ -19,7 +19,7 @@ from ovplace.cost.solvers.portfolio import CertifiedBest, best_certified
 from ovplace.errors import DeviceError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.profiling.obtain import obtain_costs, stored_costs
-from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
+from ovplace.search.completed_run import CompletedRun, failed_placements, measured_placements, open_completed_run
 from ovplace.search.explore import limiting_baselines
 from ovplace.search.time_limit import with_labels
 from ovplace.session.events import Listener, Progress
@@ -64,6 +64,8 @@ class ModelOptimum:
         ops_per_device: number of operations on each device.
         submodels: device of each submodel, in running order.
         placement: device name of each operation, by the operation's name.
+        failed: kind and text of its failure in the run, which the cost model does not know; empty where it did not
+            fail, or was not run.
     """
 
     model_ms: float
@@ -73,6 +75,7 @@ class ModelOptimum:
     ops_per_device: Mapping[str, int]
     submodels: tuple[str, ...]
     placement: Mapping[str, str]
+    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,7 @@ def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> Opti
         listener(Progress("bound", 0, 3, "costs of the groups"))
         profiled, measured_now = _costs(run, store, listener)
         choices, latencies = measured_placements(run, store)
+        failures = failed_placements(store)
     listener(Progress("bound", 1, 3, f"fitting the model to {len(choices)} placements"))
     fitted = fit(profiled, choices, latencies)
     # The costs of a simulated machine are exact; fitting would only add its noise.
@@ -176,7 +180,7 @@ def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> Opti
         run=str(run.folder),
         result=run.result,
         best=_best(run, table, answer, optimum),
-        optimum=_optimum(run, optimum),
+        optimum=_optimum(run, optimum, failures),
         certificates=tuple(solution.certificate for solution in optimum.solutions),
         costs_source=profiled.source,
         costs_measured_now=measured_now,
@@ -212,7 +216,7 @@ def _best(run: CompletedRun, table: CostTable, answer: IntArray | None, optimum:
     )
 
 
-def _optimum(run: CompletedRun, optimum: CertifiedBest) -> ModelOptimum:
+def _optimum(run: CompletedRun, optimum: CertifiedBest, failures: Mapping[str, str]) -> ModelOptimum:
     placement = run.partition.lift(optimum.device_of, run.devices)
     return ModelOptimum(
         model_ms=optimum.value_ms,
@@ -222,6 +226,7 @@ def _optimum(run: CompletedRun, optimum: CertifiedBest) -> ModelOptimum:
         ops_per_device=placement.ops_per_device(),
         submodels=tuple(placement.submodels(run.graph)),
         placement=placement.to_names(run.graph),
+        failed=failures.get(placement.hash, ""),
     )
 
 

@@ -145,6 +145,18 @@ def measured_placements(run: CompletedRun, store: RunStore) -> tuple[IntArray, F
     return choices, ratios * usual_ms
 
 
+def failed_placements(store: RunStore) -> dict[str, str]:
+    """Return kind and text of the failure of each placement that failed in each of its trials, by its hash.
+
+    Args:
+        store: the open store of a run.
+    """
+    trials = list(store.trials())
+    failures = {t.placement.hash: f"{m.error}: {m.error_text}" for t in trials if (m := t.measurement).error}
+    worked = {trial.placement.hash for trial in trials if trial.measurement.ok}
+    return {key: text for key, text in failures.items() if key not in worked}
+
+
 def _single_devices(run: CompletedRun) -> list[tuple[Placement, float, float]]:
     """Return the single devices that work: placement, ratio, latency in ms."""
     n = len(run.graph)

@@ -12,7 +12,7 @@ import pytest
 from ovplace.commands import optimality_gap as module
 from ovplace.commands.optimality_gap import ModelFit, bound_of
 from ovplace.core.certificate import FULL, Certificate
-from ovplace.core.measurement import Measurement
+from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
 from ovplace.cost.evaluate.latency import latency_ms
@@ -118,6 +118,17 @@ def test_a_solver_without_time_proves_nothing(tmp_path, monkeypatch):
     found = bound_of(finished(tmp_path, table(), table(), budget=4), 5.0, silent)
     assert found.optimum.gap is found.optimum.lower_bound_ms is found.best.above_bound is None
     json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_an_optimum_that_failed_in_the_run_says_how(tmp_path):
+    run = finished(tmp_path, table(), table(), budget=4)
+    found = bound_of(run, 5.0, silent).optimum
+    assert found.failed == ""
+    failure = Measurement.failed(ErrorKind.COMPILE, "no kernel")
+    best = Placement.from_names(run.graph, found.placement)
+    with closing(run.folder.open_store()) as store:
+        store.add_trial("best", Trial(4, best, failure, np.inf, "random"))
+    assert bound_of(run, 5.0, silent).optimum.failed == "compile: no kernel"
 
 
 def test_what_was_not_profiled_is_measured_now(tmp_path, monkeypatch):

@@ -91,6 +91,8 @@ def sentences(found: OptimalityGap) -> Iterator[str]:
         yield f"Under the cost model{simulated} the answer is optimal: no placement of these groups is faster."
     else:
         yield f"Under the cost model{simulated} the answer takes {_distance(found)}."
+    if found.optimum.failed:
+        yield f"The placement that attains the optimum failed in the run: {found.optimum.failed}."
     agreement = found.fit.profiled if machine else found.fit.held_back
     if agreement and machine:
         yield f"The simulated latencies differ from that model by {_percent(agreement.mape)} on average: their noise."

@@ -77,6 +77,12 @@ def test_a_baseline_is_not_found_by_itself_and_one_submodel_is_no_plural():
     assert pairs["answer"] == "10 operations on CPU (simulated), the baseline CPU (simulated)"
 
 
+def test_an_optimum_that_failed_in_the_run_is_called_that():
+    failed = replace(FOUND, optimum=replace(FOUND.optimum, failed="compile: no kernel"))
+    assert "The placement that attains the optimum failed in the run: compile: no kernel." in sentences(failed)
+    assert "failed" not in said()
+
+
 def test_an_answer_without_a_value():
     assert "no value" in said(best={"model_ms": None, "above_optimum": None, "above_bound": None})
 
