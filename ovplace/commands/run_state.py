@@ -44,7 +44,7 @@ class RunState:
         failed: how many of them have no latency.
         best: the best placement so far; None where none worked.
         holder: the process that searches; None where the run was stopped.
-        emulated: True for each device that is emulated.
+        emulated: for each device whether it is emulated; empty without a best placement.
         simulated: whether all of them are simulated.
     """
 
@@ -98,7 +98,7 @@ def read_state(folder: Path) -> RunState:
         failed=len(trials) - len(working),
         best=BestSoFar(best.number, best.ratio, best.placement.ops_per_device()) if best else None,
         holder=process,
-        emulated=emulated,
+        emulated={name: name in emulated for name in best.placement.devices} if best else {},
         simulated=config.plugins.backend.factory.simulated,
     )
 
@@ -139,10 +139,10 @@ def _is_empty(files: RunFolder) -> bool:
     return not files.database.exists() or not files.database.stat().st_size
 
 
-def _stored(files: RunFolder) -> tuple[Sequence[Trial], Mapping[str, bool]]:
+def _stored(files: RunFolder) -> tuple[Sequence[Trial], Sequence[str]]:
     """Return the trials of a run, and which of its devices are emulated."""
     if _is_empty(files):
-        return [], {}
+        return [], []
     with closing(files.open_store()) as store:
         emulated = store.get(EMULATED)
-        return store.trials(), dict.fromkeys(emulated if isinstance(emulated, list) else [], True)
+        return store.trials(), emulated if isinstance(emulated, list) else []

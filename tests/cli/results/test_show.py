@@ -42,6 +42,15 @@ def test_a_stopped_run_shows_the_best_so_far(ovplace, stopped):
     assert f"{100 * state['best']['ratio']:.0f} % of the best single device" in text
 
 
+def test_the_best_so_far_of_a_simulated_run_says_so(ovplace, tiny, tmp_path):
+    run = (tiny, "--machine", "i9-12900k+flex170", "--placer", "cut", "--budget", "1", "--set", "comparison.rounds=2")
+    assert ovplace("optimize", *run, "-o", tmp_path / "run").code == 0
+    (tmp_path / "run" / "result.json").unlink()
+    best = ovplace("show", tmp_path / "run").out.splitlines()[-1]
+    assert best.startswith("best so far")
+    assert best.count(" operation") == best.count(" (simulated)") > 0
+
+
 def test_a_run_that_is_searched_names_the_process(ovplace, stopped, finished):
     with RunFolder(stopped).locked():
         assert "by process" in ovplace("show", stopped).out
