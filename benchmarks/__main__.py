@@ -57,6 +57,8 @@ def run(
         suites, name = {Path(name).stem: Path(name)}, Path(name).stem
     if name not in suites and name not in scripts:
         raise click.UsageError(f"there is no benchmark '{name}'; there are {', '.join([*suites, *scripts])}")
+    if name in scripts and only != "*":
+        raise click.UsageError(f"--only chooses runs of a suite, and '{name}' is a script; --set changes its options")
     try:
         if name in scripts:
             publish([script.run_script(scripts[name], short, settings)], output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ovplace.atomic import write_json
+from ovplace.atomic import atomic_write, write_json
 from ovplace.errors import InterruptedRunError, StoreError
 from ovplace.experiments import score
 from ovplace.experiments.cell_state import CellState
@@ -77,7 +77,7 @@ def table(grid: Grid) -> Data:
     }
     try:
         grid.out.mkdir(parents=True, exist_ok=True)
-        (grid.out / "ablation.md").write_text(markdown(data), encoding="utf-8")
+        atomic_write(grid.out / "ablation.md", markdown(data))
     except OSError as error:
         raise StoreError(f"cannot write '{grid.out}': {error.strerror}; choose another folder with -o") from error
     write_json(grid.out / FILE, data)

@@ -97,6 +97,7 @@ def test_a_script_is_run(tmp_path):
 
 
 def test_what_is_not_there_is_refused():
+    assert "--only chooses runs of a suite" in run("run", "interval_coverage", "--only", "CPU", code=2).stderr
     assert "there is no benchmark 'system'" in run("run", "system", code=2).stderr
     assert (
         "unknown key 'interval_coverage.comparison'"
