@@ -62,8 +62,9 @@ def _computed(compute: Callable[[Path], str], path: Path, _: States) -> str:
 def _files(model: Path) -> list[Path]:
     if model.is_dir():
         return sorted(path for path in model.rglob("*") if path.is_file())
-    weights = [model.with_suffix(_WEIGHTS[model.suffix])] if model.suffix in _WEIGHTS else []
-    if model.suffix == ".onnx" and model.is_file() and model.stat().st_size:
+    suffix = model.suffix.lower()  # formats are told by it in either case
+    weights = [model.with_suffix(_WEIGHTS[suffix])] if suffix in _WEIGHTS else []
+    if suffix == ".onnx" and model.is_file() and model.stat().st_size:
         weights = sorted({model.parent / name for name in _external(model)})
     return [path for path in (model, *weights) if _is_file(path)]
 

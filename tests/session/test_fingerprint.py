@@ -18,8 +18,9 @@ def two_layers():
 
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("name", ["w.data", "a name of many characters " * 8])
-def test_external_weights_of_onnx_count(tmp_path, together, name):
-    model = tmp_path / "model.onnx"
+@pytest.mark.parametrize("suffix", [".onnx", ".ONNX"])
+def test_external_weights_of_onnx_count(tmp_path, together, name, suffix):
+    model = tmp_path / f"model{suffix}"
     external = {"save_as_external_data": True, "all_tensors_to_one_file": together, "size_threshold": 0}
     onnx.save_model(two_layers(), model, location=name if together else None, **external)
     before = fingerprint(model)
@@ -48,7 +49,10 @@ def test_broken_files_have_a_fingerprint(tmp_path, content):
     assert fingerprint(tmp_path / "model.onnx")
 
 
-@pytest.mark.parametrize(("model", "weights"), [("model.xml", "model.bin"), ("model.pdmodel", "model.pdiparams")])
+@pytest.mark.parametrize(
+    ("model", "weights"),
+    [("model.xml", "model.bin"), ("MODEL.XML", "MODEL.bin"), ("model.pdmodel", "model.pdiparams")],
+)
 def test_a_model_counts_with_its_weights(tmp_path, model, weights):
     (tmp_path / model).write_text("<net/>")
     (tmp_path / weights).write_bytes(b"1")
