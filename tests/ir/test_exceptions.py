@@ -62,13 +62,25 @@ def test_a_full_disk_is_told_with_what_is_free(monkeypatch, tmp_path) -> None:
         save_in_memory_model(models.residual(), tmp_path, begun=False)
 
 
-def test_a_placed_model_that_cannot_be_written_leaves_no_part_of_it(monkeypatch, tmp_path) -> None:
-    def full(model: object, path: Path, **_: object) -> None:
-        path.with_suffix(".bin").write_bytes(bytes(10))
-        raise RuntimeError("basic_ios::clear: iostream error")
+def partly(model: object, path: Path, **_: object) -> None:
+    path.with_suffix(".bin").write_bytes(bytes(10))
+    raise RuntimeError("basic_ios::clear: iostream error")
 
+
+def test_a_prepared_model_that_cannot_be_written_leaves_the_earlier_one(monkeypatch, tmp_path) -> None:
+    target = tmp_path / "run" / "prepared.xml"
+    ov.save_model(models.residual(), tmp_path / "model.xml")
+    prepare(tmp_path / "model.xml", target)
+    before = {path: path.read_bytes() for path in target.parent.iterdir()}
+    monkeypatch.setattr(ov, "save_model", partly)
+    with pytest.raises(ModelError, match="cannot write the prepared model"):
+        prepare(tmp_path / "model.xml", target)
+    assert {path: path.read_bytes() for path in target.parent.iterdir()} == before
+
+
+def test_a_placed_model_that_cannot_be_written_leaves_no_part_of_it(monkeypatch, tmp_path) -> None:
     model = models.residual()
-    monkeypatch.setattr(ov, "save_model", full)
+    monkeypatch.setattr(ov, "save_model", partly)
     with pytest.raises(PlacementError, match=r"there\); make room there, or .* and give the same command again$"):
         save_placed(model, tmp_path, {op.get_friendly_name(): "CPU" for op in model.get_ops()})
     assert not list(tmp_path.iterdir())

@@ -13,6 +13,7 @@ from ovplace.ir.opening import open_model
 from ovplace.ir.prepare.duplicate_constants import duplicate_constants
 from ovplace.ir.prepare.fold import fold
 from ovplace.ir.prepare.names import counted, make_unique, stabilise
+from ovplace.ir.saving import save_over
 from ovplace.ir.shapes import make_static
 
 
@@ -66,7 +67,7 @@ def _fold(model: ov.Model, source: Path) -> None:
 def _save(model: ov.Model, target_xml: Path) -> None:
     try:
         target_xml.parent.mkdir(parents=True, exist_ok=True)
-        ov.save_model(model, target_xml, compress_to_fp16=False)
+        save_over(model, target_xml)  # whole or not at all: a call that continues the run reads what is there
     except (OSError, RuntimeError) as error:
         why = unwritten(error, target_xml.parent)
         raise ModelError(
