@@ -43,6 +43,9 @@ HARDWARE = "hardware"
 DEVICES = "devices"
 """Key in the run's store of its devices, as `devices_in_words` returns them."""
 
+MODEL = "model"
+"""Key in the run's store of the content hash of its prepared model."""
+
 ANSWER = "answer"
 """Key in the run's store of the fingerprints of the answer's files as they were written."""
 
@@ -93,7 +96,8 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
 
 
 def _begun(store: RunStore) -> Begun:
-    return Begun(str(store.get(HARDWARE) or ""), stored_groups(store), store.get(DEVICES))
+    hardware, model = (str(store.get(key) or "") for key in (HARDWARE, MODEL))
+    return Begun(hardware, stored_groups(store), store.get(DEVICES), model)
 
 
 def _undamaged(folder: RunFolder, store: RunStore, listener: Listener) -> RunResult | None:
@@ -145,8 +149,8 @@ def _occupy(session: Session, store: RunStore, fingerprints: Mapping[str, str]) 
     """Note in the folder and its store what run this is, and where it is made; the configuration says that it began."""
     emulated = [device.name for device in session.devices if device.emulated]
     groups = session.problem.partition.group_of.tolist()
-    devices, hardware = devices_in_words(session.devices), session.site.hardware
-    kept = {**fingerprints, EMULATED: emulated, DEVICES: devices, HARDWARE: hardware, GROUPS: groups}
+    devices, hardware, model = devices_in_words(session.devices), session.site.hardware, session.graph.content_hash
+    kept = {**fingerprints, EMULATED: emulated, DEVICES: devices, HARDWARE: hardware, GROUPS: groups, MODEL: model}
     for key, value in kept.items():
         store.put(key, value)
     session.folder.write_config(session.config)

@@ -134,11 +134,13 @@ class Begun:
         hardware: `Site.hardware` of the machines that it began on.
         groups: its groups; None for a run of an earlier version, which formed them as if one device supported all.
         devices: its devices, as `devices_in_words` returned them; None for a run of an earlier version.
+        model: content hash of its prepared model; empty for a run of an earlier version.
     """
 
     hardware: str = ""
     groups: Partition | None = None
     devices: object = None
+    model: str = ""
 
     def check_devices(self, devices: Sequence[Device], folder: RunFolder) -> None:
         """Check that the run is continued with the devices that it began with.
@@ -197,7 +199,7 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
     pool = site.open_pool(WorkerSpec(config.search.backend, job, start_s=_start_s(config.search.time_s)))
     try:
         pool.preload()
-        graph = prepare_model(config, folder)
+        graph = prepare_model(config, folder, begun.model if begun else "")
         listener(Progress("start", 0, 1, "starting the measuring process"))
         start = time.monotonic()
         pool.start()

@@ -230,6 +230,21 @@ def test_damaged_files_of_the_answer_are_made_anew_without_measuring(model, fini
     assert simulated(model, folder.path, budget=2) == again
 
 
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [("placed.bin", cut), ("placed.bin", flip), ("placed.bin", Path.unlink), ("placed.xml", cut)],
+)
+def test_a_damaged_model_of_a_stopped_run_is_made_anew(model, finished, tmp_path, name, damage):
+    folder = RunFolder(tmp_path / "run")
+    first = finished()
+    good = {path: path.read_bytes() for path in folder.answer_files() if path != folder.result}
+    folder.result.unlink()
+    damage(folder.path / name)
+    again = simulated(model, folder.path, budget=2)
+    assert {path: path.read_bytes() for path in good} == good
+    assert (again.best, again.verdict, again.search.seconds.measuring) == (first.best, first.verdict, 0.0)
+
+
 def test_files_of_the_answer_that_cannot_be_read_are_one_clear_error(model, tmp_path, monkeypatch):
     folder = RunFolder(tmp_path / "run")
     simulated(model, folder.path, budget=2)
