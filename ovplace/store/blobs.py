@@ -1,6 +1,7 @@
 """Compiled models and kernels on disk: one file each in the user's cache folder, shared by all runs.
 
-A cache that cannot be read or written is no cache: nothing here raises. A blob that is damaged is as good as none.
+A cache that cannot be read or written is no cache: nothing here raises. A blob that is damaged is as good as none, and
+files of another user that cannot be changed stay as they are.
 Kernels are files of OpenVINO's GPU plugin; whole ones are read-only, and those that a process was writing when it died
 are deleted.
 """
@@ -54,7 +55,8 @@ class Blobs:
             if head != _head(blob):
                 path.unlink()
                 return None
-            os.utime(path)  # used just now
+            with suppress(OSError):  # of another user, or on a disk that cannot be written
+                os.utime(path)  # used just now
         except (OSError, StoreError):
             return None
         return blob
@@ -105,7 +107,7 @@ class Blobs:
         with suppress(OSError, StoreError):
             if new := list(self._unfinished()):
                 for path in new:
-                    with suppress(FileNotFoundError):  # another process has deleted it
+                    with suppress(OSError):  # another process has deleted it, or another user is writing it
                         path.chmod(_WHOLE)
                 self.shrink()
 
@@ -113,13 +115,13 @@ class Blobs:
         """Delete the kernels that nobody has kept."""
         with suppress(OSError, StoreError):
             for path in self._unfinished():
-                path.unlink(missing_ok=True)
+                _delete(path)
 
     def drop_kernels(self) -> None:
         """Delete all kernels."""
         with suppress(OSError, StoreError):
             for path in self._home().glob(f"*{_KERNEL_SUFFIX}"):
-                path.unlink(missing_ok=True)
+                _delete(path)
 
     def lent(self) -> Path | None:
         """Return the folder for OpenVINO's own cache, whose files count as blobs; None where there is to be none."""
@@ -139,7 +141,7 @@ class Blobs:
             for path, _, size in sorted(_files(self._home()), key=lambda found: found[1], reverse=True):
                 total += size
                 if total > self.limit_bytes:
-                    path.unlink(missing_ok=True)
+                    _delete(path)
 
     def _unfinished(self) -> Iterator[Path]:
         for path in self._home().glob(f"*{_KERNEL_SUFFIX}"):
@@ -152,6 +154,11 @@ class Blobs:
 
     def _path(self, key: str) -> Path:
         return self._home() / f"{key}{_SUFFIX}"
+
+
+def _delete(path: Path) -> None:
+    with suppress(OSError):  # another process has deleted it, or it is another user's
+        path.unlink()
 
 
 def _delete_abandoned(folder: Path) -> None:

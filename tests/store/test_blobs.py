@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 
@@ -116,6 +117,52 @@ def test_a_file_that_another_process_deletes_first_keeps_none_from_going(blobs, 
     monkeypatch.setattr(module, "_files", lambda folder: found)
     blobs.shrink()
     assert files(blobs) == ["b.blob"]
+
+
+@pytest.fixture
+def refuse(monkeypatch):
+    """Refuse to change files, as another user's in a shared folder."""
+
+    def refuse(owner, method, name):
+        real = getattr(owner, method)
+
+        def change(path, *given, **named):
+            if Path(path).name == name:
+                raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
+            return real(path, *given, **named)
+
+        monkeypatch.setattr(owner, method, change)
+
+    return refuse
+
+
+def test_a_blob_of_another_user_is_found(blobs, refuse):
+    blobs.keep("a", b"content")
+    refuse(os, "utime", "a.blob")
+    assert blobs.find("a") == b"content"
+
+
+def test_a_file_of_another_user_keeps_none_from_going(blobs, refuse):
+    for number, key in enumerate("abc"):
+        blobs.keep(key, bytes(250))
+        os.utime(blobs.folder / f"{key}.blob", (number, number))
+    refuse(Path, "unlink", "b.blob")
+    Blobs(300, blobs.folder).shrink()
+    assert files(blobs) == ["b.blob", "c.blob"]
+
+
+def test_kernels_of_another_user_keep_no_others_from_being_kept_or_deleted(blobs, refuse):
+    blobs.lent()
+    for name in "123":
+        kernel(blobs, name, 10, 1)
+    first = next(blobs.folder.glob("*.cl_cache")).name  # the others come after it
+    refuse(Path, "chmod", first)
+    refuse(Path, "unlink", first)
+    blobs.keep_kernels()
+    blobs.drop_unfinished_kernels()
+    assert files(blobs) == ["1.cl_cache", "2.cl_cache", "3.cl_cache"]
+    blobs.drop_kernels()
+    assert files(blobs) == [first]
 
 
 def kernel(blobs, name, n_bytes, second):
