@@ -56,6 +56,7 @@ class Verdict:
             device's: the effect of cutting alone. None where it was not measured.
         defaults: latency of the best placement over each device's at its plugin's default precision, by baseline name.
         notes: further remarks, each a sentence without its full stop.
+        null_device: the device of `null_control`; empty where there is none, and in results of earlier versions.
     """
 
     status: Status
@@ -64,6 +65,7 @@ class Verdict:
     null_control: Interval | None = None
     defaults: Mapping[str, Interval] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    null_device: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the part `verdict` of `result.json`."""
@@ -72,6 +74,7 @@ class Verdict:
             "against": self.against,
             **(ratio_to_json(self.ratio) or {"ratio": None, _interval_key(LEVEL): None}),
             "null_control": ratio_to_json(self.null_control),
+            **({"null_device": self.null_device} if self.null_device else {}),
             "defaults": {name: ratio_to_json(ratio) for name, ratio in self.defaults.items()},
             "notes": list(self.notes),
         }
@@ -89,6 +92,7 @@ class Verdict:
             against=data["against"],
             ratio=ratio_from_json(data),
             null_control=ratio_from_json(data["null_control"]),
+            null_device=data.get("null_device", ""),
             defaults={name: ratio for name, found in data["defaults"].items() if (ratio := ratio_from_json(found))},
             notes=tuple(data["notes"]),
         )

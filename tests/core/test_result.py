@@ -42,7 +42,7 @@ RATIO = st.builds(Interval, NUMBER, NUMBER, NUMBER, st.sampled_from((0.95, LEVEL
 SUBMODELS = st.lists(TEXT, max_size=3).map(tuple)
 VERDICT = st.builds(
     Verdict, st.sampled_from(Status), TEXT, st.none() | RATIO, st.none() | RATIO,
-    st.dictionaries(TEXT, RATIO, max_size=2), SUBMODELS,
+    st.dictionaries(TEXT, RATIO, max_size=2), SUBMODELS, TEXT,
 )  # fmt: skip
 SEARCH = st.builds(
     SearchSummary,

@@ -118,7 +118,7 @@ def other_ratios(result: RunResult) -> Iterator[str]:
         for name, ratio in result.verdict.defaults.items():
             yield _against_default(result, name, ratio)
     if result.verdict.null_control:
-        base = label(result, result.verdict.against)
+        base = label(result, result.verdict.null_device or result.verdict.against)
         same = f"Sanity check: the same cut on one device, between {base} and an identical {base}"
         yield f"{same}: {ratio_text(result.verdict.null_control)}."
 

@@ -19,8 +19,8 @@ and `ci95`, `ci98` or `ci99` is `[low, high]` of its interval of that level in p
 
 The keys of each part are its attributes, but for two: a latency is `{"median", "ci95"}`, a ratio of the final
 comparison `{"ratio", "ci98"}`. The verdict has `ci99` where the answer of an earlier call was compared, too. Earlier
-versions wrote `ci95` for all, and did not write `found`, `final_latency_ms`, `final_ratio`, `finished_under` and
-`max_rel_error` of a placement.
+versions wrote `ci95` for all, and did not write `found`, `final_latency_ms`, `final_ratio`, `finished_under`,
+`null_device` and `max_rel_error` of a placement.
 """
 
 from __future__ import annotations

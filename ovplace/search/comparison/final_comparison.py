@@ -15,7 +15,7 @@ from ovplace.core.verdict import LEVEL, Status, Verdict
 from ovplace.search.comparison.finalists import choose
 from ovplace.search.comparison.judgement import close_to_best, hardest_to_beat, leading
 from ovplace.search.comparison.measure_rounds import measure_rounds
-from ovplace.search.comparison.null_control import null_candidate, with_null_note
+from ovplace.search.comparison.null_control import null_candidate, with_null_control
 from ovplace.search.comparison.rounds import Rounds
 from ovplace.session.baselines import Baseline, distinct_answers
 from ovplace.session.events import Listener
@@ -165,11 +165,12 @@ def _compare(
         status=Status.of(ratio),
         against=hardest,
         ratio=ratio,
-        null_control=rounds.interval(null.name, close[0]) if null else None,
         defaults={c.name: found for c in defaults if (found := rounds.interval(best.name, c.name))},
         notes=tuple(map(session.shown, _notes(rounds, best.name, close, cut=cut))),
     )
-    return _answer(session, with_null_note(verdict), best, contenders[close.index(hardest)], rounds)
+    if null:
+        verdict = with_null_control(verdict, null, rounds.interval(null.name, close[0]))
+    return _answer(session, verdict, best, contenders[close.index(hardest)], rounds)
 
 
 def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> Iterator[str]:

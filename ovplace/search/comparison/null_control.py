@@ -8,6 +8,7 @@ import numpy as np
 
 from ovplace.core.measurement import Candidate
 from ovplace.core.placement import Placement
+from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
 from ovplace.session.baselines import Baseline
 from ovplace.session.session import Session
@@ -35,8 +36,20 @@ def null_candidate(session: Session, best: Candidate, against: Baseline) -> Cand
     return Candidate("null control", Placement(moved, (base, session.nulls[base].name)))
 
 
-def with_null_note(verdict: Verdict) -> Verdict:
-    """Return a verdict that says so where cutting alone makes the model faster, whatever the devices."""
+def with_null_control(verdict: Verdict, null: Candidate, ratio: Interval | None) -> Verdict:
+    """Return a verdict with what cutting alone does, which it notes where that makes the model faster.
+
+    Args:
+        verdict: without it.
+        null: what `null_candidate` returned.
+        ratio: latency of that over the device's; None where it is not known.
+    """
+    if ratio is None or null.placement is None:
+        return verdict
+    return _with_null_note(replace(verdict, null_control=ratio, null_device=null.placement.devices[0]))
+
+
+def _with_null_note(verdict: Verdict) -> Verdict:
     null = verdict.null_control
     if verdict.status != Status.FASTER or null is None or null.high >= 1:
         return verdict

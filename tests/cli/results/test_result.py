@@ -50,6 +50,10 @@ def test_faster():
     assert "Note: a note." in text
 
 
+def test_the_sanity_check_names_the_device_that_was_cut():
+    assert "between GPU (emulated) and an identical GPU (emulated): ratio 1.020" in said(null_device="GPU")
+
+
 @pytest.mark.parametrize(
     ("status", "ratio", "words"),
     [

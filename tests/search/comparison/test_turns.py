@@ -13,6 +13,7 @@ from ovplace.config.schema import ComparisonConfig
 from ovplace.core.device import Device
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
+from ovplace.core.verdict import Verdict
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import TimeBudget
@@ -182,6 +183,13 @@ def test_cuts_alone_are_measured_between_two_aliases_of_the_baseline():
         "cutting the model at the same places without changing the device makes it faster, too (ratio 0.800); that "
         "part of the gain does not come from the second device",
     )
+
+
+@pytest.mark.parametrize(("second_ms", "against"), [(10.5, "CPU_0"), (9.5, "CPU_1")])
+def test_the_device_that_was_cut_may_be_another_than_the_verdicts(second_ms, against):
+    verdict = decided(Bench({"trial 0": 5.0, "CPU_1": second_ms}), nulls=NULLS).verdict
+    assert (verdict.against, verdict.null_device) == (against, "CPU_0")
+    assert Verdict.from_json(verdict.to_json()) == verdict
 
 
 def test_cuts_are_those_of_the_placement_where_the_baseline_is_on_another_device():
