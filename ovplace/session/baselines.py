@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -201,10 +201,14 @@ def _automatic(session: Session, target: str, measured: Measurement) -> Placemen
 
 def _nothing_works(graph: OpGraph, candidates: Sequence[Candidate], measured: Sequence[Measurement]) -> str:
     reasons = [f"{c.name}: {m.error}: {m.error_text[:160]}" for c, m in zip(candidates, measured, strict=True)]
-    mismatched = [m.error == ErrorKind.OUTPUT_MISMATCH for m in measured]
-    why = why_outputs_differ(graph) if any(mismatched) else ""
-    larger = ["allow larger errors with --max-error"] if why or all(mismatched) else []
-    advice = (f"{why}, " if why else "") + " or ".join(
-        larger + ([] if all(mismatched) else ["choose other devices with -d"])
-    )
-    return f"no single device runs the model ({'; '.join(reasons)}); {advice}"
+    return f"no single device runs the model ({'; '.join(reasons)}); {_advice(graph, {m.error for m in measured})}"
+
+
+def _advice(graph: OpGraph, errors: Set[ErrorKind | None]) -> str:
+    """Return what to do about a model that no device runs, by the kinds of its failures."""
+    only_outputs = errors == {ErrorKind.OUTPUT_MISMATCH}
+    why = why_outputs_differ(graph) if ErrorKind.OUTPUT_MISMATCH in errors else ""
+    steps = ["allow larger errors with --max-error"] if why or only_outputs else []
+    steps += ["raise measure.deadline_s with --set"] if ErrorKind.TIMEOUT in errors else []
+    steps += [] if only_outputs else ["choose other devices with -d"]
+    return (f"{why}, " if why else "") + " or ".join(steps)

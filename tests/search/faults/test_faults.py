@@ -118,19 +118,21 @@ def test_if_it_is_the_outputs_of_all_more_error_is_to_be_allowed(run):
 
 
 @pytest.mark.parametrize(
-    ("kind", "advice"),
+    ("kind", "other", "advice"),
     [
         (
             "RandomUniform",
+            ErrorKind.COMPILE,
             "the model draws random numbers (RandomUniform), allow larger errors with --max-error or choose",
         ),
-        ("Sin", "; choose other devices with -d"),
+        ("Sin", ErrorKind.COMPILE, "; choose other devices with -d"),
+        ("Sin", ErrorKind.TIMEOUT, "; raise measure.deadline_s with --set or choose other devices with -d"),
     ],
 )
-def test_where_one_device_computes_and_another_cannot_the_advice_fits_the_model(kind, advice):
+def test_where_no_device_works_the_advice_fits_the_model_and_the_failures(kind, other, advice):
     graph = replace(diamond(), types=(kind,) * len(diamond()))
     alone = [Candidate(name, Placement.uniform(len(graph), name)) for name in ("CPU_0", "GPU")]
-    failed = [Measurement.failed(error, "...") for error in (ErrorKind.OUTPUT_MISMATCH, ErrorKind.COMPILE)]
+    failed = [Measurement.failed(error, "...") for error in (ErrorKind.OUTPUT_MISMATCH, other)]
     assert advice in _nothing_works(graph, alone, failed)
 
 
