@@ -48,7 +48,7 @@ class FleetRequests:
         self._arrived: queue.SimpleQueue[tuple[_Request, Message | BaseException]] = queue.SimpleQueue()
         self._answers: list[Answer] = []
         self._asked: dict[str, list[int]] = {}
-        self._watch = MachineWatch(reference.name)
+        self._watch = MachineWatch(measurer.session.shown(reference.name))
 
     @property
     def capacity(self) -> int:

@@ -22,7 +22,7 @@ class MachineWatch:
     """The latencies of the reference on each machine.
 
     Attributes:
-        reference: its name.
+        reference: its name, as users see it.
         aside: why machines were set aside, by name.
     """
 

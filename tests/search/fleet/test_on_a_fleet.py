@@ -191,6 +191,15 @@ def test_a_slow_machine_measures_no_more(searching):
     assert machines.answered["slow"] < machines.answered["a"]
 
 
+def test_why_a_machine_is_set_aside_says_that_the_device_is_simulated(searching):
+    measurer, baselines, _ = searching(Machines(a=1.0, b=1.0, slow=9.0), placer="random", budget=60)
+    of = measurer.session
+    measurer.session = replace(of, selection=replace(of.selection, simulated="two CPUs"))
+    loop = make_loop(measurer, baselines[0], silent)
+    loop.run()
+    assert loop.requests.notes == {"slow": "CPU_0 (simulated) took 90 ms there, 10 ms on the others"}
+
+
 def test_as_many_are_measured_at_once_as_there_are_machines_and_one_where_all_are_away(searching):
     machines = Machines(a=1.0, b=1.0)
     _, _, loop = searching(machines, placer="random", budget=4)
