@@ -234,8 +234,9 @@ class SearchSummary:
         placer_info: numbers that the placer reports of itself, by name.
         costs: origin of the cost table; None where the placer needs none.
         certificate: the solver's certificate; None where the placer has none.
-        stages_over_hetero: latency in stages over that by HETERO, measured in turns, of the first placement on several
-            devices and of those in the first heat of the race, by name; empty where no placement ran in stages.
+        stages_over_hetero: latency in stages over that by HETERO, measured in turns, of the first placements on several
+            devices, until one agrees, of those in the first heat of the race, and of its winner, by name; empty where
+            no placement ran in stages.
         finished_under: the limits of each call that finished the run; one that asks for no more gets this result
             again. Empty in results of earlier versions.
         machines: the machines of the fleet, by name; empty where this machine measured.
