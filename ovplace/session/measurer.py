@@ -142,7 +142,10 @@ class Measurer:
 
         Raises:
             BackendError: the process does not come up.
+            TimeIsUpError: the phase has no time left, in which it could measure anything.
         """
+        if self.deadline.left_s <= 0:
+            raise TimeIsUpError
         with self.seconds.counting("starting"):
             self.session.start_afresh()
 

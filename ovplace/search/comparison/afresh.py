@@ -23,6 +23,10 @@ def measured_afresh(
         phase: what the process is for, such as `round`; tells it from other measurements of the same candidates.
         number: number of the process in this phase. Each begins with another candidate, so that what the first or the
             last one compiled has in its favour evens out.
+
+    Raises:
+        BackendError: the process does not come up.
+        TimeIsUpError: not all is stored, and there is no time for it.
     """
     if stored := stored_afresh(measurer, candidates, spec, phase, number):
         return stored

@@ -268,9 +268,11 @@ def test_a_round_that_does_not_fit_is_not_begun_but_for_the_second(limit_s, roun
     assert found.verdict.notes == ((f"the time sufficed for {rounds} rounds of the final comparison",) * (rounds < 4))
 
 
-@pytest.mark.parametrize("limit_s", [10.0, 9.0])
-def test_less_than_two_rounds_are_too_few(limit_s):
-    found = decided(Bench({"trial 0": 9.0}, round_s=10.0), limit_s=limit_s)
+@pytest.mark.parametrize(("limit_s", "processes"), [(10.0, 1), (9.0, 1), (0.0, 0)])
+def test_less_than_two_rounds_are_too_few(limit_s, processes):
+    bench = Bench({"trial 0": 9.0}, round_s=10.0)
+    found = decided(bench, limit_s=limit_s)
+    assert bench.process + 1 == processes, "one was started in vain"
     assert found.verdict.notes == ("the final comparison had no time for two rounds; give it more time",)
     assert found.verdict.status == "baseline"
 
