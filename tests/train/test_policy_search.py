@@ -1,6 +1,7 @@
 """A search that starts from a policy file: what it asks first, and that it goes on without the file."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,6 +96,17 @@ def test_the_network_is_that_of_the_file_and_the_search_is_the_users(file):
     asked_hashes(placer, 7)
     assert placer.info["updates"] == 1
     assert json.loads(json.dumps(placer.state()))["policy"]["settings"]["hidden"] == 8
+
+
+def test_a_policy_trained_without_features_places_what_has_some(tmp_path):
+    config, path = HSDAG.config(SMALL | {"described": True}), tmp_path / "policy.npz"
+    bare = replace(problem(layered(12, seed=9)), features=np.zeros((12, 0)))
+    trainer = HSDAG.trainer(config, 0, 0)
+    trainer.update([bare], 0)
+    PolicyFile.from_network(trainer.network, "hsdag", trainer.settings, (), 0, {}).write(path)
+    of = replace(bare, features=np.ones((12, 7)))
+    first = built(of, path, uniform=False).ask(1)[0]
+    assert first.hash == built(bare, path, uniform=False).ask(1)[0].hash
 
 
 def test_a_missing_file_is_said_when_it_is_needed(tmp_path):

@@ -6,7 +6,7 @@ Not in HSDAG, which learns a policy for one graph and machine by measuring.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -109,6 +109,8 @@ class Trainer(protocols.Trainer):
         """
         if config.head != "devices":
             raise UsageError(f"a policy for any machine needs placer.head = 'devices', got '{config.head}'")
+        if not n_features:  # costs alone describe the nodes, also in a search, which may have features
+            config = replace(config, described=False)
         self._config, self._seed, self.settings = config, seed, config.policy_settings
         inputs = n_columns(n_features, config.described)
         weights = int(generator(seed, "train", NAME, "weights").integers(2**31))
