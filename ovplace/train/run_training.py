@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ovplace.errors import ConfigError
+from ovplace.errors import ConfigError, InterruptedRunError
 from ovplace.learning.policy_file import PolicyFile
 from ovplace.plugins.protocols import Trainer
 from ovplace.session.events import Listener, Progress
@@ -41,14 +41,21 @@ def run_training(plan: TrainingPlan, output: Path, listener: Listener) -> dict[s
     Raises:
         OvplaceError: no machine can run a model, a file cannot be written, or another process trains that policy.
         InterruptedRunError: Ctrl-C was pressed; the same call continues.
+        KeyboardInterrupt: it was pressed before there was anything to continue.
     """
     from ovplace.learning.one_thread import one_thread_of_torch  # reading a plan says what torch is missing for
 
+    state_file = output.with_name(f"{output.name}.state")
     with training_of(output), one_thread_of_torch():
-        return _trained(plan, output, TimeLeft(plan, listener))
+        try:
+            return _trained(plan, output, state_file, TimeLeft(plan, listener))
+        except KeyboardInterrupt as error:
+            if not state_file.exists():
+                raise
+            raise InterruptedRunError(f"stopped; the same command goes on from '{state_file}'") from error
 
 
-def _trained(plan: TrainingPlan, output: Path, listener: Listener) -> dict[str, Any]:
+def _trained(plan: TrainingPlan, output: Path, state_file: Path, listener: Listener) -> dict[str, Any]:
     found = _training_problems(plan, listener)
     first = next(found, None)
     if first is None:
@@ -61,7 +68,6 @@ def _trained(plan: TrainingPlan, output: Path, listener: Listener) -> dict[str, 
         mixed=[each.problem for each in training if each.mixed],
         plain=[each.problem for each in training if not each.mixed],
     )
-    state_file = output.with_name(f"{output.name}.state")
     run_training_loop(trainer, problems, plan, state_file, listener)
     _policy(plan, trainer, n_features).write(output)
     named = {machine.name for machine in plan.machines}

@@ -11,7 +11,6 @@ from statistics import fmean
 import numpy as np
 
 from ovplace.core.problem import Problem
-from ovplace.errors import InterruptedRunError
 from ovplace.plugins.protocols import Trainer
 from ovplace.seeds import generator
 from ovplace.session.events import Listener, Progress
@@ -68,7 +67,7 @@ def run_training_loop(
         listener: receives the progress.
 
     Raises:
-        InterruptedRunError: Ctrl-C was pressed; the state was saved.
+        KeyboardInterrupt: Ctrl-C was pressed; the state was saved.
         ConfigError: the state file belongs to another training, or a machine has changed since.
         StoreError: the state file cannot be read or written.
     """
@@ -83,9 +82,9 @@ def run_training_loop(
             if time.monotonic() - saved > SAVE_EVERY_S:
                 write_training_state(state, state_file)
                 saved = time.monotonic()
-    except KeyboardInterrupt as error:
+    except KeyboardInterrupt:
         write_training_state(state, state_file)
-        raise InterruptedRunError(f"stopped; the same command goes on from '{state_file}'") from error
+        raise
     write_training_state(state, state_file)
 
 

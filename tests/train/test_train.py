@@ -77,21 +77,28 @@ def test_a_training_leaves_a_policy_and_says_what_it_is_worth(small, tmp_path):
     json.dumps(data)
 
 
-def test_a_training_stopped_twice_makes_the_same_policy(small, tmp_path):
-    def stopping_at(number):
-        def listener(event):
-            if event.phase == "train" and event.done == number:
-                raise KeyboardInterrupt
+def stopping_at(phase, number):
+    def listener(event):
+        if (event.phase, event.done) == (phase, number):
+            raise KeyboardInterrupt
 
-        return listener
+    return listener
 
+
+def test_a_training_stopped_several_times_makes_the_same_policy(small, tmp_path):
     run_training(small, tmp_path / "whole.npz", silent)
     stopped = tmp_path / "stopped.npz"
-    for number in (2, 4):
+    for phase, number in (("train", 2), ("problems", 1), ("train", 4), ("solving", 1), ("evaluate", 1)):
         with pytest.raises(InterruptedRunError, match="goes on from"):
-            run_training(small, stopped, stopping_at(number))
+            run_training(small, stopped, stopping_at(phase, number))
     run_training(small, stopped, silent)
     assert stopped.read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+def test_a_training_stopped_before_its_first_update_has_nothing_to_continue(small, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run_training(small, tmp_path / "policy.npz", stopping_at("problems", 1))
+    assert not list(tmp_path.glob("policy.npz.state"))
 
 
 class Fixed:
