@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -153,11 +154,38 @@ class PolicyFile:
         try:
             network.load_state_dict(state)
         except RuntimeError as error:
-            reason = str(error).splitlines()[-1].strip()
-            raise UsageError(
-                f"the weights of the policy file do not fit the network of '{self.placer}': {reason} "
-                f"Train it again with 'ovplace train'"
-            ) from error
+            raise self._misfit(str(error).splitlines()[-1].strip()) from error
+
+    @contextmanager
+    def limiting(self) -> Iterator[None]:
+        """Let no network be built with more weights than the file has: by the settings in it, one may fill the memory.
+
+        A weight is counted before it is drawn, when its memory is reserved and not yet taken.
+
+        Raises:
+            UsageError: the network that is built has more.
+        """
+        from torch.nn.modules.module import register_module_parameter_registration_hook
+
+        left = sum(value.size for value in self.weights.values())
+
+        def count(_: nn.Module, name: str, weight: nn.Parameter) -> None:
+            nonlocal left
+            left -= weight.numel()
+            if left < 0:
+                raise self._misfit(f"by its settings the network has more of them, '{name}' is too many.")
+
+        hook = register_module_parameter_registration_hook(count)
+        try:
+            yield
+        finally:
+            hook.remove()
+
+    def _misfit(self, reason: str) -> UsageError:
+        return UsageError(
+            f"the weights of the policy file do not fit the network of '{self.placer}': {reason} "
+            "Train it again with 'ovplace train'"
+        )
 
     def over(self, config: C) -> C:
         """Return a placer's `config` with the settings that the network was built with.

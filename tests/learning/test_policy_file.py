@@ -13,6 +13,7 @@ from ovplace.errors import StoreError, UsageError
 from ovplace.learning import policy_file
 from ovplace.learning.policy_file import SHIPPED, PolicyFile
 from ovplace.plugins import registry
+from ovplace.testing.graphs import diamond, problem
 
 
 def made(features=("op_type", "depth"), n_features=208):
@@ -154,6 +155,28 @@ def test_weights_of_another_network_are_refused(file):
         with pytest.raises(UsageError, match=r"do not fit the network") as said:
             PolicyFile.read(file).into(network)
         assert "\n" not in str(said.value)
+
+
+def built_from(policy, path):
+    plugin = registry.load("placers", policy.placer)
+    policy.write(path)
+    plugin.factory(problem(diamond()), plugin.config({"policy": str(path)})).ask(1)
+
+
+@pytest.mark.parametrize("settings", [{"hidden": 1000}, {"graph_layers": 1000}, {"rounds": 4, "hidden": 1000}])
+def test_settings_of_a_larger_network_than_the_weights_are_refused_before_it_takes_memory(
+    settings, tmp_path, monkeypatch
+):
+    policy = PolicyFile.read(SHIPPED, "placeto" if "rounds" in settings else "hsdag")
+    built_from(policy, tmp_path / "policy.npz")
+    drawn, draw = [], nn.init.kaiming_uniform_
+    monkeypatch.setattr(
+        nn.init, "kaiming_uniform_", lambda w, *args, **more: (drawn.append(w.numel()), draw(w, *args, **more))
+    )
+    with pytest.raises(UsageError, match=r"do not fit the network.*has more of them"):
+        built_from(replace(policy, settings={**policy.settings, **settings}), tmp_path / "larger.npz")
+    assert sum(drawn) <= sum(weight.size for weight in policy.weights.values())
+    built_from(policy, tmp_path / "policy.npz")
 
 
 @pytest.mark.parametrize("settings", [{"hidden": 0}, {"hidden": "wide"}, {"hidden": [3]}, {"widths": 3}])

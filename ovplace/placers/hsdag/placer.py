@@ -276,7 +276,8 @@ class Placer(protocols.Placer):
             return
         file = PolicyFile.read(self._config.policy, NAME)
         file.check_features(self._problem.features.shape[1])
-        self._build(file.over(self._config))
+        with file.limiting():
+            self._build(file.over(self._config))
         file.into(self._learner.policy)
         self._proposals = [*self._uniform(), zero_shot_choice(self._learner.policy, self._graph)]
         self._weights = self._learner.dump()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
@@ -240,7 +241,8 @@ class Placer(protocols.Placer):
             policy = PolicyFile.read(self._config.policy, NAME) if self._config.policy else None
             config = policy.over(self._config) if policy else self._config
             self._progress.settings = dict(config.policy_settings)
-            self._learner = self._built()
+            with policy.limiting() if policy else nullcontext():
+                self._learner = self._built()
             if policy is not None:
                 policy.into(self._learner.network)
                 self._progress.zero_shot = self._environment.zero_shot_choice(self._learner.network).tolist()
