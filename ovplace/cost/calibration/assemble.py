@@ -26,7 +26,7 @@ def assemble(problem: Problem, layout: PartLayout, times: PartTimes, links: Link
         layout: the parts that were timed.
         times: the measured times of parts.
         links: costs of transfers and submodels.
-        whole_ms: latency of the whole model on each device in ms, `[D]`; not finite where it does not run. One runs it.
+        whole_ms: latency of the whole model on each device in ms, `[D]`; infinite where it does not run. One runs it.
     """
     unit_ms = _completed(times.units(layout), layout, whole_ms)
     saved, relative = _savings(layout, times, unit_ms)
