@@ -11,6 +11,7 @@ from statistics import fmean
 import numpy as np
 
 from ovplace.core.problem import Problem
+from ovplace.errors import StoreError
 from ovplace.plugins.protocols import Trainer
 from ovplace.seeds import generator
 from ovplace.session.events import Listener, Progress
@@ -68,7 +69,7 @@ def run_training_loop(
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed; the state was saved.
-        ConfigError: the state file belongs to another training, or a machine has changed since.
+        ConfigError: the state file belongs to another training, or a machine has changed since, or it is damaged.
         StoreError: the state file cannot be read or written.
     """
     state, total = _resumed(trainer, plan, state_file), plan.config.updates
@@ -112,6 +113,6 @@ def _resumed(trainer: Trainer, plan: TrainingPlan, state_file: Path) -> Training
         raise other_training(state_file)
     try:
         trainer.restore(state.weights)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (StoreError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise damaged(state_file) from error
     return replace(state, machines=plan.machine_digests)

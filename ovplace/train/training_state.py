@@ -59,7 +59,7 @@ def read_training_state(file: Path) -> TrainingState | None:
 
 def damaged(file: Path) -> ConfigError:
     """Return the error to raise for a state that cannot be used."""
-    return ConfigError(f"'{file}' is damaged; delete it to train from the beginning")
+    return ConfigError(f"'{file}' is damaged, or of another version; delete it to train from the beginning")
 
 
 def other_training(file: Path) -> ConfigError:

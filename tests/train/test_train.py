@@ -1,6 +1,7 @@
 """Whole trainings on tiny problems: what they leave, going on after Ctrl-C, and scores."""
 
 import json
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -93,6 +94,19 @@ def test_a_training_stopped_several_times_makes_the_same_policy(small, tmp_path)
             run_training(small, stopped, stopping_at(phase, number))
     run_training(small, stopped, silent)
     assert stopped.read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+@pytest.mark.parametrize("weights", ["cut", "of another network", None])
+def test_weights_that_cannot_be_restored_are_named_by_their_file(weights, small, tmp_path):
+    output, state = tmp_path / "policy.npz", tmp_path / "policy.npz.state"
+    with pytest.raises(InterruptedRunError):
+        run_training(small, output, stopping_at("train", 1))
+    data = json.loads(state.read_text())
+    other = small.placer.trainer(replace(small.settings, hidden=4), 0, 0).dump()
+    data["weights"] = {"cut": data["weights"][:-40], "of another network": other}.get(weights)
+    state.write_text(json.dumps(data))
+    with pytest.raises(ConfigError, match=r"policy\.npz\.state' is damaged, or of another version; delete it"):
+        run_training(small, output, silent)
 
 
 def test_a_training_stopped_before_its_first_update_has_nothing_to_continue(small, tmp_path):
@@ -194,8 +208,6 @@ def test_scores_are_latencies_over_the_best(tmp_path):
 
 
 def test_a_model_that_a_machine_cannot_run_is_left_out():
-    from dataclasses import replace
-
     from ovplace.simulation.machine_file import load_machine
 
     machine = load_machine("null")
