@@ -42,8 +42,7 @@ def test_what_is_written_is_read(tmp_path):
 def test_the_same_policy_is_the_same_bytes(file, tmp_path):
     PolicyFile.read(file).write(tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == file.read_bytes()
-    assert [path.name for path in tmp_path.iterdir()] != [], "no temporary file is left"
-    assert {path.name for path in tmp_path.iterdir()} == {"policy.npz", "again.npz"}
+    assert {path.name for path in tmp_path.iterdir()} == {"policy.npz", "again.npz"}, "no temporary file is left"
 
 
 def test_it_holds_nothing_that_runs_when_it_is_read(file):
