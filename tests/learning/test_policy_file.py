@@ -169,9 +169,12 @@ def test_settings_of_a_larger_network_than_the_weights_are_refused_before_it_tak
     policy = PolicyFile.read(SHIPPED, "placeto" if "rounds" in settings else "hsdag")
     built_from(policy, tmp_path / "policy.npz")
     drawn, draw = [], nn.init.kaiming_uniform_
-    monkeypatch.setattr(
-        nn.init, "kaiming_uniform_", lambda w, *args, **more: (drawn.append(w.numel()), draw(w, *args, **more))
-    )
+
+    def counted(weight, *args, **more):
+        drawn.append(weight.numel())
+        return draw(weight, *args, **more)
+
+    monkeypatch.setattr(nn.init, "kaiming_uniform_", counted)
     with pytest.raises(UsageError, match=r"do not fit the network.*has more of them"):
         built_from(replace(policy, settings={**policy.settings, **settings}), tmp_path / "larger.npz")
     assert sum(drawn) <= sum(weight.size for weight in policy.weights.values())
