@@ -50,7 +50,7 @@ class Options:
     processes: int = 8
 
 
-SHORT = Options(models=("hyperbolic",), devices=("cpu+cpu",), processes=1)
+SHORT = Options(models=("hyperbolic",), devices=("cpu+cpu",), processes=2)
 
 
 def rows(options: Options) -> Iterator[Row]:

@@ -34,7 +34,7 @@ class Options:
     budget: int = 1000
 
 
-SHORT = Options(models=("siren",), time_s=10.0)
+SHORT = Options(models=("siren",), time_s=6.0)
 
 
 def rows(options: Options) -> Iterator[Row]:

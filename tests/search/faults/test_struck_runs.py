@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
 ]
 EACH = 800
-"""One call of so many that change the database, and each other call, fail here; all fail in a benchmark."""
+"""Of the calls that change the database one in so many, and all others; half of these fail here, all in a benchmark."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_any_call_that_changes_a_file_may_fail(setting, whole):
     short = failing_runs.short(setting)
     assert any("run.db-wal" in call for call in whole.calls)
     problems = []
-    for number in failing_runs.chosen(whole.calls, EACH):
+    for number in failing_runs.chosen(whole.calls, EACH)[::2]:
         error = list(failing_runs.ERRORS.values())[number % 2]
         at = short.at(f"call-{number}")
         failed = failing_runs.failing(at, whole, number, error, on=number % 4 < 2)
