@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -167,11 +168,11 @@ class PolicyFile:
         """
         from torch.nn.modules.module import register_module_parameter_registration_hook
 
-        left = sum(value.size for value in self.weights.values())
+        left, thread = sum(value.size for value in self.weights.values()), get_ident()
 
         def count(_: nn.Module, name: str, weight: nn.Parameter) -> None:
             nonlocal left
-            left -= weight.numel()
+            left -= weight.numel() if get_ident() == thread else 0  # torch calls this in all threads
             if left < 0:
                 raise self._misfit(f"by its settings the network has more of them, '{name}' is too many.")
 

@@ -105,7 +105,7 @@ def test_random_models(hetero, seed):
 
 @pytest.mark.slow
 def test_many_random_models(hetero):
-    check_random_models(hetero, range(100, 110))
+    check_random_models(hetero, range(100, 130))
 
 
 def source_of(name, folder):

@@ -2,6 +2,7 @@
 
 import errno
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -179,6 +180,15 @@ def test_settings_of_a_larger_network_than_the_weights_are_refused_before_it_tak
         built_from(replace(policy, settings={**policy.settings, **settings}), tmp_path / "larger.npz")
     assert sum(drawn) <= sum(weight.size for weight in policy.weights.values())
     built_from(policy, tmp_path / "policy.npz")
+
+
+def test_networks_of_other_threads_do_not_count():
+    policy = PolicyFile.from_network(nn.Linear(3, 4), "hsdag", {}, (), 0, {})
+    with ThreadPoolExecutor(1) as other, policy.limiting():
+        other.submit(nn.Linear, 30, 40).result()
+        nn.Linear(3, 4)
+        with pytest.raises(UsageError, match="has more of them"):
+            nn.Linear(3, 4)
 
 
 @pytest.mark.parametrize("settings", [{"hidden": 0}, {"hidden": "wide"}, {"hidden": [3]}, {"widths": 3}])

@@ -136,8 +136,7 @@ def _compared(
         before = _trial_of(files, answer.hash)
         trial = _measured_again(measurer, answer, baselines[0], result, before.number if before else 0)
         return _Compared(trial.measurement, baselines, None, [trial])
-    found = "" if result.found is None or result.found.hash == answer.hash else result.found.hash
-    lost = _trial_of(files, found)
+    lost = None if result.found is None or result.found.hash == answer.hash else _trial_of(files, result.found.hash)
     trials = [_measured_again(measurer, lost.placement, baselines[0], result, lost.number)] if lost else []
     return _Compared(same.measurement, baselines, same, trials)
 

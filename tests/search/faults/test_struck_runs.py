@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks processes up in /proc"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
 ]
-EACH = 800
+EACH = 400
 """Of the calls that change the database one in so many, and all others; half of these fail here, all in a benchmark."""
 
 
