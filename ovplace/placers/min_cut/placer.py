@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 
 import numpy as np
 
 from ovplace.core.certificate import Certificate
+from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
@@ -34,7 +36,8 @@ class Config:
             scaled costs.
         sweeps: number of times that all weights are solved, at least 1; the model is refitted before each solution.
         draws: after the sweeps, number of models drawn from what the measurements leave open that are solved until one
-            gives a new placement, at least 0.
+            gives a new placement, at least 0. Most optima are known late in a search: more draws take longer, and find
+            nothing better (`python -m benchmarks run replay`).
         cost_noise: relative standard deviation of each cost, and of all costs of a kind together, before anything but
             the profile is measured, at least 0; drawing takes a larger one where the measurements say so.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
@@ -43,7 +46,7 @@ class Config:
 
     weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
     sweeps: int = 3
-    draws: int = 5
+    draws: int = 2
     cost_noise: float = 0.3
     time_limit_s: float = 10.0
 
@@ -61,8 +64,9 @@ class Placer(CostModelPlacer):
     """Asks for the optima of a cost model that is refitted to all measurements.
 
     First come the optima for several weights of the transfers; then those of models drawn from what the measurements
-    leave open (Thompson sampling: Russo et al., "A tutorial on Thompson sampling", 2018, section 4); when these bring
-    nothing new, the neighbour of the best placement that is the fastest under the model.
+    leave open (Thompson sampling: Russo et al., "A tutorial on Thompson sampling", 2018, section 4). Where these were
+    all measured, the fastest new neighbour of the last one comes instead, under the model that was drawn; where it has
+    none, a neighbour of the best placement.
 
     Two devices are solved by a minimum cut of the pairwise model, more by expansion moves and, at the unscaled costs,
     by rounded linear relaxations. A local descent follows under the full model, which also counts submodels.
@@ -130,8 +134,8 @@ class Placer(CostModelPlacer):
         self._told.update(_bytes(observation.choice) for observation in observations)
 
     def _solve(self) -> list[list[int]]:
-        """Return new choices `[G]`: optima of the refitted model, else of one that is drawn, else a neighbour."""
-        return self._optima() or self._drawn_optimum() or self._neighbour()
+        """Return new choices `[G]`: optima of the refitted model, else what is drawn, else beside the best."""
+        return self._optima() or self._drawn() or self._beside_best()
 
     def _optima(self) -> list[list[int]]:
         """Return the new optima of the refitted model for the next weight that has any; none after the sweeps."""
@@ -146,28 +150,34 @@ class Placer(CostModelPlacer):
                 return new
         return []
 
-    def _drawn_optimum(self) -> list[list[int]]:
-        """Return the new optimum of a model drawn from what the measurements leave open, or none."""
+    def _drawn(self) -> list[list[int]]:
+        """Return the new optimum of a model drawn from what the measurements leave open, or a neighbour, or none."""
         rng = generator(self._problem.seed, "placer", "min_cut", len(self._model.observations) + len(self._asked))
+        found: list[IntArray] = []
         for _ in range(self._config.draws):
-            if new := self._new(candidates(self._model.drawn_costs(rng, self._config.cost_noise), quick=True)):
+            table = self._model.drawn_costs(rng, self._config.cost_noise)
+            found = candidates(table, quick=True)
+            if new := self._new(found):
                 return new[:1]
-        return []
+        return self._beside(table, found[0]) if found else []
 
-    def _neighbour(self) -> list[list[int]]:
-        """Return the new neighbour of the best placement that has any, the fastest under the model, or none."""
+    def _beside_best(self) -> list[list[int]]:
+        """Return the fastest new neighbour, under the refitted model, of the best placement that has any, or none."""
         table = self._model.costs()
         observations = self._model.observations
         by_ratio = sorted(range(len(observations)), key=lambda i: _or_inf(observations[i].ratio))
         for i in by_ratio:
             if i in self._exhausted:
                 continue
-            near = ranked(table, moves(table, np.array(observations[i].choice, dtype=np.int64)))
-            for choice in near:
-                if self._is_new(choice):
-                    return [choice.tolist()]
+            if new := self._beside(table, np.array(observations[i].choice, dtype=np.int64)):
+                return new
             self._exhausted.add(i)
         return []
+
+    def _beside(self, table: CostTable, choice: IntArray) -> list[list[int]]:
+        """Return the new neighbour `[G]` of a choice that is the fastest under a model, or none."""
+        near = (near for near in ranked(table, moves(table, choice)) if self._is_new(near))
+        return [found.tolist() for found in islice(near, 1)]
 
     def _new(self, choices: Iterable[IntArray]) -> list[list[int]]:
         """Return the choices whose placements were not measured yet, each placement once."""
