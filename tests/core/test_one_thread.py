@@ -1,6 +1,9 @@
 """The number of threads belongs to the process, whose threads enter and leave the context in any order."""
 
 import multiprocessing
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -9,7 +12,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from ovplace.core import one_thread as module
-from ovplace.core.one_thread import one_thread
+from ovplace.core.one_thread import ENVIRONMENT, one_thread
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +61,25 @@ def test_a_failing_block_within_another_lifts_nothing():
             raise ZeroDivisionError
         assert threads() == {1}
     assert threads() == {2}
+
+
+def test_what_is_loaded_within_a_block_has_one_thread_too():
+    lines = [
+        "from ovplace.core.one_thread import one_thread",
+        "from threadpoolctl import threadpool_info",
+        "with one_thread():",
+        "    import scipy.linalg",
+        "    print({library['num_threads'] for library in threadpool_info() if library['user_api'] == 'blas'})",
+    ]
+    environment = {key: value for key, value in os.environ.items() if key not in ENVIRONMENT}
+    found = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        env={**environment, "OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == "{1}"
 
 
 def enter():
