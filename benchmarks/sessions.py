@@ -112,7 +112,9 @@ def own_cache() -> Iterator[Path]:
                 os.environ[VARIABLE] = before
 
 
-def searched(model: str, folder: Path, time_s: float, budget: int | None, *, stages: bool) -> RunResult:
+def searched(
+    model: str, folder: Path, time_s: float, budget: int | None, *, stages: bool, coarsener: str = "chains"
+) -> RunResult:
     """Search for a placement on the CPU and the emulated GPU, as `ovplace optimize` does.
 
     Args:
@@ -121,6 +123,7 @@ def searched(model: str, folder: Path, time_s: float, budget: int | None, *, sta
         time_s: limit of the whole call in seconds.
         budget: placements at most; None for as many as there is time for.
         stages: whether placements are measured in stages, or whole.
+        coarsener: forms the groups.
     """
     search = SearchConfig(
         model=str(saved_model(model, folder.with_suffix(".xml"))),
@@ -129,6 +132,7 @@ def searched(model: str, folder: Path, time_s: float, budget: int | None, *, sta
         budget=budget,
         time_s=time_s,
         stages=stages,
+        coarsener=coarsener,
         early_exit=False,
     )
     return run(RunConfig(search=search), folder)

@@ -9,9 +9,12 @@ import pytest
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.solvers.local_descent import moves
 from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.cost.solvers.portfolio import candidates, ranked
 from ovplace.graphs.op_graph import IntArray
-from ovplace.placers.min_cut.placer import Config
+from ovplace.placers.min_cut import placer as placer_module
+from ovplace.placers.min_cut.placer import Config, Placer
 from ovplace.plugins import registry
 from ovplace.testing.graphs import costs, layered, problem, trial_of
 from ovplace.testing.measurements import profiled
@@ -82,3 +85,28 @@ def test_after_the_sweeps_the_seed_decides_what_is_drawn(draws: int, same: bool)
         asked.append(hashes)
     assert asked[0][:5] == asked[1][:5]
     assert (asked[0] == asked[1]) is same
+
+
+def test_draws_in_vain_are_followed_by_a_neighbour_of_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    of, drawn = problem(layered(12, 0), 2, 0), []
+
+    def noted(table: CostTable, weight: float = 1.0, *, quick: bool = False) -> list[IntArray]:
+        found = candidates(table, weight, quick=quick)
+        drawn.append((table, found))
+        return found
+
+    monkeypatch.setattr(placer_module, "candidates", noted)
+    placer = Placer(replace(of, costs=profiled(costs(of, 0))), Config(sweeps=1, draws=2))
+    seen, neighbours = set[str](), 0
+    for number in range(60):
+        drawn.clear()
+        (placement,) = placer.ask(1)
+        if drawn and all(of.lift(choice).hash in seen for _, found in drawn for choice in found):
+            table, found = drawn[-1]
+            near = [of.lift(choice).hash for choice in ranked(table, moves(table, found[0]))]
+            if new := [hash_ for hash_ in near if hash_ not in seen]:
+                assert placement.hash == new[0]
+                neighbours += len(drawn) == 2
+        seen.add(placement.hash)
+        placer.tell([trial_of(number, placement, told(costs(of, 0), placement.device_of, []), 1.0)])
+    assert neighbours > 20

@@ -1,0 +1,156 @@
+"""Searches on machines that are fitted to real runs, many times.
+
+Each model is searched once on this CPU and the emulated GPU, in stages. The costs fitted to all its measurements, with
+a factor on each stage as far as stages were off the fit, are a machine on which placers search many times in no time,
+with noise as it was measured: `noise` (of stages) and `misfit` are standard deviations of logarithms. The profile is
+that of the run. `asked`: latency of the fastest of the first placements measured, over that of the fastest that any
+search of the model measured; geometric mean over seeds and, in brackets, the worst. `answer`: of what the race chooses,
+or of the best single device where that is faster. `last`: median of the last placements asked for, in one batch.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.report import Row
+from benchmarks.searches.fitted_machine import COMPILED, FittedMachine, FittedRequests, fitted_machine
+from benchmarks.searches.simulated import TimedPlacer
+from benchmarks.sessions import own_cache, searched
+from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.measurement import Trial
+from ovplace.core.one_thread import one_thread
+from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.search.comparison.race import Field, race
+from ovplace.search.loop import Budget, Loop
+from ovplace.seeds import generator
+from ovplace.session.events import silent
+from ovplace.session.measurer import Measurer
+from ovplace.session.problem import compute_features
+from ovplace.store.run_db import RunStore
+from ovplace.store.run_folder import RunFolder
+from ovplace.testing.sessions import direct, session
+
+FINALISTS, RACE = 3, 24
+"""Placements in each heat of the race, and its measurements, as in a run."""
+
+ASKED = (10, 20, 40, 80, 160)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options.
+
+    Attributes:
+        models: recipes, model files, or folders of finished runs, which are not searched again.
+        placers: each a name and its settings, as in `min_cut draws=5`; `measured=60` is for so many placements only.
+        coarsener: forms the groups.
+        time_s: limit of the one real search of each model.
+        budget: placements that it measures, at most.
+        measured: placements that each search measures.
+        batch: placements asked for at a time.
+        seeds: searches by each placer.
+    """
+
+    models: tuple[str, ...] = ("demo", "siren", "hyperbolic")
+    placers: tuple[str, ...] = ("min_cut", "min_cut draws=5", "local_search", "random")
+    coarsener: str = "chains"
+    time_s: float = 180.0
+    budget: int = 1000
+    measured: int = 160
+    batch: int = 1
+    seeds: int = 15
+
+
+SHORT = Options(models=("hyperbolic",), placers=("min_cut",), time_s=45.0, budget=3, measured=5, seeds=1)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What a search found, in latencies without noise.
+
+    Attributes:
+        asked_ms: of each placement, in order.
+        answer_ms: of the answer.
+        own_ms: what the placer itself took for each of them, ms.
+    """
+
+    asked_ms: FloatArray
+    answer_ms: float
+    own_ms: float
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """Yield a row for each model and placer."""
+    for model in options.models:
+        machine = _machine(model, options)
+        with one_thread():
+            found = {
+                placer: [_searched(machine, placer, seed, options) for seed in range(options.seeds)]
+                for placer in options.placers
+            }
+        best_ms = min(float(search.asked_ms.min()) for searches in found.values() for search in searches)
+        case: Row = {"model": model, "groups": machine.problem.n_groups}
+        spread: Row = {"noise": machine.noise, "misfit": machine.misfit}
+        for placer, searches in found.items():
+            yield {**case, **spread, "placer": placer, **_row(searches, best_ms, options)}
+
+
+def _machine(model: str, options: Options) -> FittedMachine:
+    if RunFolder(Path(model)).result.exists():
+        return fitted_machine(Path(model))
+    with own_cache() as folder:
+        searched(model, folder / "run", options.time_s, options.budget, stages=True, coarsener=options.coarsener)
+        return fitted_machine(folder / "run")
+
+
+def _row(searches: Sequence[_Search], best_ms: float, options: Options) -> Row:
+    counts = [count for count in ASKED if count <= options.measured]
+    first = {f"asked {n}": [float(search.asked_ms[:n].min()) for search in searches] for n in counts}
+    last = [float(np.median(search.asked_ms[-options.batch :])) for search in searches]
+    found = {**first, "answer": [search.answer_ms for search in searches], "last": last}
+    return {
+        **{name: _over(np.array(values) / best_ms) for name, values in found.items()},
+        "own ms": float(np.mean([search.own_ms for search in searches])),
+    }
+
+
+def _over(ratios: FloatArray) -> str:
+    return f"{np.exp(np.log(ratios).mean()):.3f} [{ratios.max():.3f}]"
+
+
+def _searched(machine: FittedMachine, placer: str, seed: int, options: Options) -> _Search:
+    name, *settings = placer.split()
+    given = dict(setting.split("=", 1) for setting in settings)
+    measured = int(given.pop("measured", options.measured))
+    config = RunConfig(SearchConfig(placer=name), placer=given)
+    features = compute_features(machine.problem.graph, config.plugins.features)
+    of, rng = replace(machine.problem, features=features, seed=seed), generator(seed, "benchmark", "replay")
+    timed, budget = TimedPlacer(config.plugins.placer.build(of)), Budget(measured, options.batch)
+    with tempfile.TemporaryDirectory() as folder:
+        measurer = Measurer(replace(session(Path(folder), direct()), problem=of), RunStore(Path(":memory:")))
+        trials = Loop(timed, measurer, FittedRequests(machine, rng), budget, name, silent).run()
+        measurer.store.close()
+    asked_ms = np.array([machine.latency_ms(trial.placement) for trial in trials])
+    return _Search(asked_ms, _answer_ms(machine, trials, seed, rng), timed.seconds / len(trials) * 1e3)
+
+
+def _answer_ms(machine: FittedMachine, trials: Sequence[Trial], seed: int, rng: np.random.Generator) -> float:
+    """Return the latency of what the race chooses, or of the best single device where that is faster, ms."""
+    problem = machine.problem
+    distinct = {trial.placement.hash: trial for trial in trials}
+    raced = sorted(distinct.values(), key=lambda trial: trial.ratio)
+    true_ms = np.array([machine.latency_ms(trial.placement) for trial in raced])
+    device_of = np.stack([problem.lower(trial.placement) for trial in raced])
+    field = Field(np.array([trial.ratio for trial in raced]), problem.costs, device_of, seed, to_beat=1.0)
+
+    def heat(which: IntArray, _: int) -> FloatArray:
+        return np.asarray(true_ms[which] * np.exp(COMPILED * rng.standard_normal(len(which))))
+
+    alone_ms = min(machine.latency_ms(problem.lift(problem.uniform(d))) for d in range(len(problem.devices)))
+    order = [standing.order for standing in race(field, heat, FINALISTS, RACE)][-1]
+    return min(alone_ms, float(true_ms[order[0]]) if len(order) else alone_ms)
