@@ -70,6 +70,17 @@ def test_the_limit_of_placements_is_twice_the_error_of_the_worst_device_alone(st
     assert of.error_limit == 0.4
 
 
+@pytest.mark.parametrize("second", [F32, {}])
+def test_an_automatic_mode_that_may_be_the_answer_keeps_to_the_limit_of_placements(store, second):
+    of = measuring({}, store, F32, second)
+    on_first = replace(off_by(0.9), submodels=("CPU_0",))
+    targets = {"HETERO:CPU_0,CPU_1": on_first, "AUTO:CPU_0,CPU_1": on_first}
+    of.session.pool = DirectPool(lambda candidates, _: [targets.get(one.target, off_by(0.0)) for one in candidates])
+    [failed] = [baseline for baseline in limiting_baselines(of, silent) if not baseline.measurement.ok]
+    assert (failed.name, failed.ratio) == ("HETERO:CPU_0,CPU_1 (automatic)", float("inf"))
+    assert failed.measurement.error == ErrorKind.OUTPUT_MISMATCH
+
+
 @pytest.mark.parametrize(
     ("search", "works", "limit"), [({}, False, 1e-3), ({"max_error": 0.0}, False, 0.0), ({"max_error": 0.1}, True, 0.1)]
 )
