@@ -8,7 +8,7 @@ from pathlib import Path
 
 _POSITION = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:\s*")
 
-_EXTERNAL = re.compile(r"externally stored data in file \((.+?), offset")
+EXTERNAL_DATA = re.compile(r"externally stored data in file \((.+?), offset")
 """What OpenVINO's ONNX reader says of weights in a file of their own that it cannot read."""
 
 
@@ -17,7 +17,7 @@ def last_line(error: Exception | str) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     texts = [line for line in lines if not re.match(r"Exception from|Check |FrontEnd API failed|\[ ?ERROR ?\]", line)]
     said = (texts or lines or [type(error).__name__])[-1].rstrip(".! ")[:300]
-    if external := _EXTERNAL.search(said):
+    if external := EXTERNAL_DATA.search(said):
         return f"its external data file '{external[1]}' is missing, or shorter than the model says"
     return f"there is not enough memory ({said})" if said == "std::bad_alloc" else said
 

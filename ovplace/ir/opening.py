@@ -11,7 +11,7 @@ from openvino import frontend as fe
 
 from ovplace.errors import ModelError, UsageError
 from ovplace.graphs.op_graph import Shape
-from ovplace.ir.exceptions import last_line
+from ovplace.ir.exceptions import EXTERNAL_DATA, last_line
 
 _FORMATS = {".xml": "ir", ".onnx": "onnx", ".tflite": "tflite", ".pdmodel": "paddle", ".pb": "tf"}
 _KNOWN = "OpenVINO IR (.xml), ONNX (.onnx), TFLite (.tflite), Paddle (.pdmodel), TensorFlow (.pb or SavedModel folder)"
@@ -102,6 +102,8 @@ def _explain(path: Path, said: str, shaped: bool) -> str:
         size = f"has only {weights.stat().st_size} bytes" if weights.exists() else "does not exist"
         found = "is a folder" if weights.is_dir() else size
         return f"the weights file '{weights}' {found}; put the one that belongs to '{path.name}' beside it"
+    if EXTERNAL_DATA.search(said):
+        return f"cannot read the model '{path}': {last_line(said)}; put the one that belongs to '{path.name}' beside it"
     if "No conversion rule found for operations:" in said:
         missing = said.partition("No conversion rule found for operations:")[2].strip().splitlines()[0]
         return f"'{path}' has operations that OpenVINO cannot read: {missing[:300]}; export it without them"

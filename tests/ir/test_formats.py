@@ -66,6 +66,14 @@ def _of_unknown_rank(path: Path) -> Path:
     return path
 
 
+def test_external_data_that_is_missing_is_to_be_put_beside_the_model(tmp_path):
+    path = _of_unknown_rank(tmp_path / "m.onnx")
+    onnx.save(onnx.load(path), path, save_as_external_data=True, location="m.weights", size_threshold=0)
+    (tmp_path / "m.weights").unlink()
+    with pytest.raises(ModelError, match=r"'m\.weights' is missing.*; put the one that belongs to 'm\.onnx' beside"):
+        prepare(path, tmp_path / "model.xml")
+
+
 @pytest.mark.parametrize("shape", ["image[1,3,16,16]", "[1,3,16,16]"])
 def test_shapes_are_given_before_operations_are_converted(shape, tmp_path):
     prepare(_of_unknown_rank(tmp_path / "unknown.onnx"), tmp_path / "model.xml", shape)
