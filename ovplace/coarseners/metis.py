@@ -22,16 +22,18 @@ class Config:
     Attributes:
         groups: number of parts, at least 1. Parts that depend on each other are split, so that there may be more
             groups.
-        seed: seed of METIS.
+        seed: seed of METIS, at most 9223372036854775807.
     """
 
     groups: int = 64
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the number."""
+        """Check the numbers."""
         if self.groups < 1:
             raise ValueError(f"groups must be at least 1, got {self.groups}")
+        if not -(2**63) <= self.seed < 2**63:
+            raise ValueError(f"seed must have at most 64 bits, got {self.seed}")
 
 
 class Coarsener(protocols.Coarsener):
