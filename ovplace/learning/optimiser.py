@@ -14,6 +14,9 @@ from ovplace.learning.tensors_text import tensors_from_text, tensors_to_text
 
 _WEIGHT, _MOMENT = "weight", "moment"
 
+_LARGEST_RATE = torch.finfo(torch.float32).max / 16
+"""Adam multiplies the rate by ten in its first step, and refuses one that is no float32 then."""
+
 
 class Optimiser:
     """Adam (Kingma and Ba 2015) on the weights of one network.
@@ -45,9 +48,10 @@ class Optimiser:
         Raises:
             DivergedError: weights are not finite any more.
         """
-        if learning_rate is not None:
-            for group in self._adam.param_groups:
-                group["lr"] = learning_rate
+        for group in self._adam.param_groups:
+            group["lr"] = group["lr"] if learning_rate is None else learning_rate
+            if group["lr"] > _LARGEST_RATE:
+                raise DivergedError
         if max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), max_grad_norm)
         self._adam.step()

@@ -254,6 +254,16 @@ def test_an_update_after_which_the_weights_are_no_numbers_is_an_error(max_grad_n
         optimiser.step(max_grad_norm)
 
 
+@pytest.mark.parametrize("rates", [(1e38, None), (1e300, None), (1e-3, 1e38)])
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_rate_whose_step_is_no_float32_is_an_error(rates, fused):
+    policy, (first, later) = Table(), rates
+    optimiser = Optimiser(policy, first, fused=fused)
+    policy.logits.sum().backward()
+    with pytest.raises(DivergedError, match=r"lower placer\.learning_rate"):
+        optimiser.step(1.0, later)
+
+
 def test_the_clipped_gain_of_a_probability_that_soared_has_a_gradient():
     log_p = torch.tensor([200.0], requires_grad=True)
     surrogate_gain(log_p, torch.zeros(1), torch.tensor([-1.0]), 0.2).sum().backward()
