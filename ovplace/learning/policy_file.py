@@ -164,7 +164,7 @@ class PolicyFile:
         A weight is counted before it is drawn, when its memory is reserved and not yet taken.
 
         Raises:
-            UsageError: the network that is built has more.
+            UsageError: the network that is built has more, or none can be built.
         """
         from torch.nn.modules.module import register_module_parameter_registration_hook
 
@@ -179,6 +179,8 @@ class PolicyFile:
         hook = register_module_parameter_registration_hook(count)
         try:
             yield
+        except (TypeError, RuntimeError) as error:  # sizes that torch cannot reserve, or beyond 64 bits
+            raise self._misfit("by its settings the network has sizes that none can have.") from error
         finally:
             hook.remove()
 

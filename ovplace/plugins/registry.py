@@ -293,7 +293,7 @@ def build_dataclass(kind: Any, values: dict[str, object], place: str, of: str = 
 def _convert(hint: Any, value: Any, place: str) -> object:
     """Convert a TOML value, or the text of `--set`, to the type of a field."""
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if value is None or (value == "none" and NoneType in options):
+    if value in (None, "none") and NoneType in options:
         return None
     target = next(option for option in options if option is not NoneType)
     origin = getattr(target, "__origin__", target)

@@ -182,6 +182,14 @@ def test_settings_of_a_larger_network_than_the_weights_are_refused_before_it_tak
     built_from(policy, tmp_path / "policy.npz")
 
 
+@pytest.mark.parametrize("hidden", [2**62, 1e30])
+@pytest.mark.parametrize("placer", ["hsdag", "placeto"])
+def test_sizes_that_no_network_can_have_are_refused(placer, hidden, tmp_path):
+    policy = PolicyFile.read(SHIPPED, placer)
+    with pytest.raises(UsageError, match=r"do not fit the network of .*sizes that none can have"):
+        built_from(replace(policy, settings={**policy.settings, "hidden": hidden}), tmp_path / "huge.npz")
+
+
 def test_networks_of_other_threads_do_not_count():
     policy = PolicyFile.from_network(nn.Linear(3, 4), "hsdag", {}, (), 0, {})
     with ThreadPoolExecutor(1) as other, policy.limiting():
@@ -191,7 +199,7 @@ def test_networks_of_other_threads_do_not_count():
             nn.Linear(3, 4)
 
 
-@pytest.mark.parametrize("settings", [{"hidden": 0}, {"hidden": "wide"}, {"hidden": [3]}, {"widths": 3}])
+@pytest.mark.parametrize("settings", [{"hidden": wrong} for wrong in (0, "wide", [3], None)] + [{"widths": 3}])
 def test_settings_that_are_none_of_the_placer_are_refused(settings):
     policy = PolicyFile.from_network(nn.Linear(3, 4), "hsdag", settings, (), 0, {})
     with pytest.raises(UsageError, match=r"has settings that 'hsdag' does not know: .*hidden"):
