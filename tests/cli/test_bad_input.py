@@ -279,7 +279,22 @@ def without_a_tensor():
     torch.empty(2**60, dtype=torch.uint8)
 
 
-@pytest.mark.parametrize("broken", [without_a_cause, hidden_by_c_code, without_a_lock, without_a_tensor])
+def beyond_64_bits():
+    import torch
+
+    torch.empty(2**62, 2**10)
+
+
+def of_more_digits():
+    import torch
+
+    torch.empty(10**30)
+
+
+NO_TENSOR = [without_a_tensor, beyond_64_bits, of_more_digits]
+
+
+@pytest.mark.parametrize("broken", [without_a_cause, hidden_by_c_code, without_a_lock, *NO_TENSOR])
 def test_there_is_no_memory_left(ovplace, monkeypatch, broken):
     monkeypatch.setattr(discover, "discover", lambda *_: broken())
     fails(ovplace("devices"), 1, "out of memory", "the same command again")
