@@ -12,6 +12,7 @@ from ovplace.config.schema import RunConfig
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.text.input_shapes import parse_shapes
+from ovplace.devices.syntax import parse_devices
 from ovplace.errors import ConfigError, PlacementError
 from ovplace.session.run_files import changed_file, fingerprints, with_names_of
 from ovplace.store.run_db import RunStore
@@ -133,6 +134,10 @@ def _differences(earlier: RunConfig, config: RunConfig) -> list[str]:
 
 
 def _meaning(tables: Mapping[str, Any], section: str, key: str) -> object:
-    """Return what a setting says: shapes may be listed in any order."""
+    """Return what a setting says: shapes may be listed in any order, and texts have spaces."""
     value = tables[section].get(key)
-    return parse_shapes(value) if (section, key) == ("search", "shape") else value
+    if (section, key) == ("search", "shape"):
+        return parse_shapes(value)
+    if (section, key) == ("search", "device") and value.strip():
+        return parse_devices(value)
+    return value

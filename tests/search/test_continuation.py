@@ -55,6 +55,17 @@ def test_limits_and_where_it_is_measured_may_change(folder, change):
         pass
 
 
+@pytest.mark.parametrize("text", ["GPU, CPU_A=CPU{NUM_STREAMS : 1, LOG_LEVEL:LOG_NONE} ", "HETERO:GPU,{}", "GPU,{}"])
+def test_devices_may_be_written_in_another_way(folder, text):
+    cpu = "CPU_A=CPU{LOG_LEVEL:LOG_NONE,NUM_STREAMS:1}"
+    folder.write_config(asking(device=f"GPU,{cpu}"))
+    with opened_store(asking(device=text.replace("{}", cpu)), folder):
+        pass
+    for other in ("", f"{cpu},GPU", "GPU"):
+        with pytest.raises(ConfigError, match=r"search\.device differs"), opened_store(asking(device=other), folder):
+            pass
+
+
 def test_the_number_of_rounds_may_change_and_how_a_round_is_measured_may_not(folder):
     folder.write_config(asking())
     with opened_store(replace(asking(), comparison=ComparisonConfig(rounds=9)), folder):
