@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ovplace.config.boolean import given_bool
 from ovplace.errors import UsageError
 from ovplace.session.events import Listener, Progress, silent
 
@@ -55,16 +56,17 @@ def showing(progress: bool, given: Listener | None = None) -> Iterator[Listener]
         given: the caller's own listener, which is yielded in place of these.
 
     Raises:
-        UsageError: `given` cannot be called.
+        UsageError: `given` cannot be called, or `progress` is no boolean.
     """
+    wanted = given_bool(progress, "progress")
     if given is not None and not callable(given):
         raise UsageError(f"a listener is a function of one step, got {type(given).__name__}; leave it out for a bar")
     if given is not None:
         yield given
-    elif progress and _in_notebook():
+    elif wanted and _in_notebook():
         with _notebook_line(time.monotonic) as listener:
             yield listener
-    elif progress and sys.stderr is not None and sys.stderr.isatty():
+    elif wanted and sys.stderr is not None and sys.stderr.isatty():
         with _bar(time.monotonic) as listener:
             yield listener
     else:

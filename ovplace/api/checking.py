@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ovplace.commands.checking.check import check
 from ovplace.commands.checking.check_report import CheckReport
+from ovplace.config.boolean import given_bool
 from ovplace.config.duration import seconds
 from ovplace.config.schema import RIGOROUS_ROUNDS
 from ovplace.progress import showing
@@ -34,6 +35,7 @@ def check_run(
     Raises:
         OvplaceError: there is no finished run, its files are damaged, or the inputs are not there.
     """
-    time_s, rounds = seconds(time) if time else 0.0, RIGOROUS_ROUNDS if rigorous else 0
+    rounds = RIGOROUS_ROUNDS if given_bool(rigorous, "rigorous") else 0
+    time_s = seconds(time) if time else 0.0
     with showing(progress, listener) as shown:
         return check(Path(folder), shown, time_s, rounds, str(input))

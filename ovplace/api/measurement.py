@@ -16,6 +16,7 @@ from ovplace.api.python_texts import with_python_texts
 from ovplace.commands.measure import THE_PLACEMENT, MeasureReport
 from ovplace.commands.measure import measure as measure_all
 from ovplace.commands.own_devices import with_own_devices
+from ovplace.config.boolean import given_bool
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
 from ovplace.progress import showing
 from ovplace.session.configure import effective
@@ -62,8 +63,9 @@ def measure(
         >>> [(row.name, row.error) for row in report.measured]
         [('GPU', None), ('CPU', None)]
     """
+    rounds = RIGOROUS_ROUNDS if given_bool(rigorous, "rigorous") else 1
     with without_search(model, options, settings, config_file) as config, showing(progress, listener) as shown:
-        return measure_all(config, _placement_tables(placement), shown, RIGOROUS_ROUNDS if rigorous else 1)
+        return measure_all(config, _placement_tables(placement), shown, rounds)
 
 
 @contextmanager
@@ -109,7 +111,7 @@ def measure_run(
     files.check_finished()
     config = with_own_devices(files.read_config(), run)
     search = replace(config.search, model=str(files.placed_model), shape="")  # the placed model has its shapes
-    rounds = RIGOROUS_ROUNDS if rigorous else 1
+    rounds = RIGOROUS_ROUNDS if given_bool(rigorous, "rigorous") else 1
     with showing(progress, listener) as shown:
         tables = {THE_PLACEMENT: run.placement}
         return measure_all(replace(config, search=search), tables, shown, rounds, every_order=True)

@@ -12,6 +12,7 @@ from ovplace.api.model_file import default_run_folder, find_model
 from ovplace.api.options import SearchOptions, search_fields, setting_texts
 from ovplace.api.python_texts import with_python_texts
 from ovplace.api.run import Run
+from ovplace.config.boolean import given_bool
 from ovplace.config.duration import seconds
 from ovplace.config.files import given_path
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
@@ -77,7 +78,7 @@ def optimize(
     given, settings = search_fields(options, SearchOptions.__annotations__), setting_texts(settings)
     source, target = _source_and_target(model, folder)
     given = with_saved_inputs(given, model, target)
-    if rigorous:
+    if given_bool(rigorous, "rigorous"):
         settings = (*settings, f"comparison.rounds={RIGOROUS_ROUNDS}")
     config = effective(config_file, settings, {"model": source, **given}, target)
     _emulate_if_asked(config)

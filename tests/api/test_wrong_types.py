@@ -52,6 +52,16 @@ def test_exports_and_reports(run):
         run.export(None)
 
 
+@pytest.mark.parametrize("name", ["progress", "rigorous"])
+def test_texts_are_no_booleans(run, name):
+    for call in (run.measure, run.check, lambda **given: ovplace.measure(MODEL, **SIMULATED, **given)):
+        with pytest.raises(UsageError, match=f"{name} is True or False, got 'no'"):
+            call(**{name: "no"})
+    with pytest.raises(UsageError, match=f"{name} is True or False, got 'no'"):
+        ovplace.optimize(MODEL, run.folder, budget=1, **{name: "no"}, **SIMULATED)
+    assert ovplace.optimize(MODEL, run.folder, budget=1, **{name: np.False_}, **SIMULATED) == run
+
+
 @pytest.mark.parametrize(("name", "said"), [
     ("x" * 5000, "cannot look up the {what} 'x+': File name too long; check the path"),
     ("a\0b", r"the {what} cannot be called 'a\\x00b': embedded null byte; choose another name"),
