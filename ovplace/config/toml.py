@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
+from datetime import date, time
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -202,5 +203,7 @@ def value_text(value: object) -> str:
         return "[" + ", ".join(value_text(item) for item in value) + "]"
     if isinstance(value, float):
         return repr(value)  # inf and nan are TOML, but not JSON
+    if isinstance(value, date | time):  # a datetime is a date
+        return value.isoformat()
     # JSON's escapes are TOML's, which wants one more character escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import tomllib
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -165,3 +167,8 @@ def test_a_damaged_configuration_of_a_run_says_what_to_do(tmp_path):
 def test_every_field_has_a_plain_default():
     for kind in (SearchConfig, MeasureSpec, ComparisonConfig):
         assert all(f.default is not dataclasses.MISSING for f in dataclasses.fields(kind))
+
+
+@given(st.dates(min_value=date(1000, 1, 1)) | st.datetimes(min_value=datetime(1000, 1, 1)) | st.times() | VALUES)
+def test_any_value_of_toml_is_text_again(value):
+    assert tomllib.loads(f"x = {toml.value_text(value)}") == {"x": value}
