@@ -58,7 +58,7 @@ def _of_file(found: PlacedModel, nodes: Sequence[Node]) -> NamedNodes:
     device_of = _device_of_tensor(found)
     devices = [next((device_of[tensor] for tensor in node.outputs if tensor in device_of), "") for node in nodes]
     pairs = list(zip((node.name for node in nodes), devices, strict=True))
-    lost = [name for name, device in pairs if not device]
+    lost = [node.name or "".join(node.outputs[:1]) for node, device in zip(nodes, devices, strict=True) if not device]
     limits = []
     if lost:
         limits.append(

@@ -109,7 +109,10 @@ def _is_writable(name: str) -> bool:
 
 def _unsaid(names: Sequence[tuple[str, str]]) -> Iterator[str]:
     sayable = _sayable(names)
-    left_out = [name for name, _ in names if name not in sayable]
+    nameless = sum(not name for name, _ in names)
+    if nameless:
+        yield f"{nameless} of {len(names)} nodes have no name, so that no rule fits them; ONNX Runtime places them"
+    left_out = [name for name, _ in names if name and name not in sayable]
     if left_out:
         yield (
             f"{len(left_out)} of {len(names)} names cannot be written in a rule, such as {left_out[0]!r}; "
