@@ -32,6 +32,7 @@ def file(detector, tmp_path):
 def test_run_table_and_json(ovplace, file, tmp_path):
     out = tmp_path / "out"
     empty = ovplace("ablate", file, "-o", out, "--table-only")
+    assert empty.out.endswith(": ablation.md, ablation.json, a folder for each run that has begun\n")
     assert empty.code == 0, empty.err
     assert "2 of 2 runs are not finished" in empty.out
     done = ovplace("ablate", file, "-o", out)
