@@ -12,6 +12,7 @@ import difflib
 import functools
 import importlib
 import importlib.util
+import json
 import re
 import sys
 import tomllib
@@ -170,10 +171,21 @@ def _lack(module: ModuleType, kind: str) -> str:
     if not (isinstance(config, type) and dataclasses.is_dataclass(config)):
         return " has no dataclass 'Config'"
     try:
-        config(), get_type_hints(config)
+        _check_defaults(config)
     except Exception as error:
         return f".Config needs a default and a type for every field: {error}"
     return "" if isinstance(getattr(module, "PRESETS", {}), Mapping) else ".PRESETS is no mapping"
+
+
+def _check_defaults(config: Any) -> None:
+    """Check that a run can be kept with the default settings of a plug-in: they are written as TOML, and read."""
+    values = {key: value for key, value in dataclasses.asdict(config()).items() if value is not None}
+    json.dumps(values, default=_not_in_toml)
+    build_dataclass(config, values, "")
+
+
+def _not_in_toml(value: object) -> None:
+    raise TypeError(f"a run keeps its settings as TOML, which has no {type(value).__name__}")
 
 
 def summary(role: str, name: str) -> str:
