@@ -30,8 +30,11 @@ _REFUSED = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ER
 """Numbers of errors by which the system refuses a path whatever the program does with it."""
 
 _NO_MEMORY = (
-    "can't allocate lock", "DefaultCPUAllocator:", "Storage size calculation overflowed", "Overflow when unpacking long"
-)  # fmt: skip
+    "can't allocate lock",
+    "DefaultCPUAllocator:",
+    "Storage size calculation overflowed",
+    "Overflow when unpacking long",
+)
 """What Python says where memory runs out as it makes a lock (`Modules/_threadmodule.c`), and torch as it makes a tensor
 (`c10/core/impl/alloc_cpu.cpp`), also one whose size is beyond 64 bits; neither raises a `MemoryError`."""
 
