@@ -47,7 +47,8 @@ class Options:
 
     Attributes:
         models: recipes, model files, or folders of finished runs, which are not searched again.
-        placers: each a name and its settings, as in `min_cut draws=5`; `measured=60` is for so many placements only.
+        placers: each a name, or the path of a module, and its settings, as in `min_cut draws=5`; `measured=60` is for
+            so many placements only.
         coarsener: forms the groups.
         time_s: limit of the one real search of each model.
         budget: placements that it measures, at most.
@@ -57,7 +58,7 @@ class Options:
     """
 
     models: tuple[str, ...] = ("demo", "siren", "hyperbolic")
-    placers: tuple[str, ...] = ("min_cut", "min_cut draws=5", "local_search", "random")
+    placers: tuple[str, ...] = ("min_cut", "min_cut draws=2", "local_search", "random")
     coarsener: str = "chains"
     time_s: float = 180.0
     budget: int = 1000

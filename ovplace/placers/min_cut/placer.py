@@ -36,8 +36,8 @@ class Config:
             scaled costs.
         sweeps: number of times that all weights are solved, at least 1; the model is refitted before each solution.
         draws: after the sweeps, number of models drawn from what the measurements leave open that are solved until one
-            gives a new placement, at least 0. Most optima are known late in a search: more draws take longer, and find
-            nothing better (`python -m benchmarks run replay`).
+            gives a new placement, at least 0. Fewer take less time and find worse placements (`python -m benchmarks run
+            replay`).
         cost_noise: relative standard deviation of each cost, and of all costs of a kind together, before anything but
             the profile is measured, at least 0; drawing takes a larger one where the measurements say so.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
@@ -46,7 +46,7 @@ class Config:
 
     weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
     sweeps: int = 3
-    draws: int = 2
+    draws: int = 5
     cost_noise: float = 0.3
     time_limit_s: float = 10.0
 
