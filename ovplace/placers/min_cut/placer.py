@@ -36,8 +36,7 @@ class Config:
             scaled costs.
         sweeps: number of times that all weights are solved, at least 1; the model is refitted before each solution.
         draws: after the sweeps, number of models drawn from what the measurements leave open that are solved until one
-            gives a new placement, at least 0. Fewer take less time and find worse placements (`python -m benchmarks run
-            replay`).
+            gives a new placement, at least 0.
         cost_noise: relative standard deviation of each cost, and of all costs of a kind together, before anything but
             the profile is measured, at least 0; drawing takes a larger one where the measurements say so.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
