@@ -1,11 +1,13 @@
 """Searches on machines that are fitted to real runs, many times.
 
 Each model is searched once on this CPU and the emulated GPU, in stages. The costs fitted to all its measurements, with
-a factor on each stage as far as stages were off the fit, are a machine on which placers search many times in no time,
-with noise as it was measured: `noise` (of stages) and `misfit` are standard deviations of logarithms. The profile is
-that of the run. `asked`: latency of the fastest of the first placements measured, over that of the fastest that any
-search of the model measured; geometric mean over seeds and, in brackets, the worst. `answer`: of what the race chooses,
-or of the best single device where that is faster. `last`: median of the last placements asked for, in one batch.
+a factor on each stage as far as stages were off the fit (`misfit`), are a machine on which placers search many times in
+no time, from the profile of that run. Times of stages have the noise that they had in the run (`noise`), ratios of
+placements one of 6 %, and measurements of the race one of 3 %; all are standard deviations of logarithms. `asked`:
+latency of the fastest of the first placements measured, over that of the fastest that any search of the model measured;
+geometric mean over seeds and, in brackets, the worst. `answer`: of what the race chooses, or of the best single device
+where that is faster. `last`: median of the last placements asked for, in one batch. `own ms`: what the placer computes
+for a placement.
 """
 
 from __future__ import annotations
