@@ -69,7 +69,7 @@ class Options:
     seeds: int = 15
 
 
-SHORT = Options(models=("hyperbolic",), placers=("min_cut",), time_s=45.0, budget=3, measured=5, seeds=1)
+SHORT = Options(models=("hyperbolic",), placers=("min_cut",), time_s=30.0, budget=1, measured=5, seeds=1)
 
 
 @dataclass(frozen=True)
