@@ -16,11 +16,12 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.cost.calibration.equations import CLOCK_MS, Equations
-from ovplace.cost.calibration.refit import Refit
+from ovplace.cost.calibration.equations import CLOCK_MS
 from ovplace.cost.evaluate.design_matrix import parameters, stage_matrix
 from ovplace.cost.evaluate.stages import Stages, reader_shares
 from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.placers.min_cut.observation import Observation
+from ovplace.placers.min_cut.refitted_model import RefittedModel
 from ovplace.profiling.obtain import stored_costs
 from ovplace.search.completed_run import CompletedRun, open_completed_run
 from ovplace.search.requests import Answer
@@ -132,17 +133,16 @@ def fitted_machine(folder: Path) -> FittedMachine:
     """
     run = open_completed_run(folder)
     with closing(run.folder.open_store()) as store:
-        profile, trials = stored_costs(store), [trial for trial in store.trials() if trial.measurement.ok]
+        profile, trials = stored_costs(store), [trial for trial in store.trials() if trial.measurement.stages_ms]
     assert profile is not None
-    exact = FittedMachine(_problem(run, profile), profile, 1.0, 0.0, 0.0)
-    found = [_Told(exact, trial) for trial in trials if trial.measurement.stages_ms]
-    if not found:
+    if not trials:
         raise UnavailableError("the run had no time to measure a placement")
-    fit = Refit(profile)
-    for told in found:
-        fit.add(told.equations)
-    machine = replace(exact, costs=fit.table(), reference_ms=fit.reference_ms)
-    noise, misfit = _spreads(machine, found)
+    problem = _problem(run, profile)
+    fit = RefittedModel(problem, profile)
+    fit.observe(Observation.of(problem.lower(trial.placement).tolist(), trial) for trial in trials)
+    reference_ms = float(np.median([trial.reference_ms for trial in trials]))
+    machine = FittedMachine(problem, fit.costs(), reference_ms, noise=0.0, misfit=0.0)
+    noise, misfit = _spreads(machine, trials)
     return replace(machine, noise=noise, misfit=misfit)
 
 
@@ -153,28 +153,18 @@ def _problem(run: CompletedRun, profile: CostTable) -> Problem:
     return Problem(run.graph, run.partition, devices, runs, no_features, run.config.search.seed, profile)
 
 
-class _Told:
-    """A measured placement: what it says of the costs, and the time of each stage."""
-
-    def __init__(self, machine: FittedMachine, trial: Trial) -> None:
-        self.placement, choice = trial.placement, machine.problem.lower(trial.placement)
-        stages = machine.stages_of(trial.placement)
-        found_ms, whole = stages.summed(np.array(trial.measurement.stages_ms)), trial.measurement.median_ms
-        self.relative = found_ms / trial.reference_ms
-        self.keys = list(_keys(stages, choice))
-        self.equations = Equations.of_stages(machine.costs, choice, stages, found_ms, (trial.ratio, whole))
-
-
-def _spreads(machine: FittedMachine, found: Sequence[_Told]) -> tuple[float, float]:
+def _spreads(machine: FittedMachine, trials: Sequence[Trial]) -> tuple[float, float]:
     """Return how much the times of a stage differ, and how far their mean is from the fit, of those measured often.
 
     Both are 0 where none was.
     """
     times, expected = defaultdict[bytes, list[float]](list), dict[bytes, float]()
-    for told in found:
-        fitted_ms = machine.stages_ms(told.placement)
-        for key, relative, ms in zip(told.keys, told.relative, fitted_ms, strict=True):
-            times[key].append(float(np.log(relative * machine.reference_ms)))
+    for trial in trials:
+        stages = machine.stages_of(trial.placement)
+        relative = stages.summed(np.array(trial.measurement.stages_ms)) / trial.reference_ms
+        keys, fitted_ms = _keys(stages, machine.problem.lower(trial.placement)), machine.stages_ms(trial.placement)
+        for key, found, ms in zip(keys, relative, fitted_ms, strict=True):
+            times[key].append(float(np.log(found * machine.reference_ms)))
             expected[key] = float(np.log(ms))
     often = {key: values for key, values in times.items() if len(values) >= _OFTEN}
     if not often:

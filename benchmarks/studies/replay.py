@@ -23,7 +23,7 @@ from benchmarks.report import Row
 from benchmarks.searches.fitted_machine import COMPILED, FittedMachine, FittedRequests, fitted_machine
 from benchmarks.searches.simulated import TimedPlacer
 from benchmarks.sessions import own_cache, searched
-from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import Trial
 from ovplace.core.one_thread import one_thread
 from ovplace.graphs.op_graph import FloatArray, IntArray
@@ -36,9 +36,6 @@ from ovplace.session.problem import compute_features
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.sessions import direct, session
-
-FINALISTS, RACE = 3, 24
-"""Placements in each heat of the race, and its measurements, as in a run."""
 
 ASKED = (10, 20, 40, 80, 160)
 
@@ -155,5 +152,6 @@ def _answer_ms(machine: FittedMachine, trials: Sequence[Trial], seed: int, rng: 
         return np.asarray(true_ms[which] * np.exp(COMPILED * rng.standard_normal(len(which))))
 
     alone_ms = min(machine.latency_ms(problem.lift(problem.uniform(d))) for d in range(len(problem.devices)))
-    order = [standing.order for standing in race(field, heat, FINALISTS, RACE)][-1]
+    usual = ComparisonConfig()
+    order = [standing.order for standing in race(field, heat, usual.finalists, usual.race)][-1]
     return min(alone_ms, float(true_ms[order[0]]) if len(order) else alone_ms)

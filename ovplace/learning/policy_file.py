@@ -180,7 +180,8 @@ class PolicyFile:
         try:
             yield
         except (TypeError, RuntimeError) as error:  # sizes that torch cannot reserve, or beyond 64 bits
-            raise self._misfit("by its settings the network has sizes that none can have.") from error
+            said = (str(error).splitlines() or [type(error).__name__])[0].strip().rstrip(".")
+            raise self._misfit(f"by its settings the network has sizes that none can have ({said}).") from error
         finally:
             hook.remove()
 
