@@ -142,11 +142,12 @@ def _pairs(found: Sequence[_Search], variant: str, control: str) -> Iterator[tup
 
 def _cells(pairs: Sequence[tuple[_Search, _Search]]) -> Iterator[str]:
     yield str(len(pairs))
-    yield _ratio([(learned.best, control.best) for learned, control in pairs])
-    yield _ratio([(learned.last, control.last) for learned, control in pairs])
+    yield ratio_text([(learned.best, control.best) for learned, control in pairs])
+    yield ratio_text([(learned.last, control.last) for learned, control in pairs])
 
 
-def _ratio(pairs: Sequence[tuple[float, float]]) -> str:
+def ratio_text(pairs: Sequence[tuple[float, float]]) -> str:
+    """Return the geometric mean of the pairs' ratios, and Student's 95 % interval where there are several."""
     found = ratio_summary(pairs)
     assert found is not None
     interval = found["ci95"]

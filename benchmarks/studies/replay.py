@@ -6,8 +6,10 @@ no time, from the profile of that run. Times of stages have the noise that they 
 placements one of 6 %, and measurements of the race one of 3 %; all are standard deviations of logarithms. `asked`:
 latency of the fastest of the first placements measured, over that of the fastest that any search of the model measured;
 geometric mean over seeds and, in brackets, the worst. `answer`: of what the race chooses, or of the best single device
-where that is faster. `last`: median of the last placements asked for, in one batch. `own ms`: what the placer computes
-for a placement.
+where that is faster. `last`: median of the last placements asked for, in one batch. `best / control`, `last / control`:
+latency of the fastest placement asked for, and of the last ones, over those of the control with the same seed, which is
+the same policy without learning; geometric mean and Student's 95 % interval. `own ms`: what the placer computes for a
+placement.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Row
+from benchmarks.searches.controls import ratio_text
 from benchmarks.searches.fitted_machine import COMPILED, FittedMachine, FittedRequests, fitted_machine
 from benchmarks.searches.simulated import TimedPlacer
+from benchmarks.searches.tables import NONE
 from benchmarks.sessions import own_cache, searched
 from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import Trial
@@ -37,8 +41,6 @@ from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.sessions import direct, session
 
-ASKED = (10, 20, 40, 80, 160)
-
 
 @dataclass(frozen=True)
 class Options:
@@ -47,11 +49,12 @@ class Options:
     Attributes:
         models: recipes, model files, or folders of finished runs, which are not searched again.
         placers: each a name, or the path of a module, and its settings, as in `min_cut draws=5`; `measured=60` is for
-            so many placements only.
+            so many placements only, and `control=yes` for the control of the placer before it.
         coarsener: forms the groups.
         time_s: limit of the one real search of each model.
         budget: placements that it measures, at most.
         measured: placements that each search measures.
+        asked: numbers of placements after which searches are judged.
         batch: placements asked for at a time.
         seeds: searches by each placer.
     """
@@ -62,11 +65,12 @@ class Options:
     time_s: float = 180.0
     budget: int = 1000
     measured: int = 160
+    asked: tuple[int, ...] = (10, 20, 40, 80, 160)
     batch: int = 1
     seeds: int = 15
 
 
-SHORT = Options(models=("hyperbolic",), placers=("min_cut",), time_s=30.0, budget=1, measured=5, seeds=1)
+SHORT = Options(models=("hyperbolic",), placers=("min_cut",), time_s=30.0, budget=1, measured=5, asked=(5,), seeds=1)
 
 
 @dataclass(frozen=True)
@@ -75,29 +79,58 @@ class _Search:
 
     Attributes:
         asked_ms: of each placement, in order.
+        last_ms: median of the last placements asked for, in one batch.
         answer_ms: of the answer.
         own_ms: what the placer itself took for each of them, ms.
     """
 
     asked_ms: FloatArray
+    last_ms: float
     answer_ms: float
     own_ms: float
 
 
+@dataclass(frozen=True)
+class _Placer:
+    """A placer of the options.
+
+    Attributes:
+        text: it with its settings.
+        config: what builds it.
+        measured: placements that each search measures.
+        is_control: whether it is the control of the placer before it.
+    """
+
+    text: str
+    config: RunConfig
+    measured: int
+    is_control: bool
+
+    @classmethod
+    def of(cls, text: str, options: Options) -> _Placer:
+        """Read a placer as it is given."""
+        name, *settings = text.split()
+        given = dict(setting.split("=", 1) for setting in settings)
+        measured, is_control = int(given.pop("measured", options.measured)), "control" in given
+        given.pop("control", None)
+        shown = " ".join([name, *(f"{key}={value}" for key, value in given.items())])
+        return cls(shown, RunConfig(SearchConfig(placer=name), placer=given), measured, is_control)
+
+
 def rows(options: Options) -> Iterator[Row]:
     """Yield a row for each model and placer."""
+    placers = [_Placer.of(text, options) for text in options.placers]
     for model in options.models:
         machine = _machine(model, options)
         with one_thread():
-            found = {
-                placer: [_searched(machine, placer, seed, options) for seed in range(options.seeds)]
-                for placer in options.placers
-            }
-        best_ms = min(float(search.asked_ms.min()) for searches in found.values() for search in searches)
-        case: Row = {"model": model, "groups": machine.problem.n_groups}
+            found = [[_searched(machine, placer, seed, options) for seed in range(options.seeds)] for placer in placers]
+        best_ms = min(float(search.asked_ms.min()) for searches in found for search in searches)
+        case: Row = {"model": Path(model).name, "groups": machine.problem.n_groups}
         spread: Row = {"noise": machine.noise, "misfit": machine.misfit}
-        for placer, searches in found.items():
-            yield {**case, **spread, "placer": placer, **_row(searches, best_ms, options)}
+        for i, (placer, searches) in enumerate(zip(placers, found, strict=True)):
+            has_control = i + 1 < len(placers) and placers[i + 1].is_control
+            control = _over_control(searches, found[i + 1] if has_control else ())
+            yield {**case, **spread, "placer": placer.text, **_row(searches, best_ms, options), **control}
 
 
 def _machine(model: str, options: Options) -> FittedMachine:
@@ -109,10 +142,8 @@ def _machine(model: str, options: Options) -> FittedMachine:
 
 
 def _row(searches: Sequence[_Search], best_ms: float, options: Options) -> Row:
-    counts = [count for count in ASKED if count <= options.measured]
-    first = {f"asked {n}": [float(search.asked_ms[:n].min()) for search in searches] for n in counts}
-    last = [float(np.median(search.asked_ms[-options.batch :])) for search in searches]
-    found = {**first, "answer": [search.answer_ms for search in searches], "last": last}
+    asked = {f"asked {n}": [float(search.asked_ms[:n].min()) for search in searches] for n in options.asked}
+    found = {**asked, "answer": [search.answer_ms for search in searches], "last": [s.last_ms for s in searches]}
     return {
         **{name: _over(np.array(values) / best_ms) for name, values in found.items()},
         "own ms": float(np.mean([search.own_ms for search in searches])),
@@ -123,20 +154,28 @@ def _over(ratios: FloatArray) -> str:
     return f"{np.exp(np.log(ratios).mean()):.3f} [{ratios.max():.3f}]"
 
 
-def _searched(machine: FittedMachine, placer: str, seed: int, options: Options) -> _Search:
-    name, *settings = placer.split()
-    given = dict(setting.split("=", 1) for setting in settings)
-    measured = int(given.pop("measured", options.measured))
-    config = RunConfig(SearchConfig(placer=name), placer=given)
-    features = compute_features(machine.problem.graph, config.plugins.features)
+def _over_control(searches: Sequence[_Search], control: Sequence[_Search]) -> Row:
+    if not control:
+        return {"best / control": NONE, "last / control": NONE}
+    both = list(zip(searches, control, strict=True))
+    return {
+        "best / control": ratio_text([(float(a.asked_ms.min()), float(b.asked_ms.min())) for a, b in both]),
+        "last / control": ratio_text([(a.last_ms, b.last_ms) for a, b in both]),
+    }
+
+
+def _searched(machine: FittedMachine, placer: _Placer, seed: int, options: Options) -> _Search:
+    features = compute_features(machine.problem.graph, placer.config.plugins.features)
     of, rng = replace(machine.problem, features=features, seed=seed), generator(seed, "benchmark", "replay")
-    timed, budget = TimedPlacer(config.plugins.placer.build(of)), Budget(measured, options.batch)
+    timed, budget = TimedPlacer(placer.config.plugins.placer.build(of)), Budget(placer.measured, options.batch)
     with tempfile.TemporaryDirectory() as folder:
         measurer = Measurer(replace(session(Path(folder), direct()), problem=of), RunStore(Path(":memory:")))
-        trials = Loop(timed, measurer, FittedRequests(machine, rng), budget, name, silent).run()
+        requests, origin = FittedRequests(machine, rng), placer.config.search.placer
+        trials = Loop(timed, measurer, requests, budget, origin, silent).run()
         measurer.store.close()
     asked_ms = np.array([machine.latency_ms(trial.placement) for trial in trials])
-    return _Search(asked_ms, _answer_ms(machine, trials, seed, rng), timed.seconds / len(trials) * 1e3)
+    last_ms = float(np.median(asked_ms[-options.batch :]))
+    return _Search(asked_ms, last_ms, _answer_ms(machine, trials, seed, rng), timed.seconds / len(trials) * 1e3)
 
 
 def _answer_ms(machine: FittedMachine, trials: Sequence[Trial], seed: int, rng: np.random.Generator) -> float:

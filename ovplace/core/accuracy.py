@@ -14,6 +14,9 @@ Array = NDArray[np.generic]
 NOT_FINITE = "outputs_not_finite"
 """A backend's fact: the outputs of which the reference has values, and none that is finite."""
 
+_SQUARABLE = 1e-100
+"""Sums of squares of numbers between this and its reciprocal neither overflow nor vanish."""
+
 
 def compare(name: str, reference: Array, output: Array) -> OutputError:
     """Return the difference of one output to the reference; infinite where shapes or finite values differ.
@@ -34,11 +37,12 @@ def compare(name: str, reference: Array, output: Array) -> OutputError:
         return OutputError(name, 0.0, 0.0, 1.0) if np.array_equal(reference, output) else unlike
     a, b = reference.astype(np.float64).ravel(), output.astype(np.float64).ravel()
     finite = np.isfinite(a) & np.isfinite(b)
-    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-        return unlike
-    a, b = a[finite], b[finite]
+    if not finite.all():
+        if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+            return unlike
+        a, b = a[finite], b[finite]
     with np.errstate(over="ignore"):
-        max_abs = float(np.abs(a - b).max(initial=0.0))
+        max_abs = _largest(a - b)
     scale = _largest(a)
     return OutputError(name, max_abs, max_abs / scale if scale else max_abs, _cosine(a, b))
 
@@ -53,14 +57,16 @@ def has_no_finite_value(reference: Array) -> bool:
 
 
 def _largest(a: NDArray[np.float64]) -> float:
-    return float(np.abs(a).max(initial=0.0))
+    """Return the largest magnitude, without a copy: new memory took two thirds of the time of a comparison."""
+    return float(max(a.max(initial=0.0), -a.min(initial=0.0)))
 
 
 def _cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     scales = _largest(a), _largest(b)
     if not all(scales):
         return float(np.array_equal(a, b))
-    a, b = a / scales[0], b / scales[1]  # squares of large numbers overflow
+    if not _SQUARABLE < min(scales) <= max(scales) < 1 / _SQUARABLE:
+        a, b = a / scales[0], b / scales[1]
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from time import sleep
@@ -24,13 +25,14 @@ from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.ir.shared_executor import submodel_properties
 from ovplace.stages.chain import CompiledChain
-from ovplace.stages.compiled_stages import CompiledStages
+from ovplace.stages.compiled_stages import COMPILED_BYTES, CompiledStages
 from ovplace.stages.compiler import Compiler
 from ovplace.stages.stage import Stage, stages_of
 from ovplace.store.blobs import Blobs
 from ovplace.testing import models
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+MIB = 2**20
 DEVICES = {name: Device(name, "CPU", F32) for name in ("CPU_A", "CPU_B")}
 KINDS = ("residual", "int8_weights", "tied_embedding", "kv_cache", "detector", "tensor_iterator", "several_outputs",
          "unread_input")  # fmt: skip
@@ -39,7 +41,7 @@ KINDS = ("residual", "int8_weights", "tied_embedding", "kv_cache", "detector", "
 class Prepared:
     """A prepared model with what compiles its stages."""
 
-    def __init__(self, model, folder, limit_bytes=2**30):
+    def __init__(self, model, folder, limit_bytes=2**30, devices=DEVICES):
         ov.save_model(model, folder / "source.xml", compress_to_fp16=False)
         prepare(folder / "source.xml", folder / "model.xml")
         self.core = CountingCore()
@@ -48,7 +50,7 @@ class Prepared:
         self.graph = read_graph(folder / "model.xml")
         self.legal = legal_groups(self.graph)
         self.compiler = Compiler(self.core, Blobs(2**30, folder / "blobs"), "identity")
-        self.stages = CompiledStages(self.compiler, partial(extract, self.model), DEVICES, limit_bytes)
+        self.stages = CompiledStages(self.compiler, partial(extract, self.model), devices, limit_bytes)
 
     def random_placement(self, seed):
         rng = np.random.default_rng(seed)
@@ -210,6 +212,37 @@ def test_the_least_recently_used_are_released(tmp_path, monkeypatch):
     for stage in [*stages, stages[0]]:
         prepared.stages.get(stage)
     assert prepared.core.compiled == 3
+
+
+def test_stages_of_the_emulated_gpu_are_kept_as_it_gives_no_memory_back(tmp_path, monkeypatch):
+    emulated = {name: replace(device, emulated=name == "CPU_B") for name, device in DEVICES.items()}
+    monkeypatch.setattr("ovplace.stages.compiler.WORTH_S", float("inf"))
+    prepared = Prepared(chain_of(6), tmp_path, limit_bytes=1, devices=emulated)
+    first, on_gpu, second = Stage((1, 2), "CPU_A"), Stage((3, 4), "CPU_B"), Stage((5, 6), "CPU_A")
+    for stage in (on_gpu, first, second, on_gpu):
+        prepared.stages.get(stage)
+    assert prepared.core.compiled == 3
+    prepared.stages.get(first)
+    assert prepared.core.compiled == 4
+
+
+def test_tensors_that_share_memory_are_not_counted_one_by_one(tmp_path):
+    sizes = []
+    for length in (3, 30):
+        folder = tmp_path / str(length)
+        folder.mkdir()
+        prepared = Prepared(chain_of(length), folder)
+        whole_model = Stage(tuple(range(len(prepared.graph))), "CPU_A")
+        sizes.append(prepared.stages.get(whole_model).n_bytes)
+    assert sizes[0] == sizes[1] == COMPILED_BYTES + 2 * MIB + 2 * MIB  # in and out, and two in between
+
+
+def chain_of(length):
+    """Return operations in a row, each with an output of 1 MiB."""
+    found = entry = opset14.parameter([2**18], np.float32, name="x")
+    for i in range(length):
+        found = opset14.sin(found) if i % 2 else opset14.tanh(found)
+    return ov.Model([opset14.result(found)], [entry], "chain")
 
 
 def test_another_process_imports_what_was_compiled(tmp_path, everything_is_kept):
