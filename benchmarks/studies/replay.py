@@ -49,7 +49,7 @@ class Options:
     Attributes:
         models: recipes, model files, or folders of finished runs, which are not searched again.
         placers: each a name, or the path of a module, and its settings, as in `min_cut draws=5`; `measured=60` is for
-            so many placements only, and `control=yes` for the control of the placer before it.
+            so many placements only, and `control=yes` for the control of those before it, back to the control before.
         coarsener: forms the groups.
         time_s: limit of the one real search of each model.
         budget: placements that it measures, at most.
@@ -98,7 +98,7 @@ class _Placer:
         text: it with its settings.
         config: what builds it.
         measured: placements that each search measures.
-        is_control: whether it is the control of the placer before it.
+        is_control: whether it is the control of those before it.
     """
 
     text: str
@@ -128,9 +128,14 @@ def rows(options: Options) -> Iterator[Row]:
         case: Row = {"model": Path(model).name, "groups": machine.problem.n_groups}
         spread: Row = {"noise": machine.noise, "misfit": machine.misfit}
         for i, (placer, searches) in enumerate(zip(placers, found, strict=True)):
-            has_control = i + 1 < len(placers) and placers[i + 1].is_control
-            control = _over_control(searches, found[i + 1] if has_control else ())
+            control = _over_control(searches, found[at] if (at := _control_of(i, placers)) else ())
             yield {**case, **spread, "placer": placer.text, **_row(searches, best_ms, options), **control}
+
+
+def _control_of(i: int, placers: Sequence[_Placer]) -> int | None:
+    """Return the number of a placer's control; None for one without, such as a control."""
+    after = range(i + 1, len(placers))
+    return None if placers[i].is_control else next((at for at in after if placers[at].is_control), None)
 
 
 def _machine(model: str, options: Options) -> FittedMachine:

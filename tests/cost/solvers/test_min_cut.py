@@ -65,6 +65,13 @@ def test_finds_the_optimum_every_time(tables):
     assert all(is_proven_optimum(table, best_ms) for table, best_ms in tables)
 
 
+def test_a_single_flow_finds_it_within_a_millionth(tables):
+    for table, best_ms in tables:
+        found = solve_min_cut(table, rounds=1)
+        assert float(pairwise_ms(table, found.device_of[None])[0]) <= best_ms * (1 + 1e-6)
+        assert found.certificate.lower_bound_ms <= best_ms + 1e-12
+
+
 def counted_for_each_reader(table):
     traffic = table.traffic
     each = np.arange(len(traffic.readers))
