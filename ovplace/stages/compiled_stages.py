@@ -21,6 +21,10 @@ Cut = Callable[[tuple[int, ...]], Part]
 COMPILED_BYTES = 2 * 2**20
 """Size of a compiled model beside its tensors: the CPU plugin takes 1 to 2 MiB."""
 
+LEAKED_BYTES = 8 * 2**20
+"""Memory that each compilation for the emulated GPU takes for good, at least: 8 to 11 MiB from stored kernels, 50 MiB
+where the kernels are new. To release a small stage and to compile it again takes more memory than to keep it."""
+
 _HELD = ("Constant", "Parameter", "Result")
 """Operations whose tensors a compiled model holds as long as it is there."""
 
@@ -37,7 +41,7 @@ class CompiledStage:
         stage: its operations and their device.
         part: it as a model of its own.
         compiled: that model on the device.
-        n_bytes: about how much memory its release gives back.
+        n_bytes: about how much memory its release gives back, less what compiling it again takes for good.
     """
 
     stage: Stage
@@ -81,12 +85,12 @@ class CompiledStages:
         part = self._cut(stage.ops)
         device = self._devices[stage.device]
         compiled = self._compiler.compile(part.model, stage.ops, device)
-        # The emulated GPU gives back 1 to 3 MiB of a stage, and never the 8 to 50 MiB that each compilation takes.
-        return CompiledStage(stage, part, compiled, 0 if device.emulated else _bytes_of(part.model))
+        beside = -LEAKED_BYTES if device.emulated else COMPILED_BYTES
+        return CompiledStage(stage, part, compiled, max(0, _tensor_bytes(part.model) + beside))
 
     def _release(self, newest: Stage) -> None:
         total = sum(kept.n_bytes for kept in self._kept.values())
-        for stage in [stage for stage, kept in self._kept.items() if kept.n_bytes]:
+        for stage in [stage for stage, kept in self._kept.items() if kept.n_bytes]:  # others would give nothing back
             if total <= self._limit or stage == newest:
                 return
             total -= self._kept.pop(stage).n_bytes
@@ -97,8 +101,8 @@ def _draws(part: ov.Model) -> bool:
     return any(op.get_type_name() in RANDOM for model in all_models(part) for op in model.get_ops())
 
 
-def _bytes_of(part: ov.Model) -> int:
-    """Return about how much memory a compiled part holds: its weights, what goes in and out, and what is in between."""
+def _tensor_bytes(part: ov.Model) -> int:
+    """Return about how much memory the tensors of a compiled part take: weights, what goes in and out, and between."""
     sizes = [(op.get_type_name() in _HELD, output_bytes(port)) for op in part.get_ops() for port in op.outputs()]
     between = sorted(size for is_held, size in sizes if not is_held)
-    return COMPILED_BYTES + sum(size for is_held, size in sizes if is_held) + sum(between[-_REUSED:])
+    return sum(size for is_held, size in sizes if is_held) + sum(between[-_REUSED:])

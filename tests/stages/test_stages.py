@@ -25,7 +25,7 @@ from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.ir.shared_executor import submodel_properties
 from ovplace.stages.chain import CompiledChain
-from ovplace.stages.compiled_stages import COMPILED_BYTES, CompiledStages
+from ovplace.stages.compiled_stages import COMPILED_BYTES, LEAKED_BYTES, CompiledStages
 from ovplace.stages.compiler import Compiler
 from ovplace.stages.stage import Stage, stages_of
 from ovplace.store.blobs import Blobs
@@ -214,7 +214,7 @@ def test_the_least_recently_used_are_released(tmp_path, monkeypatch):
     assert prepared.core.compiled == 3
 
 
-def test_stages_of_the_emulated_gpu_are_kept_as_it_gives_no_memory_back(tmp_path, monkeypatch):
+def test_small_stages_of_the_emulated_gpu_are_kept_as_it_gives_no_memory_back(tmp_path, monkeypatch):
     emulated = {name: replace(device, emulated=name == "CPU_B") for name, device in DEVICES.items()}
     monkeypatch.setattr("ovplace.stages.compiler.WORTH_S", float("inf"))
     prepared = Prepared(chain_of(6), tmp_path, limit_bytes=1, devices=emulated)
@@ -224,6 +224,13 @@ def test_stages_of_the_emulated_gpu_are_kept_as_it_gives_no_memory_back(tmp_path
     assert prepared.core.compiled == 3
     prepared.stages.get(first)
     assert prepared.core.compiled == 4
+    assert prepared.stages.get(on_gpu).n_bytes == 0
+
+
+def test_large_stages_of_the_emulated_gpu_give_memory_back(tmp_path):
+    emulated = {name: replace(device, emulated=True) for name, device in DEVICES.items()}
+    prepared = Prepared(chain_of(6, mib=16), tmp_path, devices=emulated)
+    assert prepared.stages.get(Stage((1, 2, 3), "CPU_B")).n_bytes == (2 + 2) * 16 * MIB - LEAKED_BYTES
 
 
 def test_tensors_that_share_memory_are_not_counted_one_by_one(tmp_path):
@@ -237,9 +244,9 @@ def test_tensors_that_share_memory_are_not_counted_one_by_one(tmp_path):
     assert sizes[0] == sizes[1] == COMPILED_BYTES + 2 * MIB + 2 * MIB  # in and out, and two in between
 
 
-def chain_of(length):
-    """Return operations in a row, each with an output of 1 MiB."""
-    found = entry = opset14.parameter([2**18], np.float32, name="x")
+def chain_of(length, mib=1):
+    """Return operations in a row, each with an output of some MiB."""
+    found = entry = opset14.parameter([mib * 2**18], np.float32, name="x")
     for i in range(length):
         found = opset14.sin(found) if i % 2 else opset14.tanh(found)
     return ov.Model([opset14.result(found)], [entry], "chain")
