@@ -32,6 +32,7 @@ SPECS = (
     DEFAULT,
     replace(DEFAULT, blocks=2),
     replace(DEFAULT, blocks=2, min_time_ms=10.0),
+    replace(DEFAULT.of_trial(), warmup=1),
     DEFAULT.of_trial(),
     replace(DEFAULT.of_trial(), repeats=2),
     replace(DEFAULT.of_trial(), blocks=1),

@@ -59,7 +59,7 @@ class MeasureSpec:
 
     Attributes:
         warmup: inferences before the first sample. The very first inference comes before them; its time is kept
-            separately. A search warms its placements up with one at most.
+            separately. A search does without: each block has untimed inferences of its own.
         blocks: number of blocks in which each candidate of a request is timed; candidates take turns block by block.
             A search times its placements in two thirds of them, rounded up.
         repeats: smallest number of samples of each candidate in a block.
@@ -104,8 +104,7 @@ class MeasureSpec:
         placement more certain (`python -m benchmarks run trial_spec`). The time is better spent on other placements.
         With two blocks, the median of their ratios is the mean: a disturbed block counts in full.
         """
-        blocks = ceil(2 * self.blocks / 3)
-        return replace(self, warmup=min(1, self.warmup), blocks=blocks, min_time_ms=self.min_time_ms / 2)
+        return replace(self, warmup=0, blocks=ceil(2 * self.blocks / 3), min_time_ms=self.min_time_ms / 2)
 
     def key(self) -> str:
         """Return the text that identifies the specification in the store."""

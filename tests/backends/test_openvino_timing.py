@@ -75,6 +75,25 @@ def test_one_slow_warm_up_of_a_search_does_not_make_a_candidate_slow_on_the_emul
     assert (ready.first_ms, backend._warm_up(ready, MeasureSpec().of_trial())) == (50.0, 1.0)
 
 
+@pytest.mark.parametrize(("first_ms", "warm_up"), [(1.5, 0), (50.0, 1)])
+def test_without_a_warm_up_what_seems_hopeless_gets_one(saved, monkeypatch, first_ms, warm_up):
+    """The first inference of a device other than the emulated GPU is the only one before the first block."""
+    path = saved(chain())
+    graph, backend = read_graph(path), Backend(Job(path, PAIR))
+    ran, real = [], Backend._timed
+
+    def timed(self, ready):
+        ran.append(ready.submodels)
+        real(self, ready)
+        return first_ms if ran.count(ready.submodels) == 1 and ready.submodels == ("CPU_B",) else 1.0
+
+    monkeypatch.setattr(Backend, "_timed", timed)
+    spec = replace(SPEC, warmup=0, blocks=2, repeats=3, hopeless_ratio=2.5)
+    measured = backend.measure([whole(graph), whole(graph, "CPU_B")], spec)
+    assert [m.blocks for m in measured] == [(3, 3)] * 2
+    assert [ran.count((name,)) for name in NAMES] == [1 + warm_up + 2 * (1 + 3)] * 2
+
+
 @pytest.mark.parametrize(("model", "untimed"), [(chain, 1), (models.kv_cache, 2)])
 def test_only_a_state_needs_an_inference_after_settling(saved, monkeypatch, model, untimed):
     backend, latencies_ms = Backend(Job(saved(model()), PAIR)), iter(range(40, 99))

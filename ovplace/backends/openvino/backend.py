@@ -170,9 +170,8 @@ class Backend(protocols.Backend):
         A hopeless one has one block, of one inference; a reference that is hopeless one inference in each block.
         """
         blocks: list[list[list[float]]] = [[] for _ in ready]
-        pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
+        hopeless = self._hopeless(ready, candidates, spec)
         running = {i: r for i, r in enumerate(ready) if r.failure is None}
-        hopeless = _hopeless({i: pace[i] for i in running}, candidates, spec.hopeless_ratio)
         for block in range(spec.blocks):
             for i, r in rotated(list(running.items()), block):
                 if i in hopeless and block and not candidates[i].reference:
@@ -183,6 +182,17 @@ class Backend(protocols.Backend):
                     r.failure = _failure(ErrorKind.INFER, error)
                     del running[i]
         return blocks
+
+    def _hopeless(self, ready: Sequence[_Ready], candidates: Sequence[Candidate], spec: MeasureSpec) -> set[int]:
+        """Warm the candidates up, and return which of them are hopeless.
+
+        Where there is no warm-up, they get one if any seems hopeless, as its only inference so far may be its first.
+        """
+        pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
+        found = _hopeless({i: ms for i, ms in pace.items() if not ready[i].failure}, candidates, spec.hopeless_ratio)
+        if found and not spec.warmup and spec.repeats > 1:
+            return self._hopeless(ready, candidates, replace(spec, warmup=1))
+        return found
 
     def _with_spending(self, measurement: Measurement) -> Measurement:
         """Return the first measurement of an answer with all the time the runtime took for it, failures' included."""
