@@ -59,16 +59,16 @@ class MeasureSpec:
 
     Attributes:
         warmup: inferences before the first sample. The very first inference comes before them; its time is kept
-            separately. A search does without: each block has untimed inferences of its own.
+            separately. A search has none, because each block begins with untimed inferences, too.
         blocks: number of blocks in which each candidate of a request is timed; candidates take turns block by block.
             A search times its placements in two thirds of them, rounded up.
         repeats: smallest number of samples of each candidate in a block.
         min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples. A search
             runs its placements for half of it.
-        hopeless_ratio: a candidate whose warm-up takes this many times as long as that of the fastest candidate of its
-            request, of those that run the same part of the model, gets a single sample, because precise figures of it
-            are not needed. The final comparison times everything fully, as the placement may be that much faster than
-            what it is compared with.
+        hopeless_ratio: a candidate whose inferences before the first block take this many times as long as those of the
+            fastest candidate of its request, of those that run the same part of the model, gets a single sample,
+            because precise figures of it are not needed. The final comparison times everything fully, as the placement
+            may be that much faster than what it is compared with.
         deadline_s: a request (compilation, check and all blocks of all its candidates) is stopped after this time.
     """
 
