@@ -43,14 +43,15 @@ class Config:
 
 
 class Feature(protocols.Feature):
-    """One column: 1 in a chain, 2 in a plane grid, 0 if there are fewer than two radii."""
+    """One column: 1 at the ends of a chain, 1 to 2 in a plane grid, 0 if there are fewer than two radii."""
 
     def compute(self, graph: OpGraph) -> FloatArray:
         """Return the least-squares slope of log N(v, r) against log r for each operation v, `[N, 1]`.
 
         r runs over the distances from v to the other operations, and N(v, r) is the number of others within r, so that
-        the dimension of a chain is exactly 1. Distances are those of the undirected graph, among operations that can be
-        reached: along directed edges the last operations would have no neighbourhood, and `depth` describes direction.
+        the dimension is exactly 1 at the ends of a chain and in its middle; elsewhere in a chain it is lower, as the
+        nearer end is reached first. Distances are those of the undirected graph, among operations that can be reached:
+        along directed edges the last operations would have no neighbourhood, and `depth` describes direction.
 
         The slopes are exact up to 5,000 operations. Above that, N(v, r) is counted among `pairs` / N targets, which are
         drawn as whole structural classes, so that the sample does not depend on the order of operations. In models in
