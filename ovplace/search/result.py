@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ovplace.config.files import absolute
 from ovplace.core.certificate import Certificate, finite
 from ovplace.core.device import Device
 from ovplace.core.measurement import Measurement, Trial
@@ -94,7 +95,8 @@ def build_result(findings: Findings) -> RunResult:
 
 def _model(session: Session) -> ModelSummary:
     graph = session.graph
-    return ModelSummary(session.config.search.model, graph.content_hash, len(graph), session.problem.n_groups)
+    path = absolute(session.config.search.model)  # a run is read from other folders than it began in
+    return ModelSummary(path, graph.content_hash, len(graph), session.problem.n_groups)
 
 
 def _device(device: Device) -> DeviceSummary:

@@ -88,6 +88,13 @@ def test_it_says_what_was_placed_and_where(built):
     assert (result.note, result.folder) == ("chosen", Path("somewhere"))
 
 
+def test_the_model_is_found_from_other_folders(built, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("m.onnx").touch()
+    result = built(session(Path("somewhere"), direct(), model="m.onnx"))
+    assert result.model.path == str(tmp_path / "m.onnx")
+
+
 def test_a_baseline_has_its_latency_before_and_in_the_comparison(built):
     measured = took(10.0, submodels=("CPU_0",), outputs=ERRORS["CPU_0"], facts={"execution_devices": "CPU"})
     (found,) = built(baselines=[baseline(measured=measured)]).baselines
