@@ -66,8 +66,7 @@ def stopping_by_signals(stop: Callable[[int], None] = _raise_stopped) -> Iterato
     try:
         yield
     except Exception as error:
-        # Initialising a module of C code replaces any exception by an ImportError of its own.
-        if handler.number and stop is _raise_stopped and isinstance(error, ImportError) and not exit_code_of(error):
+        if handler.number and stop is _raise_stopped and _is_failed_import(error):
             raise Stopped(handler.number) from error
         raise
     finally:
@@ -77,6 +76,16 @@ def stopping_by_signals(stop: Callable[[int], None] = _raise_stopped) -> Iterato
         for number, old in before.items():
             if signal.getsignal(number) is handler:  # otherwise one inside was stopped, and ignores what follows
                 signal.signal(number, signal.SIG_IGN if was_stopped else old)
+
+
+def _is_failed_import(error: BaseException | None) -> bool:
+    """Return whether an error is, or was made of, one of an import.
+
+    Initialising a module of C code replaces any exception, and so that of a signal, by an ImportError of its own.
+    """
+    while error is not None and not isinstance(error, ImportError | Stopped):
+        error = error.__cause__ or error.__context__
+    return isinstance(error, ImportError)
 
 
 def exit_code_of(error: BaseException | None) -> int | None:

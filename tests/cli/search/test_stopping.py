@@ -172,7 +172,7 @@ def test_the_exit_code_of_a_saved_run_names_the_signal():
         "import os, signal, time\n"
         "from ovplace.cli.errors import exit_code\n"
         "from ovplace.cli.output.console import Console\n"
-        "from ovplace.errors import InterruptedRunError\n"
+        "from ovplace.errors import InterruptedRunError, UsageError\n"
         "before = signal.getsignal(signal.SIGTERM)\n"
         "def stop_here():\n"
         "    os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)\n"
@@ -183,6 +183,10 @@ def test_the_exit_code_of_a_saved_run_names_the_signal():
         "    try: stop_here()\n"
         "    except KeyboardInterrupt: pass\n"
         "    raise ImportError('initialization failed')\n"
+        "def loading():\n"
+        "    try: stop_here()\n"
+        "    except KeyboardInterrupt as stopped: error = ImportError(); error.__cause__ = stopped\n"
+        "    raise UsageError('the backend cannot be imported') from error\n"
         "assert exit_code(Console(), lambda: None) == 0\n"
         "assert signal.getsignal(signal.SIGTERM) == before\n"
         "assert exit_code(Console(), stop_here) == 143\n"
@@ -190,9 +194,11 @@ def test_the_exit_code_of_a_saved_run_names_the_signal():
         "assert exit_code(Console(), saved) == 143\n"
         "signal.signal(signal.SIGTERM, before)\n"
         "assert exit_code(Console(), importing) == 143\n"
+        "signal.signal(signal.SIGTERM, before)\n"
+        "assert exit_code(Console(), loading) == 143\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stderr.splitlines() == ["Stopped", "Error: stopped; saved", "Stopped"]
+    assert done.stderr.splitlines() == ["Stopped", "Error: stopped; saved", "Stopped", "Stopped"]
 
 
 def test_a_later_signal_ends_a_save_that_hangs():
