@@ -12,10 +12,10 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from tempfile import TemporaryFile
-from typing import TypeVar
+from tempfile import TemporaryFile, gettempdir
+from typing import IO, TypeVar
 
-from ovplace.errors import ModelError, OvplaceError
+from ovplace.errors import ModelError, OvplaceError, StoreError
 from ovplace.measuring.child import KILL_DEADLINE_S, ending, kill_group
 from ovplace.measuring.interpreter import running
 from ovplace.measuring.messages import data_of, message_of, sendable
@@ -47,6 +47,7 @@ def isolated_call(
 
     Raises:
         ModelError: the process ended before it answered, or did not answer in time.
+        StoreError: the folder of temporary files is full.
         Exception: what the function raised.
     """
     own_s = min(limit_s or DEADLINE_S, DEADLINE_S)
@@ -74,10 +75,10 @@ def _answered(request: bytes, limit_s: float | None) -> tuple[int, bytes, bytes]
 
     Raises:
         subprocess.TimeoutExpired: it did not end in time, and was killed.
+        StoreError: the folder of temporary files is full.
     """
-    with TemporaryFile() as asked, TemporaryFile() as answers, TemporaryFile() as errors:
-        asked.write(request)
-        asked.seek(0)
+    with TemporaryFile(buffering=0) as asked, TemporaryFile() as answers, TemporaryFile() as errors:
+        _write(asked, request)
         # A session of its own: Ctrl-C goes to the caller alone, which ends the process.
         process = subprocess.Popen(
             running(__name__), stdin=asked, stdout=answers, stderr=errors, start_new_session=True
@@ -93,6 +94,24 @@ def _answered(request: bytes, limit_s: float | None) -> tuple[int, bytes, bytes]
         answers.seek(0)
         errors.seek(0)
         return code, answers.read(), errors.read()
+
+
+def _write(file: IO[bytes], request: bytes) -> None:
+    """Write a request into a temporary file, from whose beginning it is read.
+
+    Raises:
+        StoreError: the disk is full.
+    """
+    left = memoryview(request)
+    try:
+        while left:
+            left = left[file.write(left) :]
+        file.seek(0)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write a temporary file: {error.strerror}; make room in '{gettempdir()}', or set TMPDIR to a "
+            "folder with room"
+        ) from error
 
 
 def _death(doing: str, code: int, said: bytes) -> str:

@@ -55,6 +55,7 @@ def test_a_full_disk_is_told_with_what_is_free(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(ov, "save_model", full)
     free = (
         r"the disk is full, or fails \(\d+\.\d MiB are free there\); make room there, or choose another folder with -o"
+        ", or by TMPDIR if this one is temporary"
     )
     with pytest.raises(ModelError, match=f"cannot write the prepared model .*{free}"):
         prepare(tmp_path / "model.xml", tmp_path / "prepared.xml")

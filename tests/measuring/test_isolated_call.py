@@ -4,12 +4,13 @@ import math
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ovplace.core.text.input_shapes import parse_shapes
-from ovplace.errors import ModelError, UsageError
+from ovplace.errors import ModelError, StoreError, UsageError
 from ovplace.ir.model_info import model_info
 from ovplace.measuring import isolated_call as module
 from ovplace.measuring.isolated_call import isolated_call
@@ -32,6 +33,14 @@ def test_the_value_comes_back_whatever_is_printed():
 def test_a_crash_is_one_line(act, arguments, how):
     with pytest.raises(ModelError, match=rf"^OpenVINO crashed while reading 'x\.onnx' \({how}.*$"):
         isolated_call("reading 'x.onnx'", act, *arguments)
+
+
+def test_a_full_folder_of_temporary_files_is_named(monkeypatch):
+    full = partial(Path.open, Path("/dev/full"), "r+b")
+    monkeypatch.setattr(module, "TemporaryFile", full)
+    monkeypatch.setattr(module, "gettempdir", lambda: "full")
+    with pytest.raises(StoreError, match=r"^cannot write a temporary file: No space .* in 'full', or set TMPDIR to"):
+        isolated_call("looking", os.getpid)
 
 
 def test_a_crash_is_seen_though_a_helper_lives_on(tmp_path):

@@ -72,4 +72,5 @@ def _save(model: ov.Model, target_xml: Path) -> None:
         why = unwritten(error, target_xml.parent)
         raise ModelError(
             f"cannot write the prepared model '{target_xml}': {why}; make room there, or choose another folder with -o"
+            ", or by TMPDIR if this one is temporary"
         ) from error
