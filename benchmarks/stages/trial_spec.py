@@ -28,16 +28,14 @@ from ovplace.store.run_folder import RunFolder
 
 DEFAULT = MeasureSpec()
 
-TWO_BLOCKS = replace(DEFAULT.of_trial(), blocks=2)
-
 SPECS = (
     DEFAULT,
     replace(DEFAULT, blocks=2),
     replace(DEFAULT, blocks=2, min_time_ms=10.0),
-    replace(TWO_BLOCKS, warmup=1),
-    TWO_BLOCKS,
-    replace(TWO_BLOCKS, repeats=2),
+    replace(DEFAULT.of_trial(), warmup=1),
     DEFAULT.of_trial(),
+    replace(DEFAULT.of_trial(), repeats=2),
+    replace(DEFAULT.of_trial(), blocks=1),
 )
 
 MOST = 1.2

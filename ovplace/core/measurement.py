@@ -61,7 +61,7 @@ class MeasureSpec:
         warmup: inferences before the first sample. The very first inference comes before them; its time is kept
             separately. A search has none, because each block begins with untimed inferences, too.
         blocks: number of blocks in which each candidate of a request is timed; candidates take turns block by block.
-            A search times its placements in a third of them, rounded up.
+            A search times its placements in two thirds of them, rounded up.
         repeats: smallest number of samples of each candidate in a block.
         min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples. A search
             runs its placements for half of it.
@@ -102,8 +102,9 @@ class MeasureSpec:
 
         What differs between requests is the same in all samples of one, so more inferences hardly make the ratio of a
         placement more certain (`python -m benchmarks run trial_spec`). The time is better spent on other placements.
+        With two blocks, the median of their ratios is the mean: a disturbed block counts in full.
         """
-        return replace(self, warmup=0, blocks=ceil(self.blocks / 3), min_time_ms=self.min_time_ms / 2)
+        return replace(self, warmup=0, blocks=ceil(2 * self.blocks / 3), min_time_ms=self.min_time_ms / 2)
 
     def key(self) -> str:
         """Return the text that identifies the specification in the store."""
