@@ -128,8 +128,9 @@ def rows(options: Options) -> Iterator[Row]:
         case: Row = {"model": Path(model).name, "groups": machine.problem.n_groups}
         spread: Row = {"noise": machine.noise, "misfit": machine.misfit}
         for i, (placer, searches) in enumerate(zip(placers, found, strict=True)):
-            control = _over_control(searches, found[at] if (at := _control_of(i, placers)) else ())
-            yield {**case, **spread, "placer": placer.text, **_row(searches, best_ms, options), **control}
+            control = found[at] if (at := _control_of(i, placers)) else ()
+            compared = _over_control(searches, control) if any(of.is_control for of in placers) else {}
+            yield {**case, **spread, "placer": placer.text, **_row(searches, best_ms, options), **compared}
 
 
 def _control_of(i: int, placers: Sequence[_Placer]) -> int | None:

@@ -170,7 +170,7 @@ class Backend(protocols.Backend):
         A hopeless one has one block, of one inference; a reference that is hopeless one inference in each block.
         """
         blocks: list[list[list[float]]] = [[] for _ in ready]
-        hopeless = self._hopeless(ready, candidates, spec)
+        hopeless = self._found_hopeless(ready, candidates, spec)
         running = {i: r for i, r in enumerate(ready) if r.failure is None}
         for block in range(spec.blocks):
             for i, r in rotated(list(running.items()), block):
@@ -183,7 +183,7 @@ class Backend(protocols.Backend):
                     del running[i]
         return blocks
 
-    def _hopeless(self, ready: Sequence[_Ready], candidates: Sequence[Candidate], spec: MeasureSpec) -> set[int]:
+    def _found_hopeless(self, ready: Sequence[_Ready], candidates: Sequence[Candidate], spec: MeasureSpec) -> set[int]:
         """Warm the candidates up, and return which of them are hopeless.
 
         Where there is no warm-up, they get one if any seems hopeless, as its only inference so far may be its first.
@@ -191,7 +191,7 @@ class Backend(protocols.Backend):
         pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
         found = _hopeless({i: ms for i, ms in pace.items() if not ready[i].failure}, candidates, spec.hopeless_ratio)
         if found and not spec.warmup and spec.repeats > 1:
-            return self._hopeless(ready, candidates, replace(spec, warmup=1))
+            return self._found_hopeless(ready, candidates, replace(spec, warmup=1))
         return found
 
     def _with_spending(self, measurement: Measurement) -> Measurement:
