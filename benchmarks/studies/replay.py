@@ -70,7 +70,15 @@ class Options:
     seeds: int = 15
 
 
-SHORT = Options(models=("hyperbolic",), placers=("min_cut",), time_s=30.0, budget=1, measured=5, asked=(5,), seeds=1)
+SHORT = Options(
+    models=("hyperbolic",),
+    placers=("min_cut", "random", "random independent=1 control=yes"),
+    time_s=30.0,
+    budget=1,
+    measured=5,
+    asked=(5,),
+    seeds=1,
+)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ class ModelSummary:
     """The prepared model of a run.
 
     Attributes:
-        path: the model file that the user named, from the root on.
+        path: absolute path of the model file that the user named.
         hash: content hash of the prepared model.
         ops: number of its operations.
         groups: number of groups that were placed as one each.
