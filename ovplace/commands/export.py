@@ -10,7 +10,7 @@ from ovplace.config.resolve import choose_plugin
 from ovplace.errors import StoreError
 from ovplace.plugins.blame import blaming
 from ovplace.plugins.protocols import Exporter
-from ovplace.store.overwriting import check_keeps_runs
+from ovplace.store.overwriting import check_keeps_model, check_keeps_runs
 from ovplace.store.run_folder import RunFolder
 
 
@@ -43,7 +43,7 @@ def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Pa
 
     Raises:
         PlacementError: there is no finished run.
-        UsageError: the target is one of the files of a run, or a run folder.
+        UsageError: the target is one of the files of a run, a run folder, or the run's model.
         StoreError: the target cannot be written.
     """
     check(folder)
@@ -51,6 +51,7 @@ def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Pa
     with blaming(type(using), "the exporter"):
         try:
             check_keeps_runs(target, folder)
+            check_keeps_model(target, folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             return using.write(folder, target)
         except OSError as error:

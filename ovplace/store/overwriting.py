@@ -1,4 +1,4 @@
-"""The files of runs, which nothing else may be written over."""
+"""The files of runs and their models, which nothing else may be written over."""
 
 from __future__ import annotations
 
@@ -24,6 +24,25 @@ def check_keeps_runs(target: Path, source: Path | None = None) -> None:
         raise UsageError(f"'{target}' holds a run, whose answer would be lost; choose another folder with -o")
     if path in _files(RunFolder(path.parent)) and _is_kept(path.parent, source):
         raise UsageError(f"'{target}' belongs to a run, which would lose it; choose another file with -o")
+
+
+def check_keeps_model(target: Path, source: Path) -> None:
+    """Check that a file to write is not the model that a run was made of, nor its weights.
+
+    Args:
+        target: the file or folder to write.
+        source: a finished run; a folder without a result names no model.
+
+    Raises:
+        UsageError: it is.
+        StoreError: the run's result is damaged.
+    """
+    run = RunFolder(source)
+    if not run.result.exists():
+        return
+    model = Path(run.read_result().model.path)
+    if target.resolve() in (model.resolve(), model.with_suffix(".bin").resolve()):
+        raise UsageError(f"'{target}' is the model of the run, which would be lost; choose another file with -o")
 
 
 def _is_kept(folder: Path, source: Path | None) -> bool:

@@ -91,6 +91,8 @@ def test_a_crash_is_left_with_the_least_that_crashes(tmp_path):
     settings = (*SETTINGS, "backend.fault=segfault", "backend.on=split")
     given = {"device": PAIR, "placer": "random", "budget": 2, "backend": fake_backend.NAME}
     run = optimize(models.residual(), tmp_path / "run", settings=settings, progress=False, **given)
+    config = run.folder / "config.toml"
+    config.write_text(config.read_text().replace('cluster = ""', 'cluster = "tls://127.0.0.1:1"'))  # as on a fleet
     found = minimize(run.folder, 1, tmp_path / "left", silent)
     assert found.kind == ErrorKind.CRASH
     assert len(found.moved) < found.moved_before

@@ -75,7 +75,7 @@ def _pairs(found: OptimalityGap) -> Iterator[tuple[str, str]]:
     yield "under the model", _ms(best.model_ms)
     yield "model's optimum", f"{_ms(optimum.model_ms)}, {_proof(optimum)}"
     yield "attained by", f"{_ops(found, optimum.ops_per_device)} in {submodels} submodel{'s' * (submodels != 1)}"
-    yield "costs", found.costs_source + (", measured now" if found.costs_measured_now else "")
+    yield "costs", found.costs_source + (", measured now" if found.costs_measured_now and not machine else "")
 
 
 def sentences(found: OptimalityGap) -> Iterator[str]:
@@ -141,7 +141,8 @@ def _proof(optimum: ModelOptimum) -> str:
 
 def _fit_pairs(found: OptimalityGap) -> Iterator[tuple[str, str]]:
     fit, exact = found.fit, bool(_machine(found))
-    yield "compared with" if exact else "fitted to", f"{fit.placements} placements of the run"
+    placements = f"{fit.placements} placement{'s' * (fit.placements != 1)}"
+    yield "compared with" if exact else "fitted to", f"{placements} of the run"
     before = ("as it is" if exact else "as profiled", fit.profiled)
     for name, agreement in (before,) if exact else (before, ("held back", fit.held_back)):
         if agreement:

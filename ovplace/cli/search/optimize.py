@@ -59,8 +59,8 @@ def command(
     a stopped run and shows the result of a finished one; a larger --budget or --time continues a finished run.
 
     Several models are searched one after another; with --machine or --cluster, --jobs of them at the same time. All
-    options apply to each search, including --time and --budget. If one fails, the others continue, and the exit code
-    is 1.
+    options apply to each search, including --time and --budget. No search starts if a model is not there; if a search
+    fails, the others continue, and the exit code is 1.
     """
     from ovplace.api.model_file import find_model
     from ovplace.config.schema import RIGOROUS_ROUNDS

@@ -22,6 +22,7 @@ from ovplace.commands.minimizing.reproduction import (
     write_reproduction,
 )
 from ovplace.commands.output_folder import check_folder
+from ovplace.commands.own_devices import on_this_machine
 from ovplace.commands.run_inputs import with_inputs
 from ovplace.config.files import absolute
 from ovplace.core.measurement import ErrorKind, Job, Trial
@@ -99,7 +100,7 @@ def minimize(
     backend = config.plugins.backend
     if backend.own_devices() is not None:
         raise UsageError(f"'{folder}' is a run on a simulated machine, which runs no inferences that could fail")
-    config = with_inputs(config, input_path)
+    config = with_inputs(on_this_machine(config), input_path)
     check_folder(target, ELSEWHERE)
     with closing(open_session(config, files, listener)) as session:
         oracle = Oracle(session.pool, config.measure.deadline_s, budget=budget)

@@ -31,7 +31,7 @@ class Fit:
         table: the corrected costs.
         n_trials: trials it was fitted to: those that did not fail.
         held_back: agreement with each trial of a fit to the others; None for less than two trials.
-        before: agreement of the given table with the same trials; None without any.
+        before: agreement of the given table with the same trials; None for less than two.
     """
 
     table: CostTable = field(repr=False)
@@ -55,10 +55,11 @@ def fit(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> Fit:
         return Fit(table, 0, None, None)
     measured = np.asarray(latency_ms, dtype=np.float64)[used]
     prior, counts = Prior.of(table), design_matrix(table, device_of[used])
-    held_back = agreement(_held_back(prior, counts, measured), measured) if len(measured) > 1 else None
-    vector = _fitted(prior, counts, measured)
-    before = agreement(counts @ prior.mean, measured)
-    return Fit(with_parameters(table, vector), len(measured), held_back, before)
+    fitted = with_parameters(table, _fitted(prior, counts, measured))
+    if len(measured) < 2:
+        return Fit(fitted, len(measured), None, None)
+    held_back = agreement(_held_back(prior, counts, measured), measured)
+    return Fit(fitted, len(measured), held_back, agreement(counts @ prior.mean, measured))
 
 
 def usable(table: CostTable, device_of: IntArray, latency_ms: FloatArray) -> BoolArray:

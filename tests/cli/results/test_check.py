@@ -60,6 +60,12 @@ def test_an_answer_holds_where_nothing_has_changed(ovplace, faster):
     assert number > 0 and f"trial {number} against" in done.err
 
 
+def test_a_run_of_a_fleet_is_checked_here(ovplace, tmp_path, faster):
+    run = elsewhere(faster, tmp_path / "run", 'cluster = ""', 'cluster = "tls://127.0.0.1:1"')
+    done = ovplace("check", run.folder)
+    assert (done.code, done.out.splitlines()[-1]) == (0, "The answer holds."), done.err
+
+
 def test_too_little_time_for_the_answer_after_that_of_the_baselines_says_nothing_about_it(ovplace, faster, monkeypatch):
     phases = []
 

@@ -155,6 +155,18 @@ def test_a_view_does_not_overwrite_another_run(ovplace, finished, tmp_path):
     assert contents(other) == before
 
 
+@pytest.mark.parametrize(("form", "suffix"), [("netron", ".xml"), ("blob", ".bin"), ("json", ".xml")])
+def test_no_form_overwrites_the_model_of_the_run(ovplace, finished, tmp_path, form, suffix):
+    run, model = shutil.copytree(finished[0], tmp_path / "run"), tmp_path / "mine.xml"
+    said = json.loads((run / "result.json").read_text())
+    (run / "result.json").write_text(json.dumps(said | {"model": said["model"] | {"path": str(model)}}))
+    target = model.with_suffix(suffix)
+    target.write_text("mine")
+    done = ovplace("export", run, "--to", form, "-o", target)
+    assert (done.code, done.out, target.read_text()) == (2, "", "mine")
+    assert f"'{target}' is the model of the run" in done.err
+
+
 def contents(folder):
     """Return the files of a folder."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}

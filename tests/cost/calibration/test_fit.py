@@ -151,6 +151,13 @@ def test_failures_are_left_out() -> None:
     np.testing.assert_array_equal(parameters(found.table), parameters(without.table))
 
 
+def test_one_trial_corrects_the_costs_but_shows_no_agreement() -> None:
+    truth = true_table()
+    found = fit(truth, placements(truth, 1, seed=0), np.ones(1))
+    assert (found.n_trials, found.held_back, found.before) == (1, None, None)
+    assert not np.array_equal(parameters(found.table), parameters(truth))
+
+
 def test_without_trials_the_profile_stays() -> None:
     truth = true_table()
     seen = placements(truth, 3, seed=0)
