@@ -146,7 +146,7 @@ def _best(findings: Findings) -> BestPlacement:
         return found
     against = _against(findings)
     latency = comparison.rounds.latency(against.name) if found else _latency(findings.session, against)
-    return _placed(findings, comparison.origin, comparison.placement, latency, comparison.measured(against)[0])
+    return _placed(findings, comparison.origin, comparison.placement, latency, _worst(comparison.measured(against)))
 
 
 def _found(findings: Findings) -> BestPlacement | None:
@@ -156,7 +156,7 @@ def _found(findings: Findings) -> BestPlacement | None:
         return None
     latency = comparison.rounds.latency(comparison.found.name)
     origin = findings.session.config.search.placer
-    return _placed(findings, origin, comparison.found.placement, latency, comparison.best[0])
+    return _placed(findings, origin, comparison.found.placement, latency, _worst(comparison.best))
 
 
 def _placed(
@@ -179,7 +179,12 @@ def _accuracy(findings: Findings) -> Accuracy:
     reference = "" if findings.session.selection.simulated else "the whole model on CPU in f32"
     faster = comparison.verdict.status == Status.FASTER
     measured = comparison.best if faster else comparison.measured(_against(findings))
-    return Accuracy(reference, measured[0].outputs)
+    return Accuracy(reference, _worst(measured).outputs)
+
+
+def _worst(measured: Sequence[Measurement]) -> Measurement:
+    """Return the measurement whose outputs are off the most, the first of several."""
+    return max(measured, key=lambda measurement: measurement.max_error)
 
 
 def _search(findings: Findings) -> SearchSummary:

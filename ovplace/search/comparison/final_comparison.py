@@ -80,9 +80,10 @@ def decide(
     """
     session = measurer.session
     others = _distinct(trials, baselines)
-    best = choose(measurer, comparable(trials, baselines), costs, listener)
+    choice = choose(measurer, comparable(trials, baselines), costs, listener)
+    best = choice.best
     if best is None:
-        return _baseline_answer(_contenders(baselines)[0], _why_none(session, others))
+        return _baseline_answer(_contenders(baselines)[0], _why_none(session, others, choice.failures))
     measured = {trial.candidate.hash: trial.measurement for trial in others}
     measured |= {baseline.candidate.hash: baseline.measurement for baseline in baselines}
     return _compare(measurer, [best, *_earlier_answers(others, earlier_answer, best)], baselines, measured, listener)
@@ -98,22 +99,23 @@ def comparable(trials: Sequence[Trial], baselines: Sequence[Baseline]) -> list[T
     return [trial for trial in _distinct(trials, baselines) if np.isfinite(trial.ratio)]
 
 
-def _why_none(session: Session, others: Sequence[Trial]) -> str:
+def _why_none(session: Session, others: Sequence[Trial], failures: Sequence[Measurement]) -> str:
     if not session.problem.is_divisible:
         return "there was nothing else to try"
     if any(np.isfinite(trial.ratio) for trial in others):
-        return "no other placement worked when the best were measured again"
-    return f"no other placement worked{_usual_failure(others)}" if others else "no other placement was tried"
+        return f"no other placement worked when the best were measured again{_usual(failures)}"
+    measured = [trial.measurement for trial in others]
+    return f"no other placement worked{_usual(measured)}" if others else "no other placement was tried"
 
 
-def _usual_failure(trials: Sequence[Trial]) -> str:
-    """Return how most of the trials failed, in brackets, with one of their texts; empty where none has."""
-    failed = [trial.measurement for trial in trials if trial.measurement.error]
+def _usual(measured: Sequence[Measurement]) -> str:
+    """Return how most of the failures among measurements failed, in brackets, with one of their texts; or nothing."""
+    failed = [measurement for measurement in measured if measurement.error]
     if not failed:
         return ""
     (usual, count) = Counter(measurement.error for measurement in failed).most_common(1)[0]
     text = next(measurement.error_text for measurement in failed if measurement.error == usual)
-    return f" ({count} of {len(trials)}: {usual}: {text[:_LONGEST_REASON]})"
+    return f" ({count} of {len(measured)}: {usual}: {text[:_LONGEST_REASON]})"
 
 
 def _contenders(baselines: Sequence[Baseline]) -> list[Baseline]:
@@ -154,11 +156,11 @@ def _compare(
     like = measured[candidates[1].hash]  # of the null control, too
     entrants = [(candidate, measured.get(candidate.hash, like)) for candidate in candidates]
     rounds, cut = measure_rounds(measurer, entrants, close, names, listener)
-    first = leading(rounds, names)
+    first = leading(rounds, [name for name in names if not rounds.is_wrong(name)] or names)
     if first != best.name:
         best, null = next(finalist for finalist in finalists if finalist.name == first), None
-    if rounds.interval(best.name, close[0]) is None:
-        return _baseline_answer(contenders[0], f"the final comparison {_TOO_SHORT if cut else _TOO_FAULTY}")
+    if why := _why_no_verdict(rounds, best.name, close[0], cut=cut):
+        return _baseline_answer(contenders[0], why)
     # The better one of two is more often lucky than one alone (Bonferroni's bound).
     hardest, ratio = hardest_to_beat(rounds, best.name, close, 1 - (1 - LEVEL) / len(finalists))
     verdict = Verdict(
@@ -171,6 +173,17 @@ def _compare(
     if null:
         verdict = with_null_control(verdict, null, rounds.interval(null.name, close[0]))
     return _answer(session, verdict, best, contenders[close.index(hardest)], rounds)
+
+
+def _why_no_verdict(rounds: Rounds, name: str, baseline: str, *, cut: bool) -> str:
+    """Return why a placement cannot be the answer, however fast it was; empty where it can."""
+    failures = rounds.failures(name)
+    usual = _usual([*rounds.of(name), *failures] if failures else rounds.failures(baseline))
+    if rounds.is_wrong(name):
+        return f"the outputs of the best placement were too far off in the final comparison{usual}"
+    if rounds.interval(name, baseline) is not None:
+        return ""
+    return f"the final comparison {_TOO_SHORT if cut and not rounds.failed else _TOO_FAULTY}{usual}"
 
 
 def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> Iterator[str]:

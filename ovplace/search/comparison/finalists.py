@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
-from ovplace.core.measurement import Candidate, Trial
+from ovplace.core.measurement import Candidate, Measurement, Trial
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.search.comparison.afresh import measured_afresh, stored_afresh
 from ovplace.search.comparison.disturbance import disturbances, usual_ms
@@ -30,10 +30,21 @@ _REFERENCE = 1.0
 _HEAT = "heat"
 
 
-def choose(
-    measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None, listener: Listener
-) -> Candidate | None:
-    """Return the placement that is believed to be the fastest after a race; None if none works again.
+@dataclass(frozen=True)
+class Choice:
+    """The outcome of a race.
+
+    Attributes:
+        best: the placement that is believed to be the fastest; None if none works again.
+        failures: of the placements that were raced.
+    """
+
+    best: Candidate | None
+    failures: Sequence[Measurement] = ()
+
+
+def choose(measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None, listener: Listener) -> Choice:
+    """Return the placement that is believed to be the fastest after a race.
 
     Args:
         measurer: measures and stores the heats.
@@ -42,20 +53,21 @@ def choose(
         listener: is called with each step.
     """
     if not trials:
-        return None
+        return Choice(None)
     config = measurer.session.config.comparison
     field = _field(measurer.session, trials, costs)
     trials = trials[:LIMIT]
     candidates = [trial.candidate for trial in trials]
-    raced, now = list[int](), Standing(np.zeros(0, dtype=np.int64))
+    raced, failures, now = list[int](), list[Measurement](), Standing(np.zeros(0, dtype=np.int64))
 
     def heat(which: IntArray, number: int) -> FloatArray:
-        latency_ms = _heat(measurer, [trials[i] for i in which], number)
+        measured = _heat(measurer, [trials[i] for i in which], number)
         raced.extend(which.tolist())
+        failures.extend(m for m in measured if not m.ok)
         if number == 0:
             with suppress(TimeIsUpError):  # the heat counts all the same
                 _compare_stages(measurer, [trials[i] for i in which])
-        return latency_ms
+        return np.array([m.median_ms for m in measured])
 
     measurer.enter(Phase.FINALISTS)
     with suppress(TimeIsUpError):  # what is believed by then has to do
@@ -63,12 +75,12 @@ def choose(
             first = candidates[now.order[0]].name if len(now.order) else "none works"
             listener(Progress(Phase.FINALISTS, len(raced), config.race, f"{first}, sure to {now.sure:.0%}"))
     if not len(now.order):
-        return None
+        return Choice(None, failures)
     best = int(now.order[0])
     if best in raced:  # perhaps in a later heat; otherwise HETERO has not compiled it, which may take long
         with suppress(TimeIsUpError):
             _compare_stages(measurer, [trials[best]])
-    return candidates[best]
+    return Choice(candidates[best], failures)
 
 
 def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:
@@ -102,8 +114,8 @@ def _compare_stages(measurer: Measurer, trials: Sequence[Trial]) -> None:
             note_agreement(measurer.store, {whole.name: pair.ratio})
 
 
-def _heat(measurer: Measurer, trials: Sequence[Trial], number: int) -> FloatArray:
-    """Return the latencies of placements in ms, infinite for failures.
+def _heat(measurer: Measurer, trials: Sequence[Trial], number: int) -> list[Measurement]:
+    """Return the measurements of placements; outputs that are too far off are failures.
 
     Raises:
         TimeIsUpError: it is not stored, and there is no time for it.
@@ -114,4 +126,4 @@ def _heat(measurer: Measurer, trials: Sequence[Trial], number: int) -> FloatArra
     if not measured:
         _check_time(measurer, trials)
         measured = measured_afresh(measurer, candidates, spec, _HEAT, number)
-    return np.array([m.median_ms for m in map(measurer.check_outputs, measured)])
+    return [measurer.check_outputs(m) for m in measured]

@@ -24,6 +24,10 @@ LOST_RATIO, _LOST_ROUNDS = 1.5, 3
 each of which compiles it anew, would take the user's time for a second digit. It costs no gain: where half of six
 rounds are that slow, no interval lies below 1."""
 
+_FAILED_ROUNDS = 3
+"""The comparison ends if so many rounds failed and none has worked: each of them may take the deadlines of several
+requests."""
+
 SURE_LEVEL, _LOOK_ROUNDS = 0.999, 6
 """Halfway, but not before so many rounds, the comparison ends if the placement is faster even by an interval of this
 level. One look at so high a level leaves the level of the final interval as it is, but for 0.05 % (Peto et al., "Design
@@ -60,6 +64,8 @@ def rounds_wanted(
         planned: number of rounds where nothing is decided early and nothing is unstable.
         look: number of rounds after which the comparison ends if the gain is beyond doubt; half of them by default.
     """
+    if done >= _FAILED_ROUNDS and not len(rounds):
+        return done
     ratios = rounds.ratios(name, close[0])
     if len(ratios) >= _LOST_ROUNDS and bool((ratios > LOST_RATIO).all()):
         return done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ovplace.core.measurement import Candidate, Measurement, MeasureSpec
@@ -39,9 +39,11 @@ def measure_rounds(
         listener: is called with each step.
 
     Returns:
-        The rounds in which the first two candidates worked; whether the time of the call cut them short.
+        The rounds, in which an answer whose outputs are too far off has failed; whether the time of the call cut them
+        short.
     """
     config, candidates = measurer.session.config.comparison, [candidate for candidate, _ in entrants]
+    answers = {*close, *finalists}
     rounds, number, planned = Rounds(), 0, planned_rounds(measurer, candidates[0])
     most = planned
     clock = measurer.time.clock
@@ -55,7 +57,11 @@ def measure_rounds(
         except TimeIsUpError:
             return rounds, True
         number += 1
-        rounds = _with_round(rounds, candidates, measured, is_planned=number <= planned)
+        by_name = {
+            candidate.name: measurer.check_outputs(m) if candidate.name in answers else m
+            for candidate, m in zip(candidates, measured, strict=True)
+        }
+        rounds = _with_round(rounds, by_name, candidates[:2], is_planned=number <= planned)
         if number == 1:
             planned = plan_rounds(measurer, candidates[0], clock() - start)
         most = rounds_wanted(rounds, leading(rounds, finalists), close, number, planned, config.rounds // 2)
@@ -79,10 +85,9 @@ def _spec(measurer: Measurer, entrants: Sequence[tuple[Candidate, Measurement]])
 
 
 def _with_round(
-    rounds: Rounds, candidates: Sequence[Candidate], measured: Sequence[Measurement], *, is_planned: bool
+    rounds: Rounds, by_name: Mapping[str, Measurement], first: Sequence[Candidate], *, is_planned: bool
 ) -> Rounds:
-    """Return the rounds with one more, unless the placement or the best baseline failed in it."""
-    if not all(m.ok for m in measured[:2]):
-        return rounds
-    by_name = {candidate.name: m for candidate, m in zip(candidates, measured, strict=True)}
-    return Rounds((*rounds.measured, by_name), rounds.planned + is_planned)
+    """Return the rounds with one more, which counts if the first candidates worked: placement and best baseline."""
+    if not all(by_name[candidate.name].ok for candidate in first):
+        return replace(rounds, failed=(*rounds.failed, by_name))
+    return replace(rounds, measured=(*rounds.measured, by_name), planned=rounds.planned + is_planned)

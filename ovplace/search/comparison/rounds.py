@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ovplace.core.measurement import Measurement
+from ovplace.core.measurement import ErrorKind, Measurement
 from ovplace.core.statistics import Interval, latency_interval, ratio_interval
 from ovplace.core.verdict import LEVEL
 from ovplace.graphs.op_graph import FloatArray
@@ -28,10 +28,12 @@ class Rounds:
     Attributes:
         measured: for each round, the measurement of each candidate by its name.
         planned: number of rounds that were to be measured in any case; more follow where these differ much.
+        failed: the same for rounds in which the placement or the best baseline failed. They count for nothing.
     """
 
     measured: tuple[Mapping[str, Measurement], ...] = ()
     planned: int = 0
+    failed: tuple[Mapping[str, Measurement], ...] = ()
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -40,6 +42,14 @@ class Rounds:
     def of(self, name: str) -> tuple[Measurement, ...]:
         """Return a candidate's measurements, without failures; none of a candidate that did not take part."""
         return tuple(m for measured in self.measured if (m := measured.get(name)) and m.ok)
+
+    def failures(self, name: str) -> tuple[Measurement, ...]:
+        """Return a candidate's failures, also those in rounds that do not count."""
+        return tuple(m for measured in (*self.measured, *self.failed) if (m := measured.get(name)) and not m.ok)
+
+    def is_wrong(self, name: str) -> bool:
+        """Return whether the outputs of a candidate were too far off in any round: it must not be the answer."""
+        return any(m.error == ErrorKind.OUTPUT_MISMATCH for m in self.failures(name))
 
     def ratios(self, name: str, other: str) -> FloatArray:
         """Return the ratios of two candidates in the rounds in which both worked.

@@ -82,7 +82,7 @@ def test_the_race_is_of_ratios_and_of_costs_where_there_are_some(racing, fields)
     trials = [trial(0, 0.5), trial(1, 0.75)]
     problem = measurer.session.problem
     for costs in (None, problem.costs):
-        assert choose(measurer, trials, costs, silent).placement is trials[0].placement
+        assert choose(measurer, trials, costs, silent).best.placement is trials[0].placement
     (plain, size, budget), (costly, _, _) = fields
     assert (size, budget) == (3, 6)
     for field in (plain, costly):
@@ -107,13 +107,13 @@ def test_what_is_usual_comes_from_all_trials_though_slow_references_make_low_rat
 
 
 def test_without_a_trial_there_is_nothing_to_choose(racing):
-    assert choose(racing(Bench({})), [], None, silent) is None
+    assert choose(racing(Bench({})), [], None, silent).best is None
 
 
 def test_the_fastest_in_turns_is_chosen_whatever_the_search_saw(racing):
     told, bench = [], Bench({"trial 1": 125.0})
     measurer = racing(bench)
-    chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.51), trial(2, 0.9)], None, told.append)
+    chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.51), trial(2, 0.9)], None, told.append).best
     assert (chosen.name, chosen.placement.hash) == ("trial 1", trial(1, 0.5).placement.hash)
     assert bench.asked[0] == (["trial 0", "trial 1", "trial 2"], 3 * QUICK.deadline_s)
     first, last = told[0], told[-1]
@@ -126,7 +126,8 @@ def test_the_fastest_in_turns_is_chosen_whatever_the_search_saw(racing):
 def test_where_none_works_again_none_is_chosen(racing):
     told = []
     bench = Bench({"trial 0": None, "trial 1": None})
-    assert choose(racing(bench), [trial(0, 0.5), trial(1, 0.6)], None, told.append) is None
+    choice = choose(racing(bench), [trial(0, 0.5), trial(1, 0.6)], None, told.append)
+    assert (choice.best, [m.error_text for m in choice.failures]) == (None, ["refused"] * 2)
     assert told[-1] == Progress("finalists", 2, 6, "none works, sure to 0%")
 
 
@@ -135,7 +136,7 @@ def test_outputs_that_are_too_far_off_now_are_a_failure(racing):
     bench.errors = {"trial 0": 0.5}
     measurer = racing(bench)
     measurer.error_limit = 0.1
-    assert choose(measurer, [trial(0, 0.5), trial(1, 0.51), trial(2, 0.9)], None, silent).name != "trial 0"
+    assert choose(measurer, [trial(0, 0.5), trial(1, 0.51), trial(2, 0.9)], None, silent).best.name != "trial 0"
 
 
 @pytest.mark.parametrize(("starting_s", "heats"), [(26.0, 1), (26.1, 0), (30.1, 0)])
@@ -144,7 +145,7 @@ def test_a_heat_that_does_not_fit_into_its_share_of_the_time_is_not_begun(racing
     bench = Bench({"trial 1": 125.0})
     measurer = racing(bench, limit_s=100.0)
     measurer.session.starting_s = starting_s
-    chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.51)], None, silent)
+    chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.51)], None, silent).best
     assert len(bench.asked) == heats
     assert chosen.name == ("trial 1" if heats else "trial 0")
 
@@ -171,7 +172,7 @@ def test_what_the_search_ran_in_stages_is_compared_with_hetero_in_the_first_heat
 def test_the_winner_of_a_later_heat_is_compared_with_its_stages_too(racing):
     bench = Bench({"trial 1": None, "trial 3": 50.0, "trial 3 in stages": 60.0})
     measurer = racing(bench, config=ComparisonConfig(race=6, finalists=2))
-    chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.505), staged(3, 0.51)], None, silent)
+    chosen = choose(measurer, [trial(0, 0.5), trial(1, 0.505), staged(3, 0.51)], None, silent).best
     assert chosen.name == "trial 3" and bench.asked[-1][0] == ["trial 3 in stages", "trial 3"]
     assert stages_over_hetero(measurer.store) == {"trial 3": 1.2}
 
@@ -187,12 +188,14 @@ def test_stages_are_compared_where_there_is_time_for_it(racing, monkeypatch, lef
 
 def test_without_a_heat_no_stages_are_compared(racing):
     bench = Bench({})
-    assert choose(racing(bench), [staged(0, 0.5)], None, silent).name == "trial 0"
+    assert choose(racing(bench), [staged(0, 0.5)], None, silent).best.name == "trial 0"
     assert bench.asked == []
 
 
 def test_candidates_are_the_placements_of_the_trials(racing):
-    chosen = choose(racing(Bench({}), config=ComparisonConfig(race=0)), [trial(3, 0.5), trial(1, 0.9)], None, silent)
+    chosen = choose(
+        racing(Bench({}), config=ComparisonConfig(race=0)), [trial(3, 0.5), trial(1, 0.9)], None, silent
+    ).best
     assert chosen == Candidate("trial 3", chosen.placement)
 
 
@@ -201,5 +204,5 @@ def test_a_heat_counts_though_no_time_is_left_for_its_stages(racing, monkeypatch
         raise TimeIsUpError
 
     monkeypatch.setattr(finalists, "_compare_stages", no_time)
-    chosen = choose(racing(Bench({"trial 1": 125.0})), [trial(0, 0.5), trial(1, 0.51)], None, silent)
+    chosen = choose(racing(Bench({"trial 1": 125.0})), [trial(0, 0.5), trial(1, 0.51)], None, silent).best
     assert chosen.name == "trial 1"

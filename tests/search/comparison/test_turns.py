@@ -11,7 +11,7 @@ import pytest
 
 from ovplace.config.schema import ComparisonConfig
 from ovplace.core.device import Device
-from ovplace.core.measurement import Candidate, ErrorKind, Measurement, Trial
+from ovplace.core.measurement import Candidate, ErrorKind, Measurement, OutputError, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.verdict import Verdict
 from ovplace.search.comparison.final_comparison import decide
@@ -30,11 +30,15 @@ LATE = Measurement.failed(ErrorKind.TIMEOUT, "late")
 
 
 class Bench:
-    """Measures by name: a latency, one for each process in turn, or None for a failure; `round_s` a request."""
+    """Measures by name: a latency, one for each process in turn, or None for a failure; `round_s` a request.
+
+    Outputs are off by `errors`, one for each process in turn, by name.
+    """
 
     def __init__(self, latencies_ms, round_s=0.0):
         self.latencies_ms = {"CPU_0": 10.0, "CPU_1": 11.0} | latencies_ms
         self.round_s, self.now, self.process, self.asked = round_s, 1000.0, -1, []
+        self.errors = {}
 
     def fresh(self):
         self.process += 1
@@ -47,7 +51,11 @@ class Bench:
     def one(self, name):
         found = self.latencies_ms.get(name, 10.0)
         found = found[self.process % len(found)] if isinstance(found, list) else found
-        return Measurement((found,) * 3, (1,) * 3) if found else LOST
+        if not found:
+            return LOST
+        errors = self.errors.get(name, [0.0])
+        error = errors[self.process % len(errors)]
+        return Measurement((found,) * 3, (1,) * 3, outputs=(OutputError("y", error, error, 1.0),))
 
     @property
     def names(self):
@@ -85,6 +93,7 @@ def decided(
     of.problem = problem(of.graph, n_devices=3)
     with nullcontext(store) if store else closing(RunStore(Path(":memory:"))) as kept:
         measurer = Measurer(of, kept, time=TimeBudget(1000.0, limit_s, clock=lambda: bench.now))
+        measurer.error_limit = rest.pop("error_limit", float("inf"))
         return decide(measurer, list(baselines), list(trials), rest.pop("listener", silent), **rest)
 
 
@@ -246,9 +255,36 @@ def test_a_round_without_the_placement_or_the_first_baseline_does_not_count():
 
 def test_rounds_that_fail_leave_nothing_to_judge():
     found = decided(Bench({"trial 0": [5.0, None, None, None]}))
-    assert found.verdict.notes == ("the final comparison failed too often to be judged",)
+    assert found.verdict.notes == ("the final comparison failed too often to be judged (3 of 4: crash: lost)",)
     assert (found.origin, found.found, found.best) == ("CPU_0", None, ())
     assert [m.median_ms for m in found.measured(BASELINES[0])] == [10.0]
+
+
+def test_after_three_rounds_that_all_failed_no_further_one_is_measured():
+    for name in ("trial 0", "CPU_0"):
+        bench = Bench({name: None, "CPU_1": None})
+        found = decided(bench)
+        assert bench.process == 2
+        assert found.verdict.notes == ("the final comparison failed too often to be judged (3 of 3: crash: lost)",)
+
+
+def test_a_placement_whose_outputs_are_too_far_off_in_any_round_is_not_the_answer():
+    bench = Bench({"trial 0": 5.0})
+    bench.errors = {"trial 0": [0.0, 0.0, 0.5, 0.0]}
+    found = decided(bench, error_limit=0.1)
+    assert found.verdict.notes == (
+        "the outputs of the best placement were too far off in the final comparison "
+        "(1 of 4: output_mismatch: relative output error 0.5, allowed is 0.1)",
+    )
+    assert (found.origin, found.found) == ("CPU_0", None)
+    assert decided(bench, error_limit=0.6).verdict.status == "faster"
+
+
+def test_an_earlier_answer_takes_the_place_of_a_placement_whose_outputs_are_too_far_off():
+    bench = Bench({"trial 0": 5.0, "trial 1": 6.0})
+    bench.errors = {"trial 0": [0.0, 0.0, 0.5, 0.0]}
+    found = decided(bench, [trial(0, 0.5), trial(1, 0.6)], earlier_answer=split(1).hash, error_limit=0.1)
+    assert (found.found.name, found.verdict.status) == ("trial 1", "faster")
 
 
 def test_what_differs_still_in_further_rounds_is_called_unstable():
