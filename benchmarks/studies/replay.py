@@ -4,8 +4,9 @@ Each model is searched once on this CPU and the emulated GPU, in stages. The cos
 a factor on each stage as far as stages were off the fit (`misfit`), are a machine on which placers search many times in
 no time, from the profile of that run. Times of stages have the noise that they had in the run (`noise`), ratios of
 placements one of 6 %, and measurements of the race one of 3 %; all are standard deviations of logarithms. `asked`:
-latency of the fastest of the first placements measured, over that of the fastest that any search of the model measured;
-geometric mean over seeds and, in brackets, the worst. `answer`: of what the race chooses, or of the best single device
+latency of the fastest of the first placements asked for, repeated ones included, over that of the fastest that any
+search of the model asked for; geometric mean over seeds and, in brackets, the worst; a dash where fewer were to be
+measured. `answer`: of what the race chooses, or of the best single device
 where that is faster. `last`: median of the last placements asked for, in one batch. `best / control`, `last / control`:
 latency of the fastest placement asked for, and of the last ones, over those of the control with the same seed, which is
 the same policy without learning; geometric mean and Student's 95 % interval. `own ms`: what the placer computes for a
@@ -138,7 +139,7 @@ def rows(options: Options) -> Iterator[Row]:
         for i, (placer, searches) in enumerate(zip(placers, found, strict=True)):
             control = found[at] if (at := _control_of(i, placers)) else ()
             compared = _over_control(searches, control) if any(of.is_control for of in placers) else {}
-            yield {**case, **spread, "placer": placer.text, **_row(searches, best_ms, options), **compared}
+            yield {**case, **spread, "placer": placer.text, **_row(searches, best_ms, placer, options), **compared}
 
 
 def _control_of(i: int, placers: Sequence[_Placer]) -> int | None:
@@ -155,11 +156,15 @@ def _machine(model: str, options: Options) -> FittedMachine:
         return fitted_machine(folder / "run")
 
 
-def _row(searches: Sequence[_Search], best_ms: float, options: Options) -> Row:
-    asked = {f"asked {n}": [float(search.asked_ms[:n].min()) for search in searches] for n in options.asked}
-    found = {**asked, "answer": [search.answer_ms for search in searches], "last": [s.last_ms for s in searches]}
+def _row(searches: Sequence[_Search], best_ms: float, placer: _Placer, options: Options) -> Row:
+    def asked(n: int) -> str:
+        first = np.array([search.asked_ms[:n].min() for search in searches])
+        return _over(first / best_ms) if n <= placer.measured else NONE
+
     return {
-        **{name: _over(np.array(values) / best_ms) for name, values in found.items()},
+        **{f"asked {n}": asked(n) for n in options.asked},
+        "answer": _over(np.array([search.answer_ms for search in searches]) / best_ms),
+        "last": _over(np.array([search.last_ms for search in searches]) / best_ms),
         "own ms": float(np.mean([search.own_ms for search in searches])),
     }
 
