@@ -209,7 +209,8 @@ def test_finalists_that_do_not_work_again_leave_the_baseline():
     world.failures = {t.placement.hash: 1000 for t in trials}
     verdict = compared(world, trials).verdict
     assert (verdict.status, verdict.ratio) == ("baseline", None)
-    assert "no other placement worked when the best were measured again" in verdict.notes
+    text = "no other placement worked when the best were measured again (2 of 2: crash: lost)"
+    assert verdict.notes == (text,)
 
 
 def test_where_nothing_worked_the_usual_reason_is_named():
