@@ -13,6 +13,7 @@ from ovplace.core.placement import Placement
 from ovplace.cost.calibration.links import SinglePiece, SplitPiece
 from ovplace.graphs.op_graph import IntArray
 from ovplace.ir.parts.link_piece import STAGES, Piece
+from ovplace.session.measurer import was_lost
 
 PIECES = ((1 << 12, 1), (1 << 22, 1), (1 << 12, 4), (1 << 18, 1))
 """Tensor bytes and branches of the pieces, the most informative first: small for latency, large for bandwidth."""
@@ -40,7 +41,7 @@ class LinkSamples:
     Attributes:
         alone: pieces of the smallest tensors on one device each.
         splits: pieces cut between devices.
-        cuts: how many of `CUTS` were measured, from the first on; what failed is in neither list.
+        cuts: how many of `CUTS` were measured, from the first on; what failed by itself is in neither list.
     """
 
     alone: list[SinglePiece] = field(default_factory=list)
@@ -64,37 +65,41 @@ class LinkBench:
     devices: tuple[str, ...]
     staged: bool = False
 
-    def measure(self, cut: int, ask: Ask, spec: MeasureSpec, into: LinkSamples) -> None:
+    def measure(self, cut: int, ask: Ask, spec: MeasureSpec, so_far: LinkSamples) -> LinkSamples:
         """Measure a piece cut between all pairs of devices, and its stretches alone.
 
         Args:
             cut: index in `CUTS`.
-            ask: measures candidates in turns.
+            ask: measures candidates in turns; what it raises leaves the cut to a later call.
             spec: how long and how often.
-            into: collects the measurements.
+            so_far: earlier measurements.
+
+        Returns:
+            Those with this cut's.
         """
         number, stretches = CUTS[cut]
         piece, every = self.pieces[number], range(len(self.devices))
-        alone = list(product(stretches, every))
-        splits = list(permutations(every, 2))
-        candidates = [self._alone(piece, stages, device) for stages, device in alone]
-        candidates += [self._split(piece, stretches, pair) for pair in splits]
-        measured = ask(candidates, spec)
+        single = list(product(stretches, every))
+        pairs = list(permutations(every, 2))
+        candidates = [self._alone(piece, stages, device) for stages, device in single]
+        candidates += [self._split(piece, stretches, pair) for pair in pairs]
+        measured = _in_turns_or_alone(candidates, ask, spec)
         found = {
             key: SinglePiece(key[1], len(candidate.part), m.block_medians_ms)
-            for key, candidate, m in zip(alone, candidates, measured, strict=False)
+            for key, candidate, m in zip(single, candidates, measured, strict=False)
             if m.ok
         }
+        alone, splits = list(so_far.alone), list(so_far.splits)
         if piece.tensor_bytes == self.pieces[0].tensor_bytes:
-            into.alone += found.values()
-        for pair, m in zip(splits, measured[len(alone) :], strict=True):
+            alone += found.values()
+        for pair, m in zip(pairs, measured[len(single) :], strict=True):
             parts = [found.get((stages, pair[i % 2])) for i, stages in enumerate(stretches)]
             if m.ok and all(parts):
                 submodels = np.array([m.submodels.count(name) for name in self.devices], dtype=np.int64)
                 kept = tuple(part for part in parts if part)
                 tensors = self._tensors(piece, stretches, pair)
-                into.splits.append(SplitPiece(m.block_medians_ms, kept, submodels, tensors, piece.tensor_bytes))
-        into.cuts += 1
+                splits.append(SplitPiece(m.block_medians_ms, kept, submodels, tensors, piece.tensor_bytes))
+        return LinkSamples(alone, splits, so_far.cuts + 1)
 
     def _tensors(self, piece: Piece, stretches: Sequence[tuple[int, ...]], pair: tuple[int, int]) -> IntArray:
         """Return how many tensors pass between devices that alternate from stretch to stretch, `[D, D]`."""
@@ -113,6 +118,14 @@ class LinkBench:
             device_of[list(_operations(piece, stages))] = pair[i % 2]
         placement = Placement(device_of, self.devices)
         return Candidate(f"{piece} split", placement, part=_operations(piece, range(STAGES)), staged=self.staged)
+
+
+def _in_turns_or_alone(candidates: Sequence[Candidate], ask: Ask, spec: MeasureSpec) -> list[Measurement]:
+    """Measure candidates in turns; if that is lost, one by one, so that a culprit fails alone, and not by chance."""
+    measured = ask(candidates, spec)
+    if not was_lost(measured):
+        return measured
+    return [ask([candidate], spec)[0] for candidate in candidates]
 
 
 def _operations(piece: Piece, stages: Sequence[int]) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -170,8 +171,19 @@ class Profiler:
                 if self._left_s() < (1 - LINKS_SHARE) * self._budget_s:
                     break
                 self._tell(f"cuts, {bench.pieces[CUTS[cut][0]].tensor_bytes} bytes")
-                limited = replace(spec, deadline_s=self._left_s() + OVERRUN_S)
-                bench.measure(cut, lambda c, s: self._measurer.request(c, s, pool), limited, self._links)
+                self._links = bench.measure(cut, partial(self._ask, pool), spec, self._links)
+
+    def _ask(self, pool: Pool, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
+        """Measure candidates of the link model.
+
+        Raises:
+            TimeIsUpError: no time is left, or the request was lost with the last of it, which says nothing of them.
+        """
+        if self._left_s() > 0:
+            measured = self._measurer.request(candidates, replace(spec, deadline_s=self._deadline_s()), pool)
+            if self._left_s() > 0 or not was_lost(measured):
+                return measured
+        raise TimeIsUpError
 
     def _measure(self, bundles: Sequence[Sequence[PartTask]], reserve_s: float) -> None:
         """Time bundles of tasks, a few in a request, until `reserve_s` are left; the tasks of a bundle take turns."""
@@ -225,7 +237,7 @@ class Profiler:
         return Candidate(f"part {task.units} on {names[task.device]}", placement, part=self._layout.part(task))
 
     def _spec(self, *, slow: bool) -> MeasureSpec:
-        deadline_s = min(self._measurer.session.config.measure.deadline_s, self._left_s() + OVERRUN_S)
+        deadline_s = self._deadline_s()
         if slow:
             return MeasureSpec(0, blocks=1, repeats=1, min_time_ms=0.0, deadline_s=deadline_s)
         return MeasureSpec(
@@ -236,6 +248,10 @@ class Profiler:
             hopeless_ratio=4.0,
             deadline_s=deadline_s,
         )
+
+    def _deadline_s(self) -> float:
+        """Return how long a request that begins now may take."""
+        return min(self._measurer.session.config.measure.deadline_s, self._left_s() + OVERRUN_S)
 
     def _runs(self, ms: float) -> int:
         """Return how many inferences timing a part takes."""

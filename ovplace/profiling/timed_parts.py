@@ -15,8 +15,8 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.profiling.links import CUTS, PIECES, LinkSamples
 from ovplace.store.cache import find_profile, keep_profile
 
-FORMAT = 2
-"""Version of kept profiles; those of another version are measured anew."""
+FORMAT = 3
+"""Version of kept profiles; those of another version are measured anew. In version 2, lost cuts counted as measured."""
 
 
 @dataclass(frozen=True, eq=False)

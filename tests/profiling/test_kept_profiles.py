@@ -53,7 +53,7 @@ def test_another_question_is_measured_anew(tmp_path, store, open_links, cache, c
     count = len(asked)
     of = measurer(tmp_path, other := RunStore(tmp_path / "other.db"), pool, seed=1 if change == "seed" else 0)
     if change == "damage":
-        next(cache.iterdir()).write_text('{"format": 2, "unit_of": "?"}')
+        next(cache.iterdir()).write_text('{"format": 3, "unit_of": "?"}')
     if change == "reuse":
         of.session.config = replace(of.session.config, profiling=ProfilingConfig(reuse=False))
     found = obtain(of, open_links)
