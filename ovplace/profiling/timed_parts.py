@@ -51,11 +51,16 @@ class TimedParts:
         return found if found and found._fits(problem) else None
 
     def with_those_of(self, other: TimedParts | None) -> TimedParts:
-        """Return these measurements with another run's of the same units; these alone where there are none."""
-        if other is None or not np.array_equal(other.unit_of, self.unit_of):
+        """Return these measurements with another run's; of other units, those where more units are timed."""
+        if other is None:
             return self
         links = max(self.links, other.links, key=lambda links: links.cuts)
-        return replace(self, times=PartTimes(other.times.ms | self.times.ms), links=links)
+        if np.array_equal(other.unit_of, self.unit_of):
+            return replace(self, times=PartTimes(other.times.ms | self.times.ms), links=links)
+        return replace(max(self, other, key=TimedParts._timed_units), links=links)
+
+    def _timed_units(self) -> int:
+        return sum(len(task.units) == 1 for task in self.times.ms)
 
     def keep(self, key: str) -> None:
         """Store it in the user's cache.

@@ -13,6 +13,7 @@ import pytest
 from ovplace.config.schema import ProfilingConfig
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.ir.parts.link_model import save_link_model
+from ovplace.profiling import parts as profiler_module
 from ovplace.profiling.links import CUTS, PIECES, LinkBench
 from ovplace.profiling.obtain import obtain_costs
 from ovplace.session.baselines import measure_baselines
@@ -124,6 +125,38 @@ def test_what_a_run_beside_it_has_timed_meanwhile_stays(tmp_path, store, open_li
     of.session.pool.measure = measure
     assert another_run(of, open_links).about["measured"] == 0
     assert json.loads(kept.read_text())["times"] == json.loads(everything)["times"]
+
+
+THIRDS = np.repeat(np.arange(3), OPS // 3).tolist()
+
+
+def in_thirds(kept):
+    kept["unit_of"] = THIRDS
+    kept["times"] = [[[unit], device, [9.0, 10.0, 11.0]] for unit in range(3) for device in (0, 1)]
+
+
+@pytest.mark.parametrize("cuts", [len(CUTS) - 1, len(CUTS)])
+@pytest.mark.parametrize("requests", [0, 1])
+def test_a_coarse_profile_stays_where_the_time_was_up_after_fewer_finer_parts(
+    tmp_path, store, open_links, cache, monkeypatch, cuts, requests
+):
+    monkeypatch.setattr(profiler_module, "REQUEST_S", 0.0)  # each unit is timed by itself
+    pool, asked = counting()
+    of, measured = measurer(tmp_path, store, pool), pool.measure
+    obtain(of, open_links)
+    edited(cache, in_thirds)
+    edited(cache, lambda kept: kept.update(cuts=cuts))
+    asked.clear()
+
+    def measure(candidates, spec):
+        if candidates[0].part and len(asked) >= 2 * requests:
+            raise TimeIsUpError
+        return measured(candidates, spec)
+
+    pool.measure = measure
+    assert another_run(of, open_links).about["measured"] == 2 * requests
+    kept = json.loads(next(cache.iterdir()).read_text())
+    assert (kept["unit_of"], len(kept["times"]), kept["cuts"]) == (THIRDS, 6, len(CUTS))
 
 
 @pytest.mark.parametrize("measured", [0, 2, len(CUTS)])
