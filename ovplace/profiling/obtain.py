@@ -15,7 +15,7 @@ from ovplace.core.measurement import Job
 from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.profiling.links import PIECES, LinkBench
-from ovplace.profiling.parts import OpenLinks, Profile, Profiler
+from ovplace.profiling.parts import Keep, OpenLinks, Profile, Profiler
 from ovplace.profiling.timed_parts import TimedParts
 from ovplace.session.baselines import Baseline
 from ovplace.session.events import Listener
@@ -24,6 +24,7 @@ from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, cache_key
 
 _TABLE, _ABOUT = "costs", "costs_about"  # in the run's store
+_TIMED = "timed_parts"  # there, too, until the costs are: what was measured for them, by what the profile depends on
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,7 @@ def profile_costs(
     budget_s: float,
     open_links: OpenLinks = link_bench,
     known: TimedParts | None = None,
+    keep: Keep = lambda _: None,
 ) -> Profile:
     """Time cuts, then each group on each device, then pairs of neighbours, and assemble the costs.
 
@@ -70,6 +72,7 @@ def profile_costs(
         budget_s: seconds for all of it. What is not measured then is estimated.
         open_links: opens the link model.
         known: what an earlier call has measured of this model.
+        keep: is called with all that was measured, whenever there is more of it.
 
     Raises:
         BackendError: the measuring process cannot be started.
@@ -77,7 +80,7 @@ def profile_costs(
     by_name = {baseline.name: baseline.measurement.median_ms for baseline in baselines}
     names = measurer.session.problem.device_names
     whole_ms = np.array([by_name.get(name, np.inf) for name in names])
-    return Profiler(measurer, whole_ms, listener, budget_s, known).run(open_links)
+    return Profiler(measurer, whole_ms, listener, budget_s, known, keep).run(open_links)
 
 
 def obtain_costs(
@@ -86,7 +89,8 @@ def obtain_costs(
     """Return the costs of the run's problem, and keep them in the run's store.
 
     A continued run takes those it began with, unless it has an answer already and now the time to complete them; a
-    backend that knows the costs is asked; else they come from an earlier run's profile, or are measured.
+    backend that knows the costs is asked; else they come from an earlier run's profile, or are measured. A run that is
+    stopped meanwhile goes on with what it has measured.
 
     Args:
         measurer: the run's measurer.
@@ -107,6 +111,7 @@ def obtain_costs(
             found = _profiled(measurer, baselines, listener, open_links)
         measurer.store.put(_ABOUT, dict(found.about))
         measurer.store.put(_TABLE, found.table.to_dict())
+        measurer.store.put(_TIMED, None)
     return found
 
 
@@ -154,13 +159,28 @@ def _profiled(measurer: Measurer, baselines: Sequence[Baseline], listener: Liste
     """Return the costs by the parts that earlier runs have timed, and by those that are timed now."""
     session, key = measurer.session, _key(measurer.session)
     reuse = session.config.profiling.reuse
-    known = TimedParts.find(key, session.problem) if reuse else None
-    profile = profile_costs(measurer, baselines, listener, _budget_s(measurer), open_links, known)
-    if reuse and profile.parts is not known:
+    cached = TimedParts.find(key, session.problem) if reuse else None
+    known = _timed(measurer, key) or cached
+    profile = profile_costs(
+        measurer,
+        baselines,
+        listener,
+        _budget_s(measurer),
+        open_links,
+        known,
+        keep=lambda parts: measurer.store.put(_TIMED, {key: parts.to_dict()}),
+    )
+    if reuse and profile.parts is not cached:
         beside = TimedParts.find(key, session.problem)  # another run may have kept some meanwhile
         profile.parts.with_those_of(beside).keep(key)
     about = {"source": profile.table.source, "reused": profile.reused}
     return Costs(profile.table, about | asdict(profile.report))
+
+
+def _timed(measurer: Measurer, key: str) -> TimedParts | None:
+    """Return what a call of the run that was stopped while it profiled has measured; None for nothing."""
+    kept = measurer.store.get(_TIMED)
+    return TimedParts.restored(kept.get(key), measurer.session.problem) if isinstance(kept, Mapping) else None
 
 
 def _key(session: Session) -> str:

@@ -47,6 +47,7 @@ OVERRUN_S = 5.0
 """A request that begins within the budget may end this much later."""
 
 OpenLinks = Callable[[Session], AbstractContextManager[tuple[LinkBench, Pool]]]
+Keep = Callable[[TimedParts], None]
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Profiler:
         listener: Listener,
         budget_s: float,
         known: TimedParts | None = None,
+        keep: Keep = lambda _: None,
     ) -> None:
         """Plan the measurements.
 
@@ -110,8 +112,9 @@ class Profiler:
             listener: is called with each step.
             budget_s: time limit in seconds.
             known: what an earlier call has measured of this model.
+            keep: is called with all that was measured, whenever there is more of it.
         """
-        self._measurer, self._listener = measurer, listener
+        self._measurer, self._listener, self._keep = measurer, listener, keep
         self._problem, self._config = measurer.session.problem, measurer.session.config.profiling
         self._clock = measurer.time.clock
         self._start, self._budget_s = self._clock(), budget_s
@@ -172,6 +175,7 @@ class Profiler:
                     break
                 self._tell(f"cuts, {bench.pieces[CUTS[cut][0]].tensor_bytes} bytes")
                 self._links = bench.measure(cut, partial(self._ask, pool), spec, self._links)
+                self._keep(self._parts())
 
     def _ask(self, pool: Pool, candidates: Sequence[Candidate], spec: MeasureSpec) -> list[Measurement]:
         """Measure candidates of the link model.
@@ -226,6 +230,7 @@ class Profiler:
         for task, m in zip(tasks, measured, strict=True):
             if m.error != ErrorKind.TIMEOUT or self._left_s() > 0:
                 self._times.ms[task] = _range(m)
+        self._keep(self._parts())
         overhead_ms = max(0.0, spent_ms - sum(self._running_ms(m) for m in measured))
         compiling_ms = max(1.0, sum(m.compile_ms for m in measured))
         for task, m in zip(tasks, measured, strict=True):

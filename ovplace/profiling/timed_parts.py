@@ -43,9 +43,18 @@ class TimedParts:
             key: what the profile depends on, hashed.
             problem: whose groups were timed.
         """
-        data = find_profile(key)
+        return cls.restored(find_profile(key), problem)
+
+    @classmethod
+    def restored(cls, data: object, problem: Problem) -> TimedParts | None:
+        """Return what `to_dict` returned; None if it is nothing, or damaged.
+
+        Args:
+            data: what JSON held.
+            problem: whose groups were timed.
+        """
         try:
-            found = cls.from_dict(data) if data else None
+            found = cls.from_dict(data) if isinstance(data, Mapping) else None
         except ValueError:
             return None
         return found if found and found._fits(problem) else None

@@ -167,9 +167,9 @@ def test_the_time_of_the_phase_limits_the_profile(tmp_path, store, open_links, m
     budgets = []
     real = profiler_module.Profiler.__init__
 
-    def spy(self, m, whole, listener, budget_s, known=None):
+    def spy(self, m, whole, listener, budget_s, *more):
         budgets.append(budget_s)
-        real(self, m, whole, listener, budget_s, known)
+        real(self, m, whole, listener, budget_s, *more)
 
     monkeypatch.setattr(profiler_module.Profiler, "__init__", spy)
     of = measurer(tmp_path, store)
