@@ -126,6 +126,7 @@ class Profiler:
         self._known, self._layout = known, PartLayout.of_units(self._problem, known.unit_of)
         self._whole_ms, self._times = whole_ms, PartTimes(dict(self._known.times.ms))
         self._links = LinkSamples(list(self._known.links.alone), list(self._known.links.splits), self._known.links.cuts)
+        self._too_large: set[PartTask] = set()  # for the memory that there is now; a later run may have more
         self._overhead_s = [[PART_S] for _ in range(d)]  # of each part timed so far, inferences apart
         self._wanted = set(self._layout.singles())
 
@@ -230,6 +231,8 @@ class Profiler:
         for task, m in zip(tasks, measured, strict=True):
             if m.error != ErrorKind.TIMEOUT or self._left_s() > 0:
                 self._times.ms[task] = _range(m)
+            if m.error == ErrorKind.MEMORY:
+                self._too_large.add(task)
         self._keep(self._parts())
         overhead_ms = max(0.0, spent_ms - sum(self._running_ms(m) for m in measured))
         compiling_ms = max(1.0, sum(m.compile_ms for m in measured))
@@ -281,11 +284,12 @@ class Profiler:
         return total
 
     def _parts(self) -> TimedParts:
-        """Return all that was measured: what was known, where nothing was added."""
+        """Return all that was measured, for later runs: what was known, where nothing was added."""
         known = self._known
-        if (self._links.cuts, len(self._times.ms)) == (known.links.cuts, len(known.times.ms)):
+        times = PartTimes({task: ms for task, ms in self._times.ms.items() if task not in self._too_large})
+        if (self._links.cuts, len(times.ms)) == (known.links.cuts, len(known.times.ms)):
             return known
-        return TimedParts(known.unit_of, self._times, self._links, known.seconds + self._clock() - self._start)
+        return TimedParts(known.unit_of, times, self._links, known.seconds + self._clock() - self._start)
 
     def _report(self, net: PartTimes, seconds: float) -> ProfileReport:
         d, splits = len(self._problem.devices), self._links.splits

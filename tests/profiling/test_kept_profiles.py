@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ovplace.config.schema import ProfilingConfig
+from ovplace.core.measurement import ErrorKind
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.ir.parts.link_model import save_link_model
 from ovplace.profiling import parts as profiler_module
@@ -223,6 +224,15 @@ def test_a_part_that_failed_is_not_timed_again(tmp_path, store, open_links, cach
     of.session.pool.measure = direct().measure
     second = another_run(of, open_links)
     assert first.about["failed"] == second.about["failed"] == 1
+
+
+def test_a_part_for_which_there_was_too_little_memory_is_timed_again(tmp_path, store, open_links):
+    too_large = failing(lambda c: c.part == (5,) and c.placement.used == ("CPU_1",), ErrorKind.MEMORY)
+    of = measurer(tmp_path, store, too_large)
+    first = obtain(of, open_links)
+    of.session.pool.measure = direct().measure
+    second = another_run(of, open_links)
+    assert (first.about["failed"], second.about["failed"], second.about["estimated"]) == (1, 0, 0)
 
 
 def test_pairs_of_a_part_that_failed_in_another_run_are_not_missing(tmp_path, store, open_links, cache):
