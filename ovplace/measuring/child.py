@@ -16,7 +16,7 @@ from typing import IO, Any, Literal
 
 from ovplace.core.measurement import Job
 from ovplace.measuring.interpreter import running
-from ovplace.measuring.messages import read_message
+from ovplace.measuring.messages import RefusedError, read_message
 
 START_DEADLINE_S = 600.0
 """Starting reads the model and runs it whole once, which takes minutes for the largest."""
@@ -211,11 +211,20 @@ class Child:
     def _read(self) -> None:
         stream = self._process.stdout
         assert stream is not None
-        # What a dying or faulty child leaves in the pipe can raise anything when it is read.
-        with contextlib.suppress(Exception):
+        try:
             while True:
                 self._answers.put(read_message(stream))
+        except RefusedError as error:
+            self._answers.put(_unreadable(error))
+        except Exception:  # what a dying or faulty child leaves in the pipe can raise anything when it is read
+            pass
         self._answers.put(None)
+
+
+def _unreadable(error: RefusedError) -> Reply:
+    """Return a reply in place of one that cannot be read, from a process that lives and has no other to send."""
+    advice = "a backend has to return plain data, arrays or dataclasses"
+    return Reply(error=ChildDiedError(f"the answer of the measuring process cannot be read: {error} ({advice})"))
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

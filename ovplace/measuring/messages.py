@@ -27,18 +27,22 @@ _ARRAYS = {
 _VALUES = (Enum, BaseException, OrderedDict, PurePath)
 
 
+class RefusedError(pickle.UnpicklingError):
+    """A message names what is not let in."""
+
+
 class _Reader(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
         """Return a class that a message may name.
 
         Raises:
-            UnpicklingError: it may not.
+            RefusedError: it may not.
         """
         # A module that is not imported yet would run when it is.
         known = module_name in sys.modules or module_name.startswith("ovplace.")
         if (module_name, global_name) in _ARRAYS or (known and _is_value(super().find_class(module_name, global_name))):
             return super().find_class(module_name, global_name)
-        raise pickle.UnpicklingError(f"a message may not name {module_name}.{global_name}")
+        raise RefusedError(f"a message may not name {module_name}.{global_name}")
 
 
 def _is_value(found: object) -> bool:
@@ -53,7 +57,8 @@ def read_message(stream: IO[bytes]) -> Any:
     """Return the next message of a stream.
 
     Raises:
-        Exception: what stands there is no message, or none that is let in.
+        RefusedError: it names what is not let in.
+        Exception: what stands there is no message.
     """
     return _Reader(stream).load()
 

@@ -220,7 +220,9 @@ class Trainer(ABC):
 class Backend(ABC):
     """Compiles and times candidates. Built as `Backend(job)` inside the measuring process.
 
-    A failure of a candidate is a `Measurement` with an error; only what makes measuring impossible is raised.
+    A failure of a candidate is a `Measurement` with an error; only what makes measuring impossible is raised. What the
+    methods return goes to another process, which reads plain data, NumPy arrays and dataclasses, and refuses a
+    `defaultdict`, for example.
 
     Attributes:
         simulated: whether no inference is run; simulated runs of an ablation share the processor.

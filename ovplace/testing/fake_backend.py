@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,6 +205,7 @@ FAULTS: Mapping[str, Callable[[Any], object]] = {
     "too_few": lambda _: _TOO_FEW,
     "no_measurement": lambda _: "fast",
     "unpicklable": _lie(1.0, facts={"run": lambda: None}),
+    "refused": _lie(1.0, facts=defaultdict(str, a="b")),
     "nan_samples": _lie(float("nan")),
     "negative": _lie(-1.0),
     "nan_outputs": _lie(1.0, outputs=(OutputError("y", float("nan"), float("nan"), float("nan")),)),

@@ -56,6 +56,7 @@ def make():
         ("too_few", ErrorKind.CRASH, "one measurement for each candidate"),
         ("no_measurement", ErrorKind.CRASH, "one measurement for each candidate"),
         ("unpicklable", ErrorKind.CRASH, "ended"),
+        ("refused", ErrorKind.CRASH, "may not name collections.defaultdict (a backend has to return plain data"),
         ("nan_samples", ErrorKind.CRASH, "samples must be positive"),
         ("negative", ErrorKind.CRASH, "samples must be positive"),
         ("fail", ErrorKind.COMPILE, "refused"),

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ import pytest
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement
+from ovplace.measuring.messages import data_of, message_of
 from ovplace.plugins.protocols import Backend
 from ovplace.plugins.registry import Plugin
 from ovplace.testing.contracts.plugin import PluginContract
@@ -81,6 +81,7 @@ class BackendContract(PluginContract):
         assert facts
         assert all(isinstance(key, str) and isinstance(value, str) for key, value in facts.items())
         assert dict(backend.facts()) == dict(facts)
+        assert message_of(data_of(facts)) == facts
 
     def test_supported_is_a_table(self, backend: Backend, job: Job) -> None:
         """Rows are operations, columns devices."""
@@ -105,9 +106,9 @@ class BackendContract(PluginContract):
             assert min(m.samples_ms) > 0
 
     def test_measurements_travel(self, backend: Backend, singles: list[Candidate]) -> None:
-        """Measurements are unchanged after pickling and after storing."""
+        """Measurements are unchanged after their way to another process and after storing."""
         for m in backend.measure(singles, SPEC):
-            assert pickle.loads(pickle.dumps(m)) == m
+            assert message_of(data_of(m)) == m
             assert Measurement.from_dict(json.loads(json.dumps(m.to_dict()))) == m
 
     def test_a_bad_candidate_fails_alone(self, backend: Backend, singles: list[Candidate]) -> None:
