@@ -103,8 +103,11 @@ class Child:
         """Process id."""
         return self._process.pid
 
-    def wait_until_imported(self) -> None:
+    def wait_until_imported(self, deadline_s: float = START_DEADLINE_S) -> None:
         """Wait until the process has imported what the backend needs, and takes no processor time any more.
+
+        Args:
+            deadline_s: time limit, in seconds, if less than that of any start.
 
         Raises:
             OvplaceError: what the backend itself raised.
@@ -112,19 +115,20 @@ class Child:
         """
         if not self._imported:
             self._imported = True
-            self._receive(START_DEADLINE_S)
+            self._receive(min(deadline_s, START_DEADLINE_S))
 
     def build(self, deadline_s: float = START_DEADLINE_S) -> None:
         """Let the process build the backend; the first request.
 
         Args:
-            deadline_s: time limit, in seconds, if less than that of any start.
+            deadline_s: time limit, in seconds, of what is left of the import, and again of building, if less than that
+                of any start.
 
         Raises:
             OvplaceError: what the backend itself raised while it was built.
             ChildTimeoutError, ChildDiedError: the process did not come up.
         """
-        self.wait_until_imported()
+        self.wait_until_imported(deadline_s)
         self._exchange(None, min(deadline_s, START_DEADLINE_S))
 
     def call(self, method: Method, *arguments: Any, deadline_s: float) -> Any:

@@ -168,7 +168,7 @@ def _await_spare(worker: WorkerSpec) -> None:
     """Wait until the spare child has imported: what is measured next must have the processor for itself."""
     try:
         if spare := _spares.get(worker.key):
-            spare.wait_until_imported()
+            spare.wait_until_imported(worker.start_s)
     except (OvplaceError, ChildTimeoutError, ChildDiedError):  # the next one that is started will tell
         _spares.pop(worker.key).close()
 

@@ -42,8 +42,8 @@ class Config:
         ops: number of operations of the model; 0 counts those of the model file.
         split: latency of placements on several devices over the first device's; 0 draws it from the placement's hash.
         fault: the fault to produce, a key of `FAULTS`; empty for none.
-        on: when to produce it: at `build`, for `all` candidates, for `split` ones, for `some` of these (one in three,
-            by hash), or when it is `armed`.
+        on: when to produce it: at `preload`, at `build`, for `all` candidates, for `split` ones, for `some` of these
+            (one in three, by hash), or when it is `armed`.
         armed: file with the name of the fault that the next request has to produce, once; `arming.arm` writes it.
         log: file that gets a line for each measured candidate: process id, placement hash and the name's first word.
         delay_s: duration of each request in seconds.
@@ -64,6 +64,13 @@ class Backend(protocols.Backend):
     """Answers by a formula, or with the fault that the settings name."""
 
     simulated: ClassVar[bool] = True
+
+    @classmethod
+    def preload(cls, job: Job) -> None:
+        """Import nothing; produce the fault if it is one of importing."""
+        config = Config(**job.options)
+        if config.on == "preload":
+            FAULTS[config.fault](None)
 
     def __init__(self, job: Job) -> None:
         """Read the settings; produce the fault if it is one of building."""

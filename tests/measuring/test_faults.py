@@ -104,8 +104,16 @@ def test_a_child_that_never_comes_up_is_an_error_in_one_line(make, fault):
     assert "\n" not in str(caught.value)
 
 
+def test_an_import_that_outlasts_the_call_is_an_error_that_asks_for_more_time():
+    slow = pool_module.WorkerSpec(fake_backend.NAME, job(fault="hang", on="preload"), start_s=0.2)
+    with closing(pool_module.ProcessPool(slow)) as pool, pytest.raises(BackendError, match=r"within 0.2 s; .* --time"):
+        pool.start()
+
+
 def test_a_start_that_outlasts_the_call_is_an_error_that_asks_for_more_time():
     slow = pool_module.WorkerSpec(fake_backend.NAME, job(fault="hang", on="build"), start_s=0.2)
+    pool_module.preload(slow)
+    pool_module._spares[slow.key].wait_until_imported()
     with closing(pool_module.ProcessPool(slow)) as pool, pytest.raises(BackendError, match=r"within 0.2 s; .* --time"):
         pool.start()
 
@@ -144,12 +152,12 @@ def test_killing_all_children_takes_the_spare_one_along(make):
 def test_a_spare_process_that_dies_while_it_imports_is_replaced(make, monkeypatch):
     original, imported = Child.wait_until_imported, []
 
-    def wait(self):
+    def wait(self, *arguments):
         imported.append(self.pid)
         if len(set(imported)) == 2:  # the first spare
             self.kill()
             raise self._death()
-        return original(self)
+        return original(self, *arguments)
 
     monkeypatch.setattr(Child, "wait_until_imported", wait)
     pool = make()
