@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ NPU_RELEASES = "https://github.com/intel/linux-npu-driver/releases"
 
 _DISPLAY, _ACCELERATOR = "0x03", "0x12"
 """First digits of PCI classes: display controllers and processing accelerators."""
+
+_CPU_PLUGIN = {"CPU": "openvino_*_cpu_plugin"}  # of intel or of arm
+_FURTHER_PLUGINS = {"GPU": "openvino_intel_gpu_plugin", "NPU": "openvino_intel_npu_plugin"}
 
 _LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib64", "usr/lib", "usr/local/lib", "lib/x86_64-linux-gnu")
 _OPENCL = {"apt": "intel-opencl-icd", "dnf": "intel-compute-runtime", "pacman": "intel-compute-runtime"}
@@ -49,12 +53,20 @@ class Machine:
         platform: as `sys.platform`.
         plugins: folder of OpenVINO's libraries.
         groups: numbers of the groups that this process is in.
+        processor: as `platform.machine()`.
     """
 
     root: Path
     platform: str
     plugins: Path
     groups: tuple[int, ...]
+    processor: str
+
+    @property
+    def expected_plugins(self) -> dict[str, str]:
+        """Files of the plugins that OpenVINO has for such a machine (its `cmake/features.cmake`), by device."""
+        further = self.processor in ("x86_64", "AMD64") and self.platform != "darwin"
+        return _CPU_PLUGIN | (_FURTHER_PLUGINS if further else {})
 
     @property
     def is_wsl(self) -> bool:
@@ -88,7 +100,7 @@ def this_machine() -> Machine:
     import openvino as ov
 
     groups = tuple(os.getgroups()) if hasattr(os, "getgroups") else ()
-    return Machine(Path("/"), sys.platform, Path(ov.__file__).parent / "libs", groups)
+    return Machine(Path("/"), sys.platform, Path(ov.__file__).parent / "libs", groups, platform.machine())
 
 
 def examine(devices: Sequence[Device], machine: Machine) -> tuple[Finding, ...]:
@@ -127,8 +139,8 @@ def _seen(device: Device) -> Finding:
 
 
 def _plugins(machine: Machine) -> Iterator[Finding]:
-    for plugin in ("CPU", "GPU", "NPU"):
-        if not any(machine.plugins.glob(f"*openvino_intel_{plugin.lower()}_plugin*")) and _has_plugins(machine):
+    for plugin, name in machine.expected_plugins.items():
+        if not any(machine.plugins.glob(f"*{name}*")) and _has_plugins(machine):
             text = f"this OpenVINO has no {plugin} plugin in {machine.plugins}"
             yield Finding("plugins", False, text, "pip install --force-reinstall openvino")
 

@@ -15,12 +15,12 @@ LIB = "usr/lib/x86_64-linux-gnu"
 def machine(tmp_path):
     """Return a function that makes a machine of files, given by path and content."""
 
-    def make(platform="linux", groups=(), **files):
+    def make(platform="linux", groups=(), processor="x86_64", **files):
         for path, content in files.pop("files", {}).items():
             target = tmp_path / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content)
-        return Machine(tmp_path, platform, tmp_path / "openvino", groups)
+        return Machine(tmp_path, platform, tmp_path / "openvino", groups, processor)
 
     return make
 
@@ -143,6 +143,20 @@ def test_a_missing_plugin(machine):
     found = about(made, "plugins")
     assert "has no NPU plugin" in found.text
     assert found.command == "pip install --force-reinstall openvino"
+
+
+@pytest.mark.parametrize(
+    ("platform", "processor", "plugin"),
+    [("linux", "aarch64", "arm_cpu"), ("darwin", "arm64", "arm_cpu"), ("darwin", "x86_64", "intel_cpu")],
+)
+def test_openvino_has_plugins_for_gpu_and_npu_on_x86_64_only_and_not_for_macos(machine, platform, processor, plugin):
+    made = machine(platform, processor=processor, files={f"openvino/libopenvino_{plugin}_plugin.so": ""})
+    assert all(finding.subject != "plugins" for finding in examine([CPU], made))
+
+
+def test_a_missing_plugin_for_the_cpu_is_found_on_arm(machine):
+    found = about(machine(processor="aarch64", files={"openvino/libopenvino_auto_plugin.so": ""}), "plugins")
+    assert "has no CPU plugin" in found.text
 
 
 def test_windows_has_no_device_files(machine):
