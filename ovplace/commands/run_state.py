@@ -23,7 +23,7 @@ class BestSoFar:
 
     Attributes:
         trial: its number.
-        ratio: latency over the best single device's, measured in turns.
+        ratio: latency over the reference's, measured in turns.
         ops_per_device: number of operations on each device.
     """
 

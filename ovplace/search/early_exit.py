@@ -35,12 +35,12 @@ _TIME_LIMIT_S = 10.0
 def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs | None) -> str:
     """Return why no search is needed, for the verdict's notes; empty where one is.
 
-    A search is needed where the profile is incomplete or does not know which device is the fastest, where HETERO's
-    automatic mode already beats the single devices, and where a policy is given, which is to be tried.
+    A search is needed where the profile is incomplete or takes another device than the reference for the fastest, where
+    HETERO's automatic mode already beats the single devices, and where a policy is given, which is to be tried.
 
     Args:
         session: the run.
-        baselines: measured, the fastest single device first.
+        baselines: measured, the reference first: the fastest single device, unless the run began with another one.
         costs: costs of the groups; None where the placer needs none.
     """
     config = session.config

@@ -44,7 +44,7 @@ class Findings:
 
     Attributes:
         session: the run.
-        baselines: measured, the fastest single device first.
+        baselines: measured, single devices first, and of these the reference.
         trials: all trials of the search, in order.
         comparison: the final comparison.
         seconds: where the time went.

@@ -46,9 +46,10 @@ def expected_s(session: Session, baselines: Sequence[Baseline]) -> tuple[float, 
 def _round_s(session: Session, working: Sequence[Measurement]) -> float:
     """Return the time of the inferences of a round; the placement is taken to be as fast as the fastest device."""
     spec = session.config.round_spec
-    slow_ms = session.config.measure.hopeless_ratio * working[0].median_ms
+    fastest = min(working, key=lambda m: m.median_ms)
+    slow_ms = session.config.measure.hopeless_ratio * fastest.median_ms
     specs = [spec, *(spec.one_sample() if m.median_ms > slow_ms else spec for m in working)]
-    timed = zip((working[0], *working), specs, strict=True)
+    timed = zip((fastest, *working), specs, strict=True)
     return sum(m.first_ms / 1e3 + inferring_s(m.median_ms / 1e3, s) for m, s in timed)
 
 

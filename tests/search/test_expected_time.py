@@ -47,6 +47,12 @@ def test_the_search_and_the_comparison_take_what_the_devices_took(rounds, starts
     assert expected_s(of, baselines) == (0.0, starts * 2.0)
 
 
+def test_a_round_is_told_by_the_fastest_device_whichever_is_the_reference():
+    of = session(Path(), direct(), spec=MeasureSpec(hopeless_ratio=2.0), budget=10)
+    fast, slow = took("CPU_0", 200.0), took("CPU_1", 500.0)
+    assert expected_s(of, [slow, fast]) == pytest.approx(expected_s(of, [fast, slow]))
+
+
 def test_simulated_inferences_are_not_expected_to_take_time():
     of = session(Path(), direct(), budget=50)
     baselines = [took("CPU_0", 200.0), took("CPU_1", 500.0)]

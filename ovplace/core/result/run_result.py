@@ -9,7 +9,7 @@ and `ci95`, `ci98` or `ci99` is `[low, high]` of its interval of that level in p
 | `model` | `ModelSummary` | the prepared model |
 | `devices` | list of `DeviceSummary` | the devices to choose from |
 | `note` | str | remark on the choice of devices |
-| `baselines` | list of `BaselineSummary` | the simple choices, the fastest single device first |
+| `baselines` | list of `BaselineSummary` | the simple choices, single devices first, and of these the reference |
 | `best` | `BestPlacement` | the answer: a placement found by the search, or the best baseline |
 | `found` | `BestPlacement` | the search's best placement, whether it won or lost; left out where nothing was compared |
 | `verdict` | `Verdict` | whether the search's best placement is faster than the best baseline |
@@ -67,7 +67,8 @@ class RunResult:
         model: the prepared model.
         devices: the devices to choose from.
         note: remark on the choice of devices; empty where there is none.
-        baselines: the measured baselines, the fastest single device first.
+        baselines: the measured baselines, single devices first. The first of them is the reference of ratios before and
+            during the search: the fastest, unless the run began with another one.
         best: the answer.
         found: the search's best placement, which is the answer where it won; None where it was in no final comparison.
         verdict: whether the best placement found is faster than the best baseline.

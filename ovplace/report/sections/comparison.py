@@ -45,7 +45,7 @@ class ComparisonSection:
 
     Attributes:
         moment: when the latencies were measured.
-        rows: the fastest single device first, what the search found last.
+        rows: the reference first, what the search found last.
     """
 
     moment: str
