@@ -4,7 +4,8 @@
 largest gap to the proven bound. `random` graphs prefer either device at random; those called `model` prefer one nearly
 everywhere, as real models do. Both are near-chains with about 1.1 edges a group, some of them shortcuts of up to 30
 groups. `evaluate` rows time one batch under the full model, devices drawn group by group, or in 8 stretches. Growth
-exponents are least-squares slopes of log time over log groups.
+exponents are least-squares slopes of log time over log groups, over all sizes of the same graphs; small sizes count as
+much as large ones.
 """
 
 from __future__ import annotations
