@@ -30,7 +30,8 @@ def notes(data: Data) -> Iterator[str]:
         "Means over seeds with 95 % intervals; ratios are geometric means, "
         f"those to the variant '{_base(data)}' paired by seed. "
         "'best found': the best placement on several devices over the best device, answer or not. "
-        "'faster': runs whose answer is proven faster than every baseline."
+        "'faster': runs whose answer is proven faster than every baseline. "
+        "'groups': how many groups the placer formed in its last step, where it reports them."
     )
     kinds = {cell["noise_free"] for cell in data["cells"]} - {None}
     if True in kinds:

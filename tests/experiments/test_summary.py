@@ -100,6 +100,11 @@ def test_the_table_names_the_variant_that_changes_nothing():
     assert "full" not in page
 
 
+def test_the_page_explains_columns_whose_names_do_not():
+    page = markdown({"name": "x", "cells": comparison_rows([state("full", 0, 4.0)]), "runs": []})
+    assert [column for column in ("best found", "faster", "groups") if f"'{column}'" not in page] == []
+
+
 def test_simulated_and_emulated_are_called_that():
     ((title, _),) = tables(comparison_rows([state("full", 0, 4.0)]))
     assert title == "net on box (simulated)"
