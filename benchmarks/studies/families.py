@@ -1,8 +1,8 @@
 """Devices on which the generated models are fastest, on simulated machines.
 
-One row a family and machine. `mixed` counts the models that more than one device makes faster, `gain` by how much over
-the fastest device (median and largest); `alone` counts the others by device. Placements are of legal groups; they are
-optimal under the pairwise model on two devices, and found by expansion moves on more.
+One row a family and machine. `mixed` counts the models that more than one device makes faster (any gain counts), `gain`
+by how much over the fastest device (median and largest); `alone` counts the others by device. Placements are of legal
+groups; they are optimal under the pairwise model on two devices, and found by expansion moves on more.
 """
 
 from __future__ import annotations
