@@ -1,12 +1,12 @@
 """Costs of parts for which a profile had no time, shared out by expected times or by numbers of operations.
 
-A complete profile of each model is the truth. Either the times of its first groups are kept, as where time is up, or
-groups are timed together in stretches, as where there are too many for the time; figures are means over 15 to 70 % of
-the groups, or as many stretches. `expected times`, as in a profile: what was not timed is shared out by them, and
-stretches have about equal sums of their roots. `operations`: it is shared out by their numbers, and stretches have
-equally many groups. `error`: factor by which the costs of groups differ from the truth, weighted by their time.
-`placement` and `optimum`: time of the best placement under these costs, and under the truth, by the truth, over that of
-the best single device.
+A complete profile of each model is the truth; `untimed` counts the parts that it had no time for, 0 where it is
+complete indeed. Either the times of its first groups are kept, as where time is up, or groups are timed together in
+stretches, as where there are too many for the time; figures are means over 15 to 70 % of the groups, or as many
+stretches. `expected times`, as in a profile: what was not timed is shared out by them, and stretches have about equal
+sums of their roots. `operations`: it is shared out by their numbers, and stretches have equally many groups. `error`:
+factor by which the costs of groups differ from the truth, weighted by their time. `placement` and `optimum`: time of
+the best placement under these costs, and under the truth, by the truth, over that of the best single device.
 """
 
 from __future__ import annotations
