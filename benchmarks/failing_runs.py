@@ -30,8 +30,9 @@ def columns(found: Sequence[Failed]) -> Row:
     wrong = [f"{failed.what}: {failed.wrong}" for failed in found if failed.wrong]
     return {
         "tried": len(found),
-        "ended": sum(not failed.said for failed in found),
-        "one line": sum(bool(failed.said) for failed in found),
+        "ended": sum(not failed.code for failed in found),
+        "one line": sum(failed.code != 0 and not failed.crashed for failed in found),
+        "crashed": sum(failed.crashed for failed in found),
         "right": len(found) - len(wrong),
         "wrong": "; ".join(wrong) or "nothing",
     }

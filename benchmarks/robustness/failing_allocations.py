@@ -2,10 +2,10 @@
 
 A run of three trials with computed latencies is repeated; each time one more of the allocations in a part of it fails,
 alone or with the `burst` that follow. A part makes up to millions of them: those that fail are spread evenly over the
-logarithm of their number, all where there are few. `ended`: nothing came of it. `one line`: the run ended with one
-clear line. *right*: the line was clear, at most one trial was lost, and the same command without the fault came to the
-trials and the placement of a run that nothing strikes. Native libraries allocate by themselves, which does not fail
-here.
+logarithm of their number, all where there are few. `ended`: the run came to its end nevertheless. `one line`: it
+stopped with an error line. `crashed`: it stopped without one, or by a signal. *right*: it did not crash, the line was
+clear, at most one trial was lost, and the same command without the fault came to the trials and the placement of a run
+that nothing strikes. Native libraries allocate by themselves, which does not fail here.
 """
 
 from __future__ import annotations

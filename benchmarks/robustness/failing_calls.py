@@ -2,9 +2,10 @@
 
 A run of three trials with computed latencies is repeated; each time one more of the calls that create, write, cut, sync
 or rename its files fails: once, or with all later ones, as on a full disk. `tried`: every call that is not the
-database's, and of those one in `every`; of all these one in `one_in`. `ended`: nothing came of it. `one line`: the run
-ended with one clear line. *right*: the line was clear, and the same command without the fault came to the trials and
-the placement of a run that nothing strikes.
+database's, and of those one in `every`; of all these one in `one_in`. `ended`: the run came to its end nevertheless.
+`one line`: it stopped with an error line. `crashed`: it stopped without one, or by a signal. *right*: it did not crash,
+the line was clear, and the same command without the fault came to the trials and the placement of a run that nothing
+strikes.
 """
 
 from __future__ import annotations

@@ -26,13 +26,20 @@ class Failed:
 
     Attributes:
         what: what failed, such as the name of the call and of the file.
-        said: the last line that the run said; empty where it ended all the same.
+        code: exit code of the run, negative for a signal; 0 where it ended all the same.
+        said: the last line that the run said.
         wrong: what was not as it has to be; empty for nothing.
     """
 
     what: str
+    code: int = 0
     said: str = ""
     wrong: str = ""
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the run neither ended all the same nor with an error line."""
+        return self.code < 0 or (self.code > 0 and not self.said.startswith("Error: "))
 
 
 @dataclass(frozen=True)
@@ -85,8 +92,8 @@ def continued(setting: Setting, like: Whole, fault: Fault, what: str) -> Failed:
         fault: what it suffers.
         what: what fails, in words.
     """
-    code, said = run_of(setting, fault)
-    problems = list(_of_the_words(code, said))
+    failed = Failed(what, *run_of(setting, fault))
+    problems = list(_of_the_end(failed))
     if (lost := len({*begun_in(setting)} - {*trials_of(setting)})) > 1:
         problems.append(f"{lost} trials were measured and not stored")
     again, last = run_of(setting)
@@ -97,13 +104,13 @@ def continued(setting: Setting, like: Whole, fault: Fault, what: str) -> Failed:
     elif RunFolder(setting.run).placement.read_bytes() != like.placement:
         problems.append("another placement")
     problems += Marked(setting.folder / "tmp").left_behind(setting.run)
-    return Failed(what, said if code else "", "; ".join(problems))
+    return dataclasses.replace(failed, wrong="; ".join(problems))
 
 
-def _of_the_words(code: int, said: str) -> Iterator[str]:
-    if code and not said.startswith("Error: "):
-        yield f"exit code {code} without an error line: {said}"
-    if any(word in said for word in ("internal error", "Traceback", "basic_ios")):
+def _of_the_end(failed: Failed) -> Iterator[str]:
+    if failed.crashed:
+        yield f"exit code {failed.code} after: {failed.said}"
+    if any(word in failed.said for word in ("internal error", "Traceback", "basic_ios")):
         yield "no clear line"
 
 
