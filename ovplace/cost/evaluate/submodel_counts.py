@@ -82,8 +82,35 @@ def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devic
     return np.stack([(first & (device_of == d)).sum(axis=1) for d in range(n_devices)], axis=1).astype(np.int64)
 
 
-def _labels(order: Precedence, device_of: IntArray) -> _Labels:
-    """Return labels `[G, B]`: below, placements are columns, so that what is done group by group runs along memory."""
+def pieces_of_regions(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
+    """Return the pieces that each region of a placement falls into under every placement that has this region, `[G]`.
+
+    A region hangs together on one device, with its neighbours on others. HETERO makes at least one submodel of each
+    piece. The cuts where data comes back follow from the boundaries out of the region, into it and inside it, and from
+    what depends on what in the model: all of these are the same wherever other groups are. Such cuts go on until there
+    are none, and a round that makes none in a region leaves it to the next one as it was. The cuts around single groups
+    are of other regions, too, but only add pieces.
+
+    Args:
+        n_groups: number of groups G.
+        edges: directed pairs of neighbouring groups, `[2, Q]`.
+        device_of: device of each group, `[G]`.
+
+    Returns:
+        The lowest group of the piece of each group.
+    """
+    labels = _labels(precedence(n_groups, edges), device_of[:, None], around_groups=False)
+    return labels[:, 0].astype(np.int64)
+
+
+def _labels(order: Precedence, device_of: IntArray, *, around_groups: bool = True) -> _Labels:
+    """Return labels `[G, B]`: below, placements are columns, so that what is done group by group runs along memory.
+
+    Args:
+        order: the edges that order groups.
+        device_of: device of each group under each placement, `[G, B]`.
+        around_groups: whether to go on after the cuts where data comes back.
+    """
     joined, loose = (device_of[edges[0]] == device_of[edges[1]] for edges in (order.edges, order.loose))
     constants = np.ones(device_of.shape, dtype=bool)
     labels = _connected(order, joined, loose)
@@ -94,7 +121,7 @@ def _labels(order: Precedence, device_of: IntArray) -> _Labels:
         constants[:, active] &= ~parted
         active = active[cut.any(axis=0)]
         labels[:, active] = _connected(order, joined[:, active], loose[:, active])
-    while len(cyclic):
+    while around_groups and len(cyclic):
         circles = _cyclic(order, labels[:, cyclic])
         circles, cyclic = circles[:, circles.any(axis=0)], cyclic[circles.any(axis=0)]
         cut = isolating_cuts(order, labels[:, cyclic], joined[:, cyclic], circles, constants[:, cyclic])

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ovplace.cost.evaluate.submodel_counts import pieces_of_regions
 from ovplace.cost.solvers.milp.forest_relaxation import VIOLATED, ForestRelaxation
 from ovplace.graphs.dag import connected_labels, strong_labels
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
@@ -42,35 +43,27 @@ def _cut_placement(forest: ForestRelaxation, device_of: IntArray) -> None:
 
 
 def _cut_regions(forest: ForestRelaxation, values: FloatArray, device_of: IntArray) -> None:
-    """A region that falls into k pieces has k - 1 fewer tree edges than it could, unless another neighbour joins it.
-
-    The pieces depend on its members alone (`graphs/submodels.py`). With j of them elsewhere there are j fewer tree
-    edges anyway, so that each is given back k - 2 only.
-    """
+    """A region that falls into k pieces has k - 1 fewer tree edges than it could, unless another neighbour joins it."""
     label = connected_labels(len(device_of), forest.pairs[:, np.equal(*device_of[forest.pairs])])
+    pieces = pieces_of_regions(len(device_of), forest.edges, device_of)
     for region in np.unique(label):
         members = np.flatnonzero(label == region)
-        inside, touching = np.isin(forest.pairs, members).all(axis=0), np.isin(forest.pairs, members).any(axis=0)
-        tree, k = forest.tree[inside, device_of[members[0]]], _pieces(forest, members)
-        if values[tree].sum() > len(members) - k + VIOLATED:
-            around = np.setdiff1d(forest.pairs[:, touching], members)
-            on = forest.on[:, device_of[members[0]]]
-            terms = [(tree, 1.0), (on[members], k - 2.0), (on[around], 1.0 - k)]
-            forest.program.row(terms, high=len(members) * (k - 1.0) - k)
+        if (k := len(np.unique(pieces[members]))) > 1:
+            _cut_region(forest, values, members, int(device_of[members[0]]), k)
 
 
-def _pieces(forest: ForestRelaxation, members: IntArray) -> int:
-    """Return into how many submodels HETERO cuts a region because paths leave it and enter it again."""
-    reach = forest.reach
-    between: BoolArray = np.logical_and(reach[members].any(axis=0), reach[:, members].any(axis=1))
-    between[members] = False
-    if not between.any():
-        return 1
-    state = np.full(len(reach), -1)
-    state[members] = reach[between][:, members].any(axis=0)
-    whole = forest.pairs[:, np.equal(*state[forest.pairs])]
-    label = connected_labels(len(reach), whole)
-    return sum(_pieces(forest, np.flatnonzero(label == part)) for part in np.unique(label[members]))
+def _cut_region(forest: ForestRelaxation, values: FloatArray, members: IntArray, device: int, k: int) -> None:
+    """Add the row of a region if it is violated.
+
+    It is of `k` pieces at least, whatever is where outside it and its neighbours. With j of its members elsewhere there
+    are j fewer tree edges anyway, so that each is given back k - 2 only.
+    """
+    inside, touching = np.isin(forest.pairs, members).all(axis=0), np.isin(forest.pairs, members).any(axis=0)
+    tree, on = forest.tree[inside, device], forest.on[:, device]
+    if values[tree].sum() > len(members) - k + VIOLATED:
+        around = np.setdiff1d(forest.pairs[:, touching], members)
+        terms = [(tree, 1.0), (on[members], k - 2.0), (on[around], 1.0 - k)]
+        forest.program.row(terms, high=len(members) * (k - 1.0) - k)
 
 
 def _cut_loops(forest: ForestRelaxation, values: FloatArray, device_of: IntArray) -> None:
