@@ -29,7 +29,8 @@ _NO_GAIN = 1e-5
 """Gain that is none: what the solver's tolerance and the rounding of sums may leave."""
 
 _TIME_LIMIT_S = 10.0
-"""Time limit of the mixed-integer program that bounds the gain on more than two devices."""
+"""Time limit of the mixed-integer program that bounds the gain on more than two devices, or where the model may exceed
+the memory of one."""
 
 
 def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs | None) -> str:

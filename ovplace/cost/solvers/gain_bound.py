@@ -21,7 +21,8 @@ def gain_bound(table: CostTable, device: int, factor: float, time_limit_s: float
         table: the costs.
         device: where the whole model runs; it must be able to.
         factor: how wrong these costs may be, at least 1.
-        time_limit_s: time limit in seconds of the mixed-integer program that solves for more than two devices.
+        time_limit_s: time limit in seconds of the mixed-integer program that solves for more than two devices, or
+            where the model may exceed the memory of one.
 
     Raises:
         PlacementError: no placement fits into the memory of the devices.

@@ -19,7 +19,7 @@ from ovplace.cost.solvers.solution import Solution
 from ovplace.graphs.op_graph import IntArray
 
 GAP = 0.01
-"""Relative gap that is good enough for more than two devices: the model is further from the truth."""
+"""Relative gap that is good enough where no minimum cut is exact: the model is further from the truth."""
 
 RELAXED_SIZE = 2100
 """Groups times squared devices of what is relaxed, at most: 128 groups on four devices take 0.7 s, on six 4.5 s."""
@@ -79,7 +79,10 @@ def best_certified(table: CostTable, time_limit_s: float, known: Sequence[IntArr
 
 
 def solve_pairwise(table: CostTable, time_limit_s: float) -> Solution:
-    """Return the optimum of the pairwise model: by a minimum cut for two devices, else by a mixed-integer program.
+    """Return the optimum of the pairwise model: by a minimum cut where that is exact, else by a mixed-integer program.
+
+    It is exact for two devices with memory for all groups each. A program is solved for more devices, or where the
+    model may exceed the memory of one.
 
     Args:
         table: the costs.
@@ -100,7 +103,7 @@ def candidates(table: CostTable, weight: float = 1.0, *, quick: bool = False) ->
     Args:
         table: the costs.
         weight: factor on the cost of transfers while the optimum of the pairwise model is sought, by a minimum cut for
-            two devices without memory limits, else by expansion moves.
+            two devices with memory for all groups each, else by expansion moves.
         quick: for one of many tables: a minimum cut that is exact to 1e-6, and a local descent without what takes most
             of its time.
 
@@ -131,7 +134,8 @@ def thorough_candidates(table: CostTable) -> list[IntArray]:
 
 
 def _cuttable(table: CostTable) -> bool:
-    return table.n_devices == 2 and bool(np.isinf(table.memory_bytes).all())
+    """Return whether a minimum cut is exact: there are two devices, and whatever is where fits into their memory."""
+    return table.n_devices == 2 and bool(table.fits(table.uniform_choices()).all())
 
 
 def best_known(table: CostTable) -> IntArray:

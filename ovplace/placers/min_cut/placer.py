@@ -40,7 +40,7 @@ class Config:
         cost_noise: relative standard deviation of each cost, and of all costs of a kind together, before anything but
             the profile is measured, at least 0; drawing takes a larger one where the measurements say so.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
-            than two devices; above 0.
+            than two devices, or where the model may exceed the memory of one; above 0.
     """
 
     weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
@@ -67,8 +67,9 @@ class Placer(CostModelPlacer):
     all measured, the fastest new neighbour of the last one comes instead, under the model that was drawn; where it has
     none, a neighbour of the best placement.
 
-    Two devices are solved by a minimum cut of the pairwise model, more by expansion moves and, at the unscaled costs,
-    by rounded linear relaxations. A local descent follows under the full model, which also counts submodels.
+    Two devices with memory for the whole model each are solved by a minimum cut of the pairwise model, others by
+    expansion moves and, at the unscaled costs, by rounded linear relaxations. A local descent follows under the full
+    model, which also counts submodels.
     """
 
     def __init__(self, problem: Problem, config: Config) -> None:

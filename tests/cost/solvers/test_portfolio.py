@@ -14,6 +14,7 @@ from ovplace.cost.solvers.portfolio import (
     best_known,
     best_of_with_uniform,
     candidates,
+    solve_pairwise,
     thorough_candidates,
 )
 from ovplace.cost.solvers.solution import Solution
@@ -82,6 +83,24 @@ def test_a_model_too_large_for_memory_is_refused():
     table = problem(layered(6, seed=1), n_devices=2).costs
     with pytest.raises(PlacementError, match="memory"):
         best_certified(replace(table, memory_bytes=0.1 * table.group_bytes.sum() * np.ones(2)), 1.0)
+
+
+@pytest.mark.parametrize(("spare", "solver"), [(0.0, "min_cut"), (-1e-6, "milp")])
+def test_memory_for_the_whole_model_is_no_limit(spare, solver):
+    table = problem(layered(8, seed=1), n_devices=2).costs
+    needed = table.group_bytes.sum() * (1 + 1e-12)
+    limited = replace(table, memory_bytes=np.array([np.inf, needed * (1 + spare)]))
+    assert solve_pairwise(limited, 10.0).certificate.solver == solver
+
+
+def test_memory_for_the_whole_model_changes_no_candidate(monkeypatch):
+    table = problem(layered(12, seed=1), n_devices=2).costs
+    ample = replace(table, memory_bytes=np.full(2, 2 * table.group_bytes.sum()))
+    expected = [choice.tolist() for choice in candidates(table)]
+    monkeypatch.setattr(portfolio, "alpha_expansion", lambda _: pytest.fail("expanded"))
+    monkeypatch.setattr(portfolio, "rounded_relaxations", lambda *_: pytest.fail("rounded"))
+    for find in (candidates, thorough_candidates):
+        assert [choice.tolist() for choice in find(ample)] == expected
 
 
 def on_three_devices(seed, n=30):
