@@ -153,8 +153,9 @@ class GroupedPolicy(SampledPolicy):
         """Return the inputs of the head for a grouping.
 
         Features are the counts of types, the sums of output shapes and the counts of edges to each group, each as
-        log(1 + part) / log(1 + whole model). A device that can run some of the nodes is allowed; the other nodes go to
-        their first device. An empty group has only one device, since its choice does not affect the placement.
+        log(1 + part) / max(1, log(1 + whole model)). A device that can run some of the nodes is allowed; the other
+        nodes go to their first device. An empty group has only one device, since its choice does not affect the
+        placement.
 
         Args:
             groups: group of each node, `[S, N]`.
@@ -202,5 +203,5 @@ def _standard(columns: FloatArray) -> FloatArray:
 
 
 def _fraction(part: Tensor, whole: Tensor) -> Tensor:
-    """Return log(1 + part) / log(1 + whole)."""
+    """Return log(1 + part) / max(1, log(1 + whole))."""
     return torch.log1p(part) / torch.log1p(whole).clamp(min=1.0)
