@@ -20,11 +20,16 @@ from distributed.comm.tcp import TLS, TLSBackend, TLSConnector, TLSListener
 from distributed.protocol.utils import unpack_frames
 from tornado.iostream import StreamClosedError
 
-from ovplace.errors import BackendError, UsageError
+from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
 from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.limits import Limits, MessageTooLongError
 
 Message = dict[str, Any]
+
+NOT_UNDERSTOOD = (
+    LookupError, TypeError, ValueError, AttributeError, OverflowError, UsageError, DeviceError, StoreError
+)  # fmt: skip
+"""Errors of reading a message that another version of ovplace may have sent."""
 
 _ADDED_BYTES = 2**16
 """What a message may be longer than the limit when it is read: the scheduler adds who sent what it passes on."""

@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 from ovplace.errors import BackendError
 from ovplace.fleet import wire
 from ovplace.fleet.certificates import Certificates, Role
-from ovplace.fleet.channel import ChannelClosedError, Message, open_channel
+from ovplace.fleet.channel import NOT_UNDERSTOOD, ChannelClosedError, Message, open_channel
 from ovplace.fleet.files import hash_of, read_chunk
 from ovplace.fleet.limits import Limits, MessageTooLongError
 from ovplace.fleet.machine import DeviceClass, Machine
+from ovplace.version import __version__
 
 T = TypeVar("T")
 
@@ -28,6 +29,10 @@ WAIT_S = 60.0
 POLL_S = 0.5
 
 _GONE = "the scheduler at '{address}' is gone; start it again, the same command continues the run"
+_OTHER_VERSION = (
+    "the scheduler at '{address}' sent what this version does not understand: {why}; install ovplace {version} on all "
+    "machines of the fleet, the same command continues the run"
+)
 
 
 class Cluster:
@@ -51,7 +56,7 @@ class Cluster:
         self.changes = 0  # of the machines that are there
         self.training: frozenset[str] = frozenset()  # machines that train now, which may take hours
         self._machines: dict[str, Machine] = {}
-        self._limits, self._too_long = Limits(), ""
+        self._limits, self._why_gone = Limits(), _GONE.format(address=address)
         self._asked: dict[int, Future[Message]] = {}
         self._held: deque[Message] = deque()
         self._in_flight = 0  # requests that are sent and not answered
@@ -229,10 +234,14 @@ class Cluster:
             while True:
                 self._take(await self._channel.receive())
                 await self._send_held()
-        except (ChannelClosedError, LookupError, TypeError, ValueError) as error:
-            self._too_long = str(error) if isinstance(error.__cause__, MessageTooLongError) else ""
-            self._channel.abort()
+        except ChannelClosedError as error:
+            if isinstance(error.__cause__, MessageTooLongError):
+                self._why_gone = str(error)
+        except NOT_UNDERSTOOD as error:
+            why = f"{type(error).__name__}: {error}"
+            self._why_gone = _OTHER_VERSION.format(address=self.address, why=why, version=__version__)
         finally:
+            self._channel.abort()
             self._end()
 
     def _take(self, message: Message) -> None:
@@ -277,7 +286,7 @@ class Cluster:
         self._asked.clear()
 
     def _gone(self) -> BackendError:
-        return BackendError(self._too_long or _GONE.format(address=self.address))
+        return BackendError(self._why_gone)
 
     def _do(self, act: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(act, self._loop).result()

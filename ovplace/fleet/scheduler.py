@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ovplace.errors import StoreError, UsageError
+from ovplace.errors import StoreError
 from ovplace.fleet.certificates import Certificates, Role
-from ovplace.fleet.channel import Channel, ChannelClosedError, Message, open_listener
+from ovplace.fleet.channel import NOT_UNDERSTOOD, Channel, ChannelClosedError, Message, open_listener
 from ovplace.fleet.dispatch import PATIENCE_S, Dispatcher, Request
 from ovplace.fleet.files import FileStore
 from ovplace.fleet.limits import Limits, MessageTooLongError
@@ -25,9 +25,6 @@ HOST, PORT = "127.0.0.1", 8786
 
 LONGEST_TITLE = 200
 """Characters of the title of a search that are kept."""
-
-_NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError, OverflowError, UsageError, StoreError)
-"""Errors of reading a message that another version of ovplace may have sent."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -115,7 +112,7 @@ class Scheduler:
         except ChannelClosedError as error:
             if isinstance(error.__cause__, MessageTooLongError):
                 self._log(f"{channel.peer} is cut off: {error}")
-        except _NOT_UNDERSTOOD as error:
+        except NOT_UNDERSTOOD as error:
             self._log(f"{channel.peer} is cut off: what it sent is not understood ({type(error).__name__}: {error})")
         finally:
             channel.abort()
@@ -124,7 +121,7 @@ class Scheduler:
         message = await channel.receive()
         try:
             machine, token = Machine.from_dict(message["machine"]), str(message["token"])
-        except _NOT_UNDERSTOOD:
+        except NOT_UNDERSTOOD:
             why = f"it does not understand what the machine says of itself; install ovplace {__version__} there"
             await channel.send({"op": "refused", "why": why})
             raise

@@ -21,6 +21,7 @@ from ovplace.fleet.files import FileStore, hash_of
 from ovplace.fleet.limits import Limits
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.worker import Worker
+from ovplace.version import __version__
 from tests.fleet.test_limits import Runner, asked, fleet
 from tests.fleet.test_security import scheduler
 
@@ -157,6 +158,37 @@ def test_a_worker_says_once_why_it_does_not_find_its_scheduler_again(certificate
     with pytest.raises(UsageError, match="enough"):
         asyncio.run(worker.serve("tls://host:1", certificates, said.append))
     assert said == ["the scheduler at tls://host:1 is gone; looking for it", "gone", "certificate expired"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "error"),
+    [
+        ({"name": "no name"}, "UsageError: 'no name' is no name of a machine"),
+        ({"devices": [{"name": "X", "base": "CPU"}]}, "DeviceError: device name 'X' must contain 'CPU'"),
+        ({"versions": []}, "AttributeError: 'list' object has no attribute 'items'"),
+        ({"devices": 1}, "TypeError: 'int' object is not iterable"),
+    ],
+)
+def test_a_search_says_what_it_does_not_understand_of_another_version(machine, error, certificates):
+    async def search():
+        async def send(channel):
+            await channel.send({"op": "machines", "machines": []})
+            await channel.receive()
+            await channel.send({"op": "joined", "machine": {**Machine("box").to_dict(), **machine}})
+
+        listener = await open_listener("tls://127.0.0.1:0", certificates, send)
+        cluster = await asyncio.to_thread(Cluster, listener.contact_address, certificates)
+        with pytest.raises(BackendError) as raised:
+            await asked(cluster)
+        with pytest.raises(BackendError, match="does not understand"):  # nor does a later request call it gone
+            await asked(cluster)
+        await asyncio.to_thread(cluster.close)
+        listener.stop()
+        return cluster.address, str(raised.value)
+
+    address, text = asyncio.run(search())
+    assert text.startswith(f"the scheduler at '{address}' sent what this version does not understand: {error}")
+    assert f"; install ovplace {__version__} on all machines of the fleet, " in text
 
 
 @pytest.mark.parametrize("host", ["[::1]", "::1"])

@@ -93,11 +93,18 @@ def test_a_worker_takes_no_pickled_callable_from_its_scheduler(kind, certificate
     assert not (tmp_path / "struck").exists()
 
 
-def test_a_machine_whose_name_is_none_is_told_so(certificates, tmp_path):
+@pytest.mark.parametrize(
+    ("said_of_itself", "error"),
+    [
+        ({"name": "no name"}, "UsageError: 'no name' is no name of a machine"),
+        ({"devices": [{"name": "X", "base": "CPU"}]}, "DeviceError: device name 'X' must contain 'CPU'"),
+    ],
+)
+def test_a_machine_that_is_not_understood_is_told_so(said_of_itself, error, certificates, tmp_path):
     async def join():
         async with scheduler(certificates, tmp_path) as (address, said):
             channel = await open_channel(address, certificates, Role.WORKER)
-            machine = {**Machine("box").to_dict(), "name": "no name"}
+            machine = {**Machine("box").to_dict(), **said_of_itself}
             await channel.send({"op": "join", "machine": machine, "token": "1"})
             answer = await channel.receive()
             await channel.close()
@@ -106,7 +113,7 @@ def test_a_machine_whose_name_is_none_is_told_so(certificates, tmp_path):
     answer, said = asyncio.run(join())
     assert answer["op"] == "refused"
     assert answer["why"].startswith("it does not understand what the machine says of itself; install ovplace")
-    assert "is cut off: what it sent is not understood (UsageError: 'no name' is no name of a machine" in said[-1]
+    assert f"is cut off: what it sent is not understood ({error}" in said[-1]
 
 
 def test_dask_itself_would_run_it(certificates, tmp_path):
