@@ -31,17 +31,20 @@ def gain_bound(table: CostTable, device: int, factor: float, time_limit_s: float
     alone_ms = float(latency_ms(table, table.uniform(device)[None])[0])
     if alone_ms <= 0:
         return 0.0
+    whole_ms = float(latency_ms(optimistic, table.uniform(device)[None])[0])  # what was measured, and what is added
     pairwise_ms = solve_pairwise(optimistic, time_limit_s).certificate.lower_bound_ms
     # A split has a submodel on each of its devices, two at least.
     overhead_ms = float(np.sort(optimistic.submodel_ms)[:2].sum())
-    return max(0.0, 1 - (pairwise_ms + overhead_ms) / alone_ms)
+    return max(0.0, (whole_ms - pairwise_ms - overhead_ms) / alone_ms)
 
 
 def in_favour_of_splits(table: CostTable, device: int, factor: float) -> CostTable:
     """Return costs that differ by a factor, in favour of every placement but that on one device.
 
     All other devices, their submodels and transfers cost `factor` times less, and neighbours on the device itself
-    save so much less by running together; its groups cost less to make up for that: its whole latency is measured.
+    save so much less by running together; its groups cost less to make up for that, half of it each: its whole latency
+    is measured. A group that would cost less than nothing costs more by the same time on all devices, which adds that
+    time to each placement, and leaves the differences between them.
 
     Args:
         table: the costs.
@@ -55,9 +58,10 @@ def in_favour_of_splits(table: CostTable, device: int, factor: float) -> CostTab
     given_up = (table.saving_ms[:, device] - saving_ms[:, device]) / 2
     for end in table.edges:
         group_ms[:, device] -= np.bincount(end, given_up, table.n_groups)
+    added_ms = -np.minimum(group_ms.min(axis=1, keepdims=True), 0.0)
     return replace(
         table,
-        group_ms=np.maximum(group_ms, 0.0),
+        group_ms=group_ms + added_ms,
         saving_ms=saving_ms,
         latency_ms=table.latency_ms / factor,
         ms_per_byte=table.ms_per_byte / factor,

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.random_costs import random_table
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.gain_bound import gain_bound, in_favour_of_splits
+from ovplace.testing.graphs import chain, costs, problem
 
 ALL = np.array(list(product((0, 1), repeat=7)))
 
@@ -69,6 +70,29 @@ def test_the_device_itself_keeps_its_latency():
     table = random_table(7, 3)
     whole = np.zeros((1, 7), dtype=int)
     assert latency_ms(in_favour_of_splits(table, 0, 1.5), whole)[0] == pytest.approx(latency_ms(table, whole)[0])
+
+
+def test_groups_that_cost_less_than_they_save():
+    """A cheap first group saves much beside the second: the third gains elsewhere what the bound has to know."""
+    of = problem(chain(("Add",) * 3))
+    table = replace(
+        costs(of, transfer_ms=0.0, submodel_ms=0.0),
+        group_ms=np.array([[1.0, 50.0], [12.0, 50.0], [4.0, 0.0]]),
+        saving_ms=np.array([[10.0, 0.0], [0.0, 0.0]]),
+    )
+    saved = (7.0 - 3.0) / 7.0
+    assert gain_bound(table, 0, 1.0, 1.0) == pytest.approx(saved)
+    assert gain_bound(table, 0, 2.0, 1.0) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_placement_gains_more_where_groups_save_more_than_they_cost(seed):
+    table = random_table(7, seed)
+    group_ms, saving_ms = 0.1 * table.group_ms, 10 * table.saving_ms
+    group_ms[seed % 7] += saving_ms.sum(axis=0)  # or the whole would cost less than nothing
+    table = replace(table, group_ms=group_ms, saving_ms=saving_ms)
+    for device in (0, 1):
+        assert gain(table, device) <= gain_bound(table, device, 2.0, 1.0) + 1e-9
 
 
 def test_more_than_two_devices():
