@@ -61,7 +61,8 @@ class MeasuredCandidate:
         submodels: device of each submodel, in running order.
         runs_on: the execution devices that OpenVINO names.
         outputs: the error of each output.
-        max_rel_error: largest relative output error; None where outputs were not checked.
+        max_rel_error: largest relative output error, infinite where one has another shape, or infinities or NaN
+            that the CPU's has not; None where outputs were not checked.
         error: kind and text of its failure; None where it ran.
     """
 
@@ -250,7 +251,7 @@ def _row(session: Session, candidate: Candidate, m: Measurement) -> MeasuredCand
         submodels=m.submodels,
         runs_on=m.facts.get("execution_devices", ""),
         outputs=m.outputs,
-        max_rel_error=m.max_error if m.outputs and np.isfinite(m.max_error) else None,
+        max_rel_error=m.max_error if m.outputs else None,
         error=f"{m.error}: {m.error_text}" if m.error else None,
     )
 

@@ -128,7 +128,7 @@ def _baseline(findings: Findings, baseline: Baseline) -> BaselineSummary:
         competes=baseline.competes,
         submodels=tuple(m.submodels),
         runs_on=m.facts.get("execution_devices", ""),
-        max_rel_error=finite(m.max_error) if m.outputs else None,
+        max_rel_error=m.max_error if m.outputs else None,
         error=f"{m.error}: {m.error_text}" if m.error else None,
         final_latency_ms=comparison.rounds.latency(baseline.name),
         final_ratio=comparison.rounds.interval(baseline.name, comparison.verdict.against),
@@ -170,7 +170,7 @@ def _placed(
         submodels=tuple(measured.submodels or placement.submodels(graph)),
         cut_bytes=placement.cut_bytes(graph),
         hash=placement.hash,
-        max_rel_error=finite(measured.max_error) if measured.outputs else None,
+        max_rel_error=measured.max_error if measured.outputs else None,
     )
 
 

@@ -122,6 +122,13 @@ def test_placers(ovplace):
     assert 'policy = "" ' in text
 
 
+def test_measure_says_that_outputs_are_infinitely_off(ovplace, tiny):
+    faulty = ("--backend", fake_backend.NAME, "--set", "backend.fault=nan_outputs", "--set", "backend.on=all")
+    header, _, row, *_ = ovplace("measure", tiny, "-d", "CPU", *faulty).out.splitlines()
+    at = header.index("output error")
+    assert row[at : at + len("output error")].strip() == "inf"
+
+
 def test_measure(ovplace, tmp_path, finished, quick):
     np.savez(tmp_path / "in.npz", x=np.ones((1, 3, 8, 8), np.float32))
     folder, _ = finished

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from ovplace.core.result.parts import (
     OutsideFraction,
     TimeSpent,
 )
+from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
 from ovplace.search.comparison.final_comparison import FinalComparison
@@ -103,6 +105,15 @@ def test_a_baseline_has_its_latency_before_and_in_the_comparison(built):
     assert found.latency_ms == Interval(10.0, 10.0, 10.0)
     assert found.final_latency_ms.value == pytest.approx(12.0)
     assert found.final_ratio.value == pytest.approx(1.0)
+
+
+def test_outputs_that_are_infinitely_off_are_not_called_unchecked(built):
+    unlike = took(10.0, outputs=(OutputError("y", float("inf"), float("inf"), 0.0),))
+    default = baseline("CPU (default precision)", None, unlike)
+    result = built(baselines=[baseline(), default], comparison=comparison(Status.SAME))
+    assert result.baselines[1].max_rel_error == float("inf")
+    stored = json.dumps(result.to_json(), allow_nan=False)
+    assert RunResult.from_json(json.loads(stored)) == result
 
 
 def test_a_baseline_that_failed_or_was_not_compared_has_less(built):

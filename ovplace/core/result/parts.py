@@ -62,7 +62,8 @@ class BaselineSummary:
         competes: whether it may be the answer.
         submodels: device of each submodel, in running order.
         runs_on: the execution devices that OpenVINO names.
-        max_rel_error: largest relative output error; None where outputs were not checked.
+        max_rel_error: largest relative output error, infinite where one has another shape, or infinities or NaN
+            that the reference has not; None where outputs were not checked.
         error: kind and text of its failure; None where it ran.
         final_latency_ms: typical latency in ms in the final comparison, where all took turns: the geometric mean over
             processes and blocks of block medians, so that two of them have exactly the ratio of the comparison; None
@@ -94,7 +95,8 @@ class BestPlacement:
         submodels: device of each submodel, in running order.
         cut_bytes: bytes that cross between devices in one inference.
         hash: hash of the placement.
-        max_rel_error: largest relative output error; None where outputs were not checked.
+        max_rel_error: largest relative output error, infinite where one has another shape, or infinities or NaN
+            that the reference has not; None where outputs were not checked.
     """
 
     origin: str

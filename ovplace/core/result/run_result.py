@@ -17,16 +17,17 @@ and `ci95`, `ci98` or `ci99` is `[low, high]` of its interval of that level in p
 | `search` | `SearchSummary` | what was measured and how long it took |
 | `environment` | `Environment` | versions, hardware, seed and command |
 
-The keys of each part are its attributes, but for two: a latency is `{"median", "ci95"}`, a ratio of the final
-comparison `{"ratio", "ci98"}`. The verdict has `ci99` where the answer of an earlier call was compared, too. Earlier
-versions wrote `ci95` for all, and did not write `found`, `final_latency_ms`, `final_ratio`, `finished_under`,
-`null_device` and `max_rel_error` of a placement.
+The keys of each part are its attributes, but for three: a latency is `{"median", "ci95"}`, a ratio of the final
+comparison `{"ratio", "ci98"}`, and an infinite `max_rel_error` is the text `"inf"`. The verdict has `ci99` where the
+answer of an earlier call was compared, too. Earlier versions wrote `ci95` for all, and did not write `found`,
+`final_latency_ms`, `final_ratio`, `finished_under`, `null_device` and `max_rel_error` of a placement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -194,6 +195,8 @@ def _part(cls: type[Part], data: Mapping[str, Any]) -> Part:
     for name in _LATENCIES:
         if found := values.get(name):
             values[name] = Interval(found["median"], *found["ci95"])
+    if values.get("max_rel_error") == "inf":
+        values["max_rel_error"] = inf
     if found := values.get("final_ratio"):
         values["final_ratio"] = ratio_from_json(found)
     return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
@@ -204,6 +207,8 @@ def _with_latencies(part: BaselineSummary | BestPlacement) -> dict[str, Any]:
     for name in _LATENCIES:
         if found := getattr(part, name, None):
             data[name] = {"median": found.value, "ci95": [found.low, found.high]}
+    if part.max_rel_error == inf:  # JSON has no infinity, and null says that nothing was checked
+        data["max_rel_error"] = "inf"
     if isinstance(part, BaselineSummary):
         data["final_ratio"] = ratio_to_json(part.final_ratio)
         optional: tuple[str, ...] = ("final_latency_ms", "final_ratio")

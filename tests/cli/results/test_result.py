@@ -50,6 +50,12 @@ def test_faster():
     assert "Note: a note." in text
 
 
+def test_outputs_of_a_default_precision_that_are_infinitely_off_are_told():
+    default = baseline_summary("CPU (default precision)", max_rel_error=float("inf"), competes=False)
+    lines = verdict_lines(replace(RESULT, baselines=(baseline_summary("CPU"), default)))
+    assert any("ratio 0.800 [0.700, 0.900] (95 %), whose outputs are off by inf." in line for line in lines)
+
+
 def test_the_sanity_check_names_the_device_that_was_cut():
     assert "between GPU (emulated) and an identical GPU (emulated): ratio 1.020" in said(null_device="GPU")
 
