@@ -21,7 +21,8 @@ from ovplace.commands.minimizing.oracle import Oracle
 from ovplace.commands.minimizing.reproduction import INPUTS, MODEL, PROGRAM, Reproduction, write_reproduction
 from ovplace.core.delta_debugging import smallest_failing
 from ovplace.core.device import Device
-from ovplace.core.measurement import ErrorKind, Measurement, Trial
+from ovplace.core.measurement import ErrorKind, Measurement, OutputError, Trial
+from ovplace.core.placement import Placement
 from ovplace.devices import emulated_gpu
 from ovplace.errors import StoreError, UsageError
 from ovplace.ir.inputs import as_array, as_tensor
@@ -31,7 +32,7 @@ from ovplace.ir.read import read_graph
 from ovplace.session.events import silent
 from ovplace.testing import fake_backend, models
 from ovplace.testing.faults import trusting_openvino
-from ovplace.testing.sessions import direct, session
+from ovplace.testing.sessions import OPS, DirectPool, direct, session
 from tests.whole_runs import PAIR, QUICK
 
 SETTINGS = (*QUICK, "search.stages=false")
@@ -55,6 +56,27 @@ def test_a_device_that_is_gone_and_had_no_operation_does_not_matter(tmp_path):
     cut = cut_of_trial(of, Oracle(pool, 20.0), trial)
     assert cut.placement.hash == tried.hash
     assert len(cut.moved) == groups.n_groups // 2
+
+
+@pytest.mark.parametrize("max_error", [None, np.inf])
+def test_a_device_that_computes_nan_is_no_home_and_excuses_no_outputs(tmp_path, max_error):
+    def measure(candidates, _):
+        off = [0.0 if one.placement.used == ("CPU_1",) else np.inf for one in candidates]
+        return [Measurement((1.0,), (1,), outputs=(OutputError("y", error, error, 0.0),)) for error in off]
+
+    pool = DirectPool(measure)
+    of = session(tmp_path, pool, max_error=max_error)
+    tried = Placement(np.arange(OPS) // 6, of.problem.device_names)
+    trial = Trial(0, tried, Measurement.failed(ErrorKind.OUTPUT_MISMATCH, "wrong"), np.inf, "random")
+    cut = cut_of_trial(of, Oracle(pool, 20.0), trial)
+    assert (cut.kind, cut.devices[cut.home]) == (ErrorKind.OUTPUT_MISMATCH, "CPU_1")
+
+
+def test_a_program_calls_infinite_errors_wrong_whatever_is_allowed():
+    program = Reproduction(ErrorKind.OUTPUT_MISMATCH, "wrong", [Device("CPU", "CPU")], np.inf).program()
+    (line,) = [line for line in program.splitlines() if "outputs are wrong" in line]
+    with pytest.raises(SystemExit, match="the outputs are wrong"):
+        exec(line, {"sys": sys, "worst": np.inf})
 
 
 def transposed():

@@ -95,7 +95,8 @@ def _home(session: Session, oracle: Oracle, used: Mapping[str, int]) -> int:
     """
     names = session.problem.device_names
     alone = {name: Placement.uniform(len(session.graph), name, names) for name in names}
-    oracle.limit = error_limit(session, [oracle.measured(one) for one in alone.values()])
+    measured = [oracle.measured(one) for one in alone.values()]
+    oracle.limit = error_limit(session, [m for m in measured if np.isfinite(m.max_error)])  # as in the run
     for name in sorted(names, key=lambda name: -used.get(name, 0)):
         if not oracle.failure(alone[name]):
             return names.index(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isfinite
 
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec
 from ovplace.core.placement import Placement
@@ -17,7 +17,7 @@ class Oracle:
     Attributes:
         pool: runs them.
         deadline_s: time limit of each, in seconds.
-        limit: relative output error beyond which outputs are wrong.
+        limit: relative output error beyond which outputs are wrong; infinite ones always are.
         budget: placements that may still be run; those beyond count as working.
     """
 
@@ -43,7 +43,7 @@ class Oracle:
     def failure(self, placement: Placement) -> ErrorKind | None:
         """Return how a placement fails; None where it works."""
         measured = self.measured(placement)
-        wrong = measured.ok and not measured.max_error <= self.limit
+        wrong = measured.ok and not (measured.max_error <= self.limit and isfinite(measured.max_error))
         return ErrorKind.OUTPUT_MISMATCH if wrong else measured.error
 
     def fails(self, placement: Placement, kind: ErrorKind) -> bool:
