@@ -19,6 +19,7 @@ from ovplace.commands.minimizing.reproduction import (
     MODEL,
     PROGRAM,
     Reproduction,
+    check_keeps_files,
     write_reproduction,
 )
 from ovplace.commands.output_folder import check_folder
@@ -89,7 +90,8 @@ def minimize(
         input_path: `.npz` file with one array for each input; empty for the inputs of the run.
 
     Raises:
-        UsageError: there is no such trial, it worked, the run is simulated, or the inputs are not there.
+        UsageError: there is no such trial, it worked, the run is simulated, the inputs are not there, or files that no
+            earlier call has written would be lost.
         PlacementError: the trial works now, or no device works alone.
         StoreError: `target` cannot be written.
         OvplaceError: the run cannot be read, or its devices are not on this machine.
@@ -101,6 +103,7 @@ def minimize(
     if backend.own_devices() is not None:
         raise UsageError(f"'{folder}' is a run on a simulated machine, which runs no inferences that could fail")
     config = with_inputs(on_this_machine(config), input_path)
+    check_keeps_files(target)
     check_folder(target, ELSEWHERE)
     with closing(open_session(config, files, listener)) as session:
         oracle = Oracle(session.pool, config.measure.deadline_s, budget=budget)

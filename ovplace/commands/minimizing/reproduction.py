@@ -16,6 +16,7 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind
 from ovplace.core.result.labels import marked
 from ovplace.core.text.markdown_table import pipe_table
+from ovplace.errors import UsageError
 from ovplace.exporters._registration import steps, target_text
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import FREE
@@ -86,6 +87,22 @@ worst = float(np.max(errors, initial=0))
 print("largest relative output error:", worst, flush=True)
 sys.exit(0 if worst <= {limit} else "the outputs are wrong")
 """
+
+
+def check_keeps_files(folder: Path) -> None:
+    """Check that a reproduction written into a folder replaces nothing but an earlier one.
+
+    Args:
+        folder: it need not exist.
+
+    Raises:
+        UsageError: it would replace a file that is not of a reproduction.
+    """
+    if (folder / PROGRAM).exists():
+        return
+    for name in (MODEL, Path(MODEL).with_suffix(".bin").name, INPUTS, REPORT):
+        if (path := folder / name).exists():
+            raise UsageError(f"'{path}' is there and would be lost; {ELSEWHERE}, or move it")
 
 
 @dataclass(frozen=True)

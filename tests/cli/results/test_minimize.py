@@ -35,6 +35,16 @@ def test_inputs_that_have_moved_are_named(ovplace, failing, tmp_path):
     done = ovplace("minimize", run, "1", "-o", tmp_path / "left", "-i", moved, "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["kind"] == "compile"
+    assert ovplace("minimize", run, "1", "-o", tmp_path / "left", "-i", moved).code == 0  # replaces its own files
+
+
+@pytest.mark.parametrize("name", ["model.xml", "model.bin", "inputs.npz", "report.md"])
+def test_files_that_are_no_reproduction_are_kept(ovplace, failing, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(module, "open_session", lambda *_: pytest.fail("it is being minimized"))
+    (tmp_path / name).write_text("mine")
+    done = ovplace("minimize", failing[0], "1", "-i", failing[1], "-o", tmp_path)
+    assert (done.code, done.out, (tmp_path / name).read_text()) == (2, "", "mine")
+    assert f"{name}' is there and would be lost; choose another place with -o, or move it" in done.err
 
 
 def test_a_folder_that_takes_no_files_is_told_first(ovplace, failing, tmp_path, monkeypatch):
