@@ -140,6 +140,14 @@ def test_the_best_so_far_never_rises_and_failures_have_none(report):
     ]
 
 
+def test_a_trial_has_the_number_that_other_commands_take(of):
+    (failed,) = [trial for trial in of.trials if trial.measurement.error]
+    found = report_of(replace(of, trials=of.trials[failed.number :])).history  # those before are not measured yet
+    assert found.number == tuple(trial.number for trial in of.trials[failed.number :])
+    page = html(report_of(replace(of, trials=(replace(failed, number=17),))))
+    assert f'<tr><td class="n">17</td><td>{failed.measurement.error}' in page
+
+
 def test_the_answer_has_its_samples_of_the_final_comparison(report):
     answer = [row for row in report.comparison.rows if row.answer]
     assert [row.name for row in answer] == ["found by cut"]

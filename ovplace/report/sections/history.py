@@ -16,6 +16,7 @@ class HistorySection:
     """The trials of a search, in order, `[T]` each.
 
     Attributes:
+        number: its number; some may be missing, as those that a fleet has not measured yet.
         ratio: latency over the reference's, measured in turns; None for a failure.
         best: lowest ratio so far; None before the first success.
         origin: the placer that asked for it.
@@ -26,6 +27,7 @@ class HistorySection:
         reference: name of what the ratios refer to.
     """
 
+    number: tuple[int, ...]
     ratio: tuple[float | None, ...]
     best: tuple[float | None, ...]
     origin: tuple[str, ...]
@@ -57,6 +59,7 @@ def history_of(
     ratios = [trial.ratio for trial in trials]
     counts = [trial.placement.ops_per_device() for trial in trials]
     return HistorySection(
+        number=tuple(trial.number for trial in trials),
         ratio=tuple(map(finite, ratios)),
         best=tuple(map(finite, accumulate(ratios, min))),
         origin=tuple(trial.origin for trial in trials),

@@ -73,8 +73,8 @@ const Charts = {
 
   trials(width) {
     if (!DATA.history) return null;
-    const { ratio, best, origin, cached, on_devices: devices, failure } = DATA.history;
-    const trials = ratio.map((value, trial) => ({ trial, ratio: value, best: best[trial], origin: origin[trial], cached: cached[trial], devices: devices[trial], failure: failure[trial] }));
+    const { number, ratio, best, origin, cached, on_devices: devices, failure } = DATA.history;
+    const trials = number.map((trial, i) => ({ trial, ratio: ratio[i], best: best[i], origin: origin[i], cached: cached[i], devices: devices[i], failure: failure[i] }));
     if (!trials.length) return null;
     const ran = trials.filter((trial) => trial.ratio !== null);
     const failed = trials.filter((trial) => trial.ratio === null);
