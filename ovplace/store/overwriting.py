@@ -27,22 +27,24 @@ def check_keeps_runs(target: Path, source: Path | None = None) -> None:
 
 
 def check_keeps_model(target: Path, source: Path) -> None:
-    """Check that a file to write is not the model that a run was made of, nor its weights.
+    """Check that writing a file or folder does not replace the model that a run was made of, nor its weights.
 
     Args:
         target: the file or folder to write.
         source: a finished run; a folder without a result names no model.
 
     Raises:
-        UsageError: it is.
+        UsageError: it does.
         StoreError: the run's result is damaged.
     """
     run = RunFolder(source)
     if not run.result.exists():
         return
-    model = Path(run.read_result().model.path)
-    if target.resolve() in (model.resolve(), model.with_suffix(".bin").resolve()):
-        raise UsageError(f"'{target}' is the model of the run, which would be lost; choose another file with -o")
+    model, placed = Path(run.read_result().model.path), RunFolder(target).placed_model
+    kept = (model.resolve(), model.with_suffix(".bin").resolve())
+    for written in (target, placed, placed.with_suffix(".bin")):  # a form of several files has the placed model
+        if written.resolve() in kept:
+            raise UsageError(f"'{written}' is the model of the run, which would be lost; choose another place with -o")
 
 
 def _is_kept(folder: Path, source: Path | None) -> bool:

@@ -155,6 +155,17 @@ def test_a_view_does_not_overwrite_another_run(ovplace, finished, tmp_path):
     assert contents(other) == before
 
 
+@pytest.mark.parametrize(("form", "name"), [("ir", "placed.xml"), ("python", "placed.bin"), ("cpp", "placed.xml")])
+def test_no_folder_overwrites_the_model_of_the_run(ovplace, finished, tmp_path, form, name):
+    run, model = shutil.copytree(finished[0], tmp_path / "run"), tmp_path / "placed.xml"
+    said = json.loads((run / "result.json").read_text())
+    (run / "result.json").write_text(json.dumps(said | {"model": said["model"] | {"path": str(model)}}))
+    (tmp_path / name).write_text("mine")
+    done = ovplace("export", run, "--to", form, "-o", tmp_path)
+    assert (done.code, done.out, (tmp_path / name).read_text()) == (2, "", "mine")
+    assert "is the model of the run, which would be lost; choose another place with -o" in done.err
+
+
 @pytest.mark.parametrize(("form", "suffix"), [("netron", ".xml"), ("blob", ".bin"), ("json", ".xml")])
 def test_no_form_overwrites_the_model_of_the_run(ovplace, finished, tmp_path, form, suffix):
     run, model = shutil.copytree(finished[0], tmp_path / "run"), tmp_path / "mine.xml"
