@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from errno import EISDIR
 from pathlib import Path
@@ -85,15 +85,16 @@ def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def delete_abandoned(folder: Path) -> None:
+def delete_abandoned(folder: Path, names: Collection[str] = ()) -> None:
     """Delete the temporary files and folders that killed processes have left in a folder.
 
     Args:
         folder: it need not exist, and files that cannot be deleted stay.
+        names: what is deleted was made for one of these; by default for any, in a folder that is ovplace's alone.
     """
     for path in folder.glob("*.tmp"):
-        pid = path.suffixes[-2:-1]
-        if pid and not _is_running(pid[0][1:]):
+        name, _, pid = path.stem.rpartition(".")
+        if name and (not names or name in names) and not _is_running(pid):
             with suppress(OSError):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 

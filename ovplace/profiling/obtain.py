@@ -22,6 +22,7 @@ from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, cache_key
+from ovplace.store.run_folder import LINKS
 
 _TABLE, _ABOUT = "costs", "costs_about"  # in the run's store
 _TIMED = "timed_parts"  # there, too, until the costs are: what was measured for them, by what the profile depends on
@@ -46,7 +47,7 @@ def link_bench(session: Session) -> Iterator[tuple[LinkBench, Pool]]:
     from ovplace.ir.parts.link_model import save_link_model
 
     search = session.config.search
-    with temporary_folder(session.folder.path, "links") as folder:
+    with temporary_folder(session.folder.path, LINKS) as folder:
         path, names = folder / "links.xml", session.problem.device_names
         bench = LinkBench(*save_link_model(path, PIECES), devices=names, staged=session.runs_stages)
         job = Job(str(path), session.devices, seed=search.seed, options=session.config.plugins.backend.options)

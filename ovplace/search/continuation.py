@@ -37,7 +37,7 @@ def opened_store(config: RunConfig, folder: RunFolder) -> Iterator[RunStore]:
         StoreError: it cannot be written.
         ConfigError: it holds a run with other settings.
     """
-    delete_abandoned(folder.path)
+    delete_abandoned(folder.path, folder.temporary_names)  # the user's own may lie beside them
     is_new = not folder.database.exists()
     try:
         with closing(folder.open_store()) as store:

@@ -19,6 +19,9 @@ from ovplace.errors import PlacementError, StoreError
 from ovplace.store.lock import holder, locked
 from ovplace.store.run_db import RunStore
 
+LINKS = "links"
+"""Name of the folder that is there while the links between devices are profiled."""
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -94,6 +97,12 @@ class RunFolder:
     def has_begun(self) -> bool:
         """True if a run has begun here."""
         return self.config.exists()
+
+    @property
+    def temporary_names(self) -> tuple[str, ...]:
+        """Names of what is made under a temporary name first, so that a killed process may leave it."""
+        files = (self.config, self.given_inputs, self.placement, self.result, self.report)
+        return (LINKS, *(path.name for path in files))
 
     def answer_files(self) -> list[Path]:
         """Return the files of the answer that are there."""

@@ -45,6 +45,15 @@ def asking(model="m.onnx", **search):
     return resolved(RunConfig(search=SearchConfig(model=str(model), **given), comparison=ComparisonConfig(rounds=6)))
 
 
+def test_what_killed_runs_have_left_is_deleted_and_nothing_else(folder):
+    gone = 10**30  # no process has such a number
+    mine = [f"data.{gone}.tmp", f"config.toml.bak.{gone}.tmp", "links.tmp"]
+    for name in (*mine, f"config.toml.{gone}.tmp", f"links.{gone}.tmp", f"given.npz.{gone}.tmp"):
+        (folder.path / name).touch()
+    with opened_store(asking(), folder):
+        assert {path.name for path in folder.path.glob("*.tmp")} == set(mine)
+
+
 @pytest.mark.parametrize(
     "change",
     [{"cluster": "tls://here:1"}, {"budget": 7}, {"time_s": 9.0}, {"require_gain": True}, {"early_exit": False}],
