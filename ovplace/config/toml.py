@@ -191,14 +191,15 @@ def _without_none(value: Any) -> Any:
     return [_without_none(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _key(key: str) -> str:
+def key_text(key: str) -> str:
+    """Return a key as TOML, in quotes where it has a dot or the like."""
     return key if key.isidentifier() and key.isascii() else value_text(key)
 
 
 def value_text(value: object) -> str:
     """Return a value as TOML on one line, which no library at hand writes."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(k)} = {value_text(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{key_text(k)} = {value_text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(value_text(item) for item in value) + "]"
     if isinstance(value, float):

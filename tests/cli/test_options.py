@@ -85,6 +85,31 @@ def test_config_show(ovplace, tmp_path):
     assert json.loads(ovplace(*arguments, "--json").out)["placer"] == {"grid": 3}
 
 
+SETTABLE = """
+from dataclasses import dataclass
+from ovplace.plugins import protocols
+@dataclass(frozen=True)
+class Config: width: int = 1
+class Feature(protocols.Feature):
+    def compute(self, graph): return None
+"""
+
+
+def test_config_show_quotes_names_with_dots(ovplace, tmp_path, monkeypatch):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "settable.py").write_text(SETTABLE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    device = '[devices."GPU.0"]\nbase = "GPU.0"\n'
+    (tmp_path / "c.toml").write_text(
+        f'{device}[search]\nfeatures = ["own.settable"]\n[features."own.settable"]\nwidth = 7'
+    )
+    shown = ovplace("config", "show", "--config", tmp_path / "c.toml")
+    tables = tomllib.loads(shown.out)
+    assert (tables["devices"], tables["features"]) == ({"GPU.0": {"base": "GPU.0"}}, {"own.settable": {"width": 7}})
+    (tmp_path / "again.toml").write_text(shown.out)
+    assert ovplace("config", "show", "--config", tmp_path / "again.toml").out == shown.out
+
+
 def test_config_show_has_every_section_and_loses_none(ovplace, tmp_path):
     changes = ["profiling.budget_s=7", "comparison.rounds=4", "measure.blocks=5", "search.budget=6", "placer.sweeps=1"]
     shown = ovplace("config", "show", *(word for change in changes for word in ("--set", change)))

@@ -11,7 +11,7 @@ from ovplace.cli.output.settings_doc import Setting, documented_settings
 from ovplace.cli.output.terminal import columns
 from ovplace.config.resolve import ChosenPlugin
 from ovplace.config.schema import RunConfig
-from ovplace.config.toml import value_text
+from ovplace.config.toml import key_text, value_text
 
 _HEAD = "Settings of a run. A file given by --config overrides these, --set overrides the file, options override both."
 _WIDTH = 112
@@ -38,7 +38,7 @@ def _lines(config: RunConfig) -> Iterator[str]:
                 yield from ("", *_comment(_FEATURES))
                 for feature in plugins.features:
                     if feature.options:
-                        yield from _plugin(f"features.{feature.plugin.name}", "feature", feature)
+                        yield from _plugin(f"features.{key_text(feature.plugin.name)}", "feature", feature)
             case "devices":
                 yield from ("", *_comment(_DEVICES), *_devices(section))
             case _:
@@ -47,8 +47,8 @@ def _lines(config: RunConfig) -> Iterator[str]:
 
 def _devices(tables: Mapping[str, Any]) -> Iterator[str]:
     for name, table in tables.items():
-        yield f"[devices.{name}]"
-        yield from (f"{key} = {value_text(value)}" for key, value in dict(table).items())
+        yield f"[devices.{key_text(name)}]"
+        yield from (f"{key_text(key)} = {value_text(value)}" for key, value in dict(table).items())
     if not tables:
         yield "# [devices.CPU_BF16]"
         yield '# base = "CPU"'
