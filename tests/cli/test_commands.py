@@ -12,6 +12,7 @@ from openvino import opset14 as ops
 from ovplace.cli import COMMANDS
 from ovplace.devices import doctor
 from ovplace.devices.emulated_gpu import why_unavailable
+from ovplace.plugins import registry
 from ovplace.testing import fake_backend
 from ovplace.testing.slow import slow_except
 
@@ -120,6 +121,12 @@ def test_placers(ovplace):
     assert "grid = 8" in text
     assert "uniform = true " in text  # as in TOML
     assert 'policy = "" ' in text
+
+
+def test_placers_have_their_settings_that_nothing_explains(ovplace, monkeypatch):
+    cut = registry.load("placers", "cut")
+    monkeypatch.setattr(cut.Config, "__doc__", "Nothing is said of its settings.")
+    assert "    grid = 8 " in ovplace("placers").out
 
 
 def test_measure_says_that_outputs_are_infinitely_off(ovplace, tiny):

@@ -52,5 +52,5 @@ def _show(role: str, entries: list[dict[str, Any]]) -> None:
     for entry in entries:
         say(f"  {entry['name']}: {entry['summary']}", indent=2)
         values = [(s, "none" if s["default"] is None else value_text(s["default"])) for s in entry["settings"]]
-        show_pairs((f"    {s['name']} = {value}", s["doc"]) for s, value in values)
+        show_pairs((f"    {s['name']} = {value}", s["doc"] or "-") for s, value in values)
     click.echo()
