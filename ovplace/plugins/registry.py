@@ -189,7 +189,7 @@ def _not_in_toml(value: object) -> None:
 
 
 def summary(role: str, name: str) -> str:
-    """Return a plug-in's `SUMMARY` without importing it; empty where it is no plain text, or cannot be read.
+    """Return a plug-in's summary without importing it; empty where `SUMMARY` is no plain text, or cannot be read.
 
     Args:
         role: a key of `ROLES`.
@@ -203,11 +203,24 @@ def summary(role: str, name: str) -> str:
         statements = _statements(location)
     except (UsageError, ImportError, ValueError):  # a list of plug-ins says what the others are
         return ""
+    if (text := _plain_summary(statements)) is not None:
+        return text
+    docstring = ast.get_docstring(ast.Module(list(statements), []), clean=False)
+    return (docstring or "").split("\n")[0]
+
+
+def _plain_summary(statements: Sequence[ast.stmt]) -> str | None:
+    """Return the text of `SUMMARY`; empty where it is no plain text, None where there is none."""
     for node in statements:
         match node:
-            case ast.Assign(targets=[ast.Name(id="SUMMARY")], value=ast.Constant(value=str(text))):
-                return text
-    return ""
+            case (
+                ast.Assign(targets=[ast.Name(id="SUMMARY")], value=value)
+                | ast.AnnAssign(target=ast.Name(id="SUMMARY"), value=value)
+            ):
+                return (str(value.value) or None) if isinstance(value, ast.Constant) else ""
+            case ast.ImportFrom(names=names) if "SUMMARY" in {alias.asname or alias.name for alias in names}:
+                return ""
+    return None
 
 
 def _location(role: str, name: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Optional
 
@@ -63,6 +64,26 @@ def test_a_class_that_inherits_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "_locations", lambda role: {"lone": "lone_placer"})
     with pytest.raises(UsageError, match=r"lone_placer\.Placer does not inherit ovplace\.plugins\.protocols\.Placer"):
         registry.load("placers", "lone")
+
+
+@pytest.mark.parametrize(
+    ("source", "summary"),
+    [
+        ('"The docstring.\\n\\nMore."\nSUMMARY = "plain"', "plain"),
+        ('"The docstring.\\n\\nMore."\nSUMMARY: str = "with a type"', "with a type"),
+        ('"The docstring.\\n\\nMore."', "The docstring."),
+        ('"The docstring."\nSUMMARY = ""', "The docstring."),
+        ("", ""),
+    ],
+)
+def test_a_summary_is_the_same_without_an_import(tmp_path, monkeypatch, source, summary):
+    (tmp_path / "summed_up.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(registry, "_locations", lambda role: {"mine": "summed_up"})
+    assert registry.summary("exporters", "mine") == summary
+    assert "summed_up" not in sys.modules
+    assert registry.Plugin("exporters", "mine", import_module("summed_up")).summary == summary
+    sys.modules.pop("summed_up")
 
 
 WHOLE = """
