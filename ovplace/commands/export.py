@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ovplace.config import toml
 from ovplace.config.resolve import choose_plugin
-from ovplace.errors import StoreError
+from ovplace.errors import ConfigError, StoreError
 from ovplace.plugins.blame import blaming
 from ovplace.plugins.protocols import Exporter
 from ovplace.store.overwriting import check_keeps_model, check_keeps_runs
@@ -25,6 +25,11 @@ def exporter(name: str, settings: Iterable[str] = ()) -> Exporter:
         UsageError: there is none of that name.
         ConfigError: a setting is not understood.
     """
+    settings = tuple(settings)
+    for text in settings:
+        key, equals, _ = text.partition("=")
+        if not (key.strip() and equals):
+            raise ConfigError(f"--set takes KEY=VALUE, a setting of the exporter '{name}'; got '{text}'")
     given = toml.assignments(f"exporter.{text}" for text in settings).get("exporter", {})
     built: Exporter = choose_plugin("exporters", name, given).build()
     return built

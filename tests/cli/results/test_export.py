@@ -84,6 +84,13 @@ def test_forms(ovplace):
         exporter("pdf")
 
 
+@pytest.mark.parametrize("text", ["foo", "=3", ""])
+def test_a_setting_of_another_form_is_named_as_it_is_typed(ovplace, split, text):
+    done = ovplace("export", split, "--to", "json", "--set", text)
+    assert done.code == 2
+    assert f"--set takes KEY=VALUE, a setting of the exporter 'json'; got '{text}'" in done.err
+
+
 def test_json_is_the_placement(ovplace, split, tmp_path):
     assert json.loads(ovplace("export", split, "--to", "json").out) == json.loads(
         (split / "placement.json").read_text()
