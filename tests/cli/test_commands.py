@@ -10,7 +10,8 @@ import pytest
 from openvino import opset14 as ops
 
 from ovplace.cli import COMMANDS
-from ovplace.devices import doctor
+from ovplace.core.device import Device
+from ovplace.devices import discover, doctor
 from ovplace.devices.emulated_gpu import why_unavailable
 from ovplace.plugins import registry
 from ovplace.testing import fake_backend
@@ -87,6 +88,16 @@ def test_devices_tells_what_is_missing_and_the_command_that_fixes_it(ovplace, mo
     assert said.endswith("Missing GPU: no permission\n    sudo usermod -a -G render $USER\n")
     (missing,) = data(ovplace("devices", "--json"))["missing"]
     assert missing == {"device": "GPU", "text": "no permission", "command": "sudo usermod -a -G render $USER"}
+
+
+def test_devices_are_listed_also_where_none_can_be_used(ovplace, monkeypatch):
+    broken = Device("CPU", "CPU", facts={"full_name": "a processor", "problem": "the plugin cannot be loaded"})
+    monkeypatch.setattr(discover, "discover", lambda _: (broken,))
+    done = ovplace("devices")
+    assert done.code == 0, done.err
+    assert "the plugin cannot be loaded" in done.out
+    assert "Without -d: none (OpenVINO finds no device it can use here; see 'ovplace doctor')" in done.out
+    assert data(ovplace("devices", "--json"))["default"]["devices"] == []
 
 
 def test_devices(ovplace):

@@ -35,10 +35,14 @@ def command(as_json: bool) -> None:
     from ovplace.devices import emulated_gpu
     from ovplace.devices.discover import discover
     from ovplace.devices.doctor import lacking, this_machine
-    from ovplace.devices.select import select
+    from ovplace.devices.select import Selection, select
+    from ovplace.errors import DeviceError
 
     physical, problem = discover(ov.Core()), emulated_gpu.why_unavailable()
-    chosen = select("", {}, None, physical, problem)
+    try:
+        chosen = select("", {}, None, physical, problem)
+    except DeviceError:  # whose advice is this list
+        chosen = Selection((), "OpenVINO finds no device it can use here; see 'ovplace doctor'")
     devices = (*physical, *([] if problem else [emulated_gpu.emulated_device()]))
     to_mend = [finding for finding in lacking(physical, this_machine()) if not finding.good]
     if as_json:
@@ -57,7 +61,7 @@ def _show(devices: Sequence[Device], chosen: Selection, to_mend: Sequence[Findin
         show_pairs((f"  {title}", _text(device, fact)) for fact, title in _FACTS.items())
         click.echo()
     note = f" ({chosen.note})" if chosen.note else ""
-    say(f"Without -d: {', '.join(device.name for device in chosen.devices)}{note}")
+    say(f"Without -d: {', '.join(device.name for device in chosen.devices) or 'none'}{note}")
     say(f"NPU: {NPU_TREATMENT}.")
     for finding in to_mend:
         say(f"Missing {finding.subject}: {finding.text}")
