@@ -23,7 +23,8 @@ class MeasureOptions(TypedDict, total=False):
         shape: static input shapes: a list for a single input, a mapping from input names to lists, or the text that
             `--shape` takes.
         input: an `.npz` file with one array for each input; or a single array, a list of arrays in the order of the
-            inputs, or a mapping from their names to arrays. Arrays may be torch tensors; they also give the shapes.
+            inputs, or a mapping from their names to arrays. A model file takes no arrays without names. Arrays may be
+            torch tensors; they also give the shapes.
         seed: seed of all random numbers.
         backend: the backend that measures.
         machine: a simulated machine, by name or TOML file.
