@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from ovplace.atomic import atomic_write
-from ovplace.errors import StoreError
+from ovplace.errors import ReportWarning, StoreError
 from ovplace.report.ablation import is_ablation, read_ablation
 from ovplace.report.collect import collect
 from ovplace.report.compare import compare
@@ -44,6 +45,9 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
         PlacementError: there is no finished run.
         UsageError: `target` is another of the files of a run.
         StoreError: the run's files are damaged, or the report cannot be written.
+
+    Warns:
+        ReportWarning: the report of a run of the ablation could not be written, so that its link leads nowhere.
     """
     target = target or RunFolder(folder).report
     if not is_ablation(folder):
@@ -51,7 +55,8 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     ablation = read_ablation(folder)
     runs = [folder / run for place in ablation.places for row in place.variants for _, run in row.pages]
     for run in runs:
-        try_report(run)
+        if problem := try_report(run):
+            warnings.warn(problem, ReportWarning, stacklevel=2)
     return _written(target, ablation_html(ablation, os.path.relpath(folder, target.parent)))
 
 
