@@ -13,7 +13,16 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as opset
 
-from ovplace.zoo.layers.builder import RELU_GAIN, Builder, ClassifierConfig, Tensor, Window, finish, image
+from ovplace.zoo.layers.builder import (
+    RELU_GAIN,
+    Builder,
+    ClassifierConfig,
+    Tensor,
+    Window,
+    finish,
+    image,
+    scale_channels,
+)
 
 SUMMARY = "MobileNetV2, 52 convolutions, 224x224"
 
@@ -38,7 +47,7 @@ SMALL = Config(height=128, width=128, multiplier=0.75, classes=100)
 
 @dataclass(frozen=True)
 class _Block:
-    """One inverted residual, in channel counts before the multiplier."""
+    """One inverted residual, in channel counts after the multiplier."""
 
     in_channels: int
     expansion: int
@@ -52,22 +61,25 @@ class _Block:
 
 def build(config: Config) -> ov.Model:
     """Return the model, `data` `[N, 3, H, W]` to `logits` `[N, classes]`."""
-    net = Builder(np.random.default_rng(config.seed), config.multiplier)
+    net = Builder(np.random.default_rng(config.seed))  # counts are scaled here: expansions follow their inputs
     data = image(config.batch, config.height, config.width)
-    features = _conv_relu6(net, "features/0", data, STEM_CHANNELS, Window(3, stride=2))
-    for index, block in enumerate(_blocks(), start=1):
+    stem = scale_channels(STEM_CHANNELS, config.multiplier)
+    features = _conv_relu6(net, "features/0", data, stem, Window(3, stride=2))
+    for index, block in enumerate(_blocks(config.multiplier), start=1):
         features = _inverted_residual(net.within(f"features/{index}"), features, block)
-    features = _conv_relu6(net, "features/18", features, HEAD_CHANNELS, Window(1))
+    head = scale_channels(HEAD_CHANNELS, max(1.0, config.multiplier))  # as in the paper, the head never shrinks
+    features = _conv_relu6(net, "features/18", features, head, Window(1))
     return finish("mobilenet-v2", data, {"logits": net.classifier(features, config.classes)})
 
 
-def _blocks() -> Iterator[_Block]:
+def _blocks(multiplier: float) -> Iterator[_Block]:
     """Yield the stages spelt out, block by block."""
-    channels = STEM_CHANNELS
+    channels = scale_channels(STEM_CHANNELS, multiplier)
     for expansion, out_channels, count, first_stride in STAGES:
+        scaled = scale_channels(out_channels, multiplier)
         for index in range(count):
-            yield _Block(channels, expansion, out_channels, stride=1 if index else first_stride)
-            channels = out_channels
+            yield _Block(channels, expansion, scaled, stride=1 if index else first_stride)
+            channels = scaled
 
 
 def _inverted_residual(net: Builder, data: Tensor, block: _Block) -> ov.Node:

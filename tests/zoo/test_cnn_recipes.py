@@ -12,6 +12,7 @@ import pytest
 
 from ovplace.testing.slow import slow_except
 from ovplace.zoo import detector_head, inception_v3, mobilenet_v2, resnet_50, unet
+from ovplace.zoo.layers.builder import scale_channels
 
 RECIPES = (inception_v3, resnet_50, mobilenet_v2, unet, detector_head)
 recipes = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.__name__.rsplit(".", 1)[-1])
@@ -70,6 +71,30 @@ def test_operations_are_the_published_ones(recipe, convolutions, depthwise, acti
 )
 def test_parameters_are_torchvisions_after_folding(recipe, parameters):
     assert sum(values.size for values in constants(recipe.build(recipe.Config())).values()) == parameters
+
+
+def test_channels_of_a_narrow_mobilenet_v2_are_torchvisions():
+    model = mobilenet_v2.build(replace(mobilenet_v2.Config(), multiplier=0.75))
+    channels = {name: values.shape[0] for name, values in constants(model).items() if name.endswith("/weight")}
+    # 0.75 * 16 = 12 goes up to 16; 0.75 * 24 = 18 to 24, as 16 would lose more than a tenth; the head stays as it is.
+    assert channels["features/0/weight"] == 24
+    narrow = [16, *[24] * 2, *[24] * 3, *[48] * 4, *[72] * 3, *[120] * 3, 240]
+    assert [channels[f"features/{i}/project/weight"] for i in range(1, 18)] == narrow
+    assert [channels[f"features/{i}/expand/weight"] for i in range(2, 18)] == [6 * inputs for inputs in narrow[:-1]]
+    assert channels["features/18/weight"] == 1280
+
+
+@pytest.mark.parametrize(("multiplier", "head"), [(0.35, 1280), (1.0, 1280), (1.4, 1792)])
+def test_only_a_wider_mobilenet_v2_has_another_head(multiplier, head):
+    model = mobilenet_v2.build(replace(mobilenet_v2.Config(), multiplier=multiplier))
+    assert constants(model)["features/18/weight"].shape[0] == head
+
+
+@pytest.mark.parametrize(
+    ("channels", "multiplier", "scaled"), [(24, 0.75, 24), (40, 0.5, 24), (16, 0.25, 8), (64, 0.5, 32), (3, 1.0, 3)]
+)
+def test_scaled_channels_are_the_nearest_multiple_of_8_that_loses_at_most_a_tenth(channels, multiplier, scaled):
+    assert scale_channels(channels, multiplier) == scaled
 
 
 @sizes

@@ -311,13 +311,17 @@ def finish(name: str, data: ov.Node, outputs: Mapping[str, ov.Node]) -> ov.Model
 def scale_channels(channels: int, multiplier: float) -> int:
     """Scale a channel count, to a multiple of 8 where the multiplier is not 1 (Sandler et al., 2018).
 
+    It is the nearest multiple, or the next one where that would lose more than a tenth, as in torchvision.
+
     Args:
         channels: channels at multiplier 1.
         multiplier: width multiplier.
     """
     if multiplier == 1.0:
         return channels
-    return max(8, round(channels * multiplier / 8) * 8)
+    wanted = channels * multiplier
+    nearest = max(8, int(wanted + 4) // 8 * 8)
+    return nearest + 8 if nearest < 0.9 * wanted else nearest
 
 
 def channels_of(data: Tensor) -> int:
