@@ -96,12 +96,14 @@ def read_score(folder: Path) -> RunScore | None:
 def measured_score(result: RunResult) -> RunScore:
     """Return the score by what was measured.
 
-    The final comparison's ratio is to the best baseline, and that one's ratio to the best single device was measured at
-    the beginning, in turns with it, too.
+    The final comparison's ratio is to the best baseline. That one and the single devices have ratios to the run's
+    reference, measured at the beginning: the fastest single device, unless the run began with another one.
     """
     verdict, latency = result.verdict, result.best.latency_ms
-    against = result.baseline(verdict.against).ratio
-    assert latency is not None and against is not None, "an answer has a latency"
+    to_reference = result.baseline(verdict.against).ratio
+    assert latency is not None and to_reference is not None, "an answer has a latency"
+    single = min(b.ratio for b in result.baselines if b.name in result.device_names and b.ratio is not None)
+    against = to_reference / single
     found = verdict.ratio.value * against if verdict.ratio else None
     kept = found if found is not None and result.is_faster else against
     return RunScore(latency.value, kept, found, noise_free=False)

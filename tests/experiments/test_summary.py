@@ -139,3 +139,16 @@ def test_measured_ratios_go_through_the_best_baseline():
     assert measured_score(kept) == RunScore(5.0, 0.8, pytest.approx(1.2), noise_free=False)
     alone = replace(result, verdict=Verdict(Status.BASELINE, "CPU"))
     assert measured_score(alone) == RunScore(5.0, 1.0, None, noise_free=False)
+
+
+def test_measured_ratios_are_to_the_fastest_single_device_also_where_another_is_the_reference():
+    automatic = "HETERO:GPU,CPU (automatic)"
+    singles = (baseline_summary("CPU"), baseline_summary("GPU", ratio=0.5))
+    result = run_result(
+        baselines=(*singles, baseline_summary(automatic, ratio=0.25)),
+        verdict=Verdict(Status.FASTER, "GPU", Interval(0.8, 0.7, 0.9)),
+    )
+    assert measured_score(result) == RunScore(5.0, 0.8, 0.8, noise_free=False)
+    failed = replace(result, baselines=(singles[0], replace(singles[1], ratio=None), result.baselines[2]))
+    kept = replace(failed, verdict=Verdict(Status.BASELINE, automatic))
+    assert measured_score(kept) == RunScore(5.0, 0.25, None, noise_free=False)
