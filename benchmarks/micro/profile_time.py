@@ -1,7 +1,7 @@
 """Time of a profile, and how far its predictions are off.
 
 Predictions are of random placements, stretches of the group order; each is measured in turns with the fastest single
-device, and compared as a ratio to it.
+device, and compared as a ratio to it. The mean error is over those that ran.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from benchmarks.sessions import measured_session
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate
 from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.graphs.op_graph import FloatArray
 from ovplace.profiling.obtain import profile_costs
 from ovplace.seeds import generator
 from ovplace.session.baselines import Baseline
@@ -62,8 +63,19 @@ def rows(options: Options) -> Iterator[Row]:
             "failed": found.report.failed,
             "estimated": found.report.estimated,
             "spread": found.report.spread,
-            "mean error": float(np.mean(np.abs(ratios[:, 0] / ratios[:, 1] - 1))),
+            **errors(ratios),
         }
+
+
+def errors(ratios: FloatArray) -> Row:
+    """Return how many placements failed, and the mean error of the predictions of the others.
+
+    Args:
+        ratios: predicted and measured ratio of each placement, `[P, 2]`; a measured one is infinite where it failed.
+    """
+    predicted, measured = ratios[np.isfinite(ratios[:, 1])].T
+    mean = float(np.mean(np.abs(predicted / measured - 1))) if len(measured) else ""
+    return {"placements failed": len(ratios) - len(measured), "mean error": mean}
 
 
 def _ratios(measurer: Measurer, table: CostTable, baselines: Sequence[Baseline], number: int) -> tuple[float, float]:
