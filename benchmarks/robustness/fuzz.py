@@ -9,6 +9,7 @@ good as none. *wrong*: any other error, or the end of the process, with the numb
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
 import sys
 import tempfile
@@ -60,20 +61,32 @@ def rows(options: Options) -> Iterator[Row]:
 def _apart(name: str, seed: int, seconds: float) -> Row:
     """Return the row of one parser, whose process may die."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, mp_context=context) as pool:
+        begun = Path(folder) / "begun"
+        begun.touch()
         try:
-            return pool.submit(_fuzzed, name, seed, seconds).result()
+            return pool.submit(_fuzzed, name, seed, seconds, begun).result()
         except BrokenProcessPool:
-            return {"parser": name, "wrong": "the process died"}
+            executions = int.from_bytes(begun.read_bytes(), "little")
+            return {"parser": name, "executions": executions, "wrong": f"the process died at {executions - 1}"}
 
 
-def _fuzzed(name: str, seed: int, seconds: float) -> Row:
+def _fuzzed(name: str, seed: int, seconds: float, begun: Path) -> Row:
+    """Return the row of one parser.
+
+    Args:
+        name: of the parser.
+        seed: of the mutations.
+        seconds: how long to go on.
+        begun: file that holds how many mutations were begun, for those who outlive this process.
+    """
     example = (CORPUS / name).read_bytes()
     counts, slowest_s, wrong = {True: 0, False: 0}, 0.0, "nothing"
     end, number = time.monotonic() + seconds, 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=begun.parent) as folder, begun.open("wb", buffering=0) as count:
         while time.monotonic() < end:
             data = mutated(example, random.Random(f"{seed} {name} {number}"))
+            os.pwrite(count.fileno(), (number + 1).to_bytes(8, "little"), 0)
             start = time.process_time()
             try:
                 counts[is_read(name, data, Path(folder))] += 1
