@@ -1,11 +1,11 @@
 """Time of solving and evaluating cost models, and its growth with the graph.
 
-`min_cut` rows give the median and the worst time over boundary weights of 0.25 to 30 and several random graphs, and the
-largest gap to the proven bound. `random` graphs prefer either device at random; those called `model` prefer one nearly
-everywhere, as real models do. Both are near-chains with about 1.1 edges a group, some of them shortcuts of up to 30
-groups. `evaluate` rows time one batch under the full model, devices drawn group by group, or in 8 stretches. Growth
-exponents are least-squares slopes of log time over log groups, over all sizes of the same graphs; small sizes count as
-much as large ones.
+`min_cut` rows give the median and the worst time over boundary weights of 0.25 to 30 and three random graphs, or one
+graph timed once if it has more than 10,000 groups, and the largest gap to the proven bound. `random` graphs prefer
+either device at random; those called `model` prefer one nearly everywhere, as real models do. Both are near-chains with
+about 1.1 edges a group, some of them shortcuts of up to 30 groups. `evaluate` rows time one batch under the full model,
+devices drawn group by group, or in 8 stretches. Growth exponents are least-squares slopes of log time over log groups,
+over all sizes of the same graphs; small sizes count as much as large ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ovplace.testing.graphs import problem
 
 WEIGHTS = (0.25, 1.0, 4.0, 30.0)
 LARGE = 10_000
-"""Groups from which one graph is timed once."""
+"""Groups beyond which one graph is timed once; from here on, no random costs are evaluated."""
 
 Row = dict[str, Any]
 
