@@ -23,6 +23,7 @@ from benchmarks.report import Row, interval_text
 from benchmarks.sessions import opened_session
 from benchmarks.timing import in_new_process
 from ovplace.core.device import Device
+from ovplace.core.measurement import rotated
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import ratio_interval
 from ovplace.session.session import Session
@@ -126,8 +127,8 @@ def _request(model: ov.Model, compiled: ov.CompiledModel) -> ov.InferRequest:
 
 def _in_turns(requests: dict[str, ov.InferRequest]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {name: [] for name in requests}
-    for _ in range(BLOCKS + 1):
-        for name, request in requests.items():
+    for block in range(BLOCKS + 1):
+        for name, request in rotated(list(requests.items()), block):
             found[name].append(_block_ms(request))
     return {name: medians[1:] for name, medians in found.items()}  # the first block warms up
 
