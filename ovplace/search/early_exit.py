@@ -17,9 +17,9 @@ FACTOR = 2.0
 """Factor by which costs of the profile may be wrong in favour of splits, all of them at once: those of other devices,
 transfers and submodels, and what neighbours save on the best device, whose own latency is measured.
 
-`benchmarks/studies/early_exit.py` counts how many searches a factor skips, and what they lose. With 2 it is a quarter
-of them and nothing, whatever the spread of the errors; with 1.5, half of them, and a gain of 33 % was lost where costs
-are wrong by 1.6 (a spread of 0.5).
+`benchmarks/studies/early_exit.py` counts how many searches a factor skips, and what they lose. With 2 it is 25 to
+31 % of them and nothing, whatever the spread of the errors; with 1.5, about half of them, and a gain of 33 % was lost
+where costs are wrong by 1.6 (a spread of 0.5).
 """
 
 LEAST_GAIN = 0.01
