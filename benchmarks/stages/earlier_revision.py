@@ -43,7 +43,7 @@ class Options:
     rounds: int = 12
 
 
-SHORT = Options(models=("siren",), revision="HEAD", now_s=6.0, earlier_s=6.0, rounds=2)
+SHORT = Options(models=("hyperbolic",), revision="HEAD", now_s=6.0, earlier_s=6.0, rounds=2)
 
 
 @dataclass(frozen=True)

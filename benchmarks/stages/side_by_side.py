@@ -35,7 +35,7 @@ class Options:
     rounds: int = 8
 
 
-SHORT = Options(rounds=2)
+SHORT = Options(model="hyperbolic", rounds=2)
 
 
 def rows(options: Options) -> Iterator[Row]:
