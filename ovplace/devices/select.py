@@ -183,7 +183,7 @@ def _unknown(request: DeviceRequest, machine: _Machine) -> str:
 def _default(machine: _Machine) -> Selection:
     usable = [device for device in machine.usable if device.plugin != "NPU"]
     if not usable:
-        raise DeviceError("OpenVINO finds no device it can use here; see 'ovplace devices'")
+        raise DeviceError("OpenVINO finds no device it can use here; see 'ovplace doctor'")
     chosen = _pick(sorted(usable, key=_priority), machine)
     left_out = [device.name for device in machine.usable if device.plugin == "NPU"]
     if not left_out:

@@ -19,7 +19,7 @@ from ovplace.core.result.parts import Limits
 from ovplace.core.verdict import Status
 from ovplace.errors import ConfigError, DeviceError, InterruptedRunError, StoreError, UsageError
 from ovplace.search.comparison import final_comparison
-from ovplace.search.comparison.finalists import Choice
+from ovplace.search.comparison.finalists import Raced
 from ovplace.search.run import DEVICES, run
 from ovplace.session.configure import effective
 from ovplace.session.events import silent
@@ -251,7 +251,7 @@ def test_an_earlier_answer_stands_where_a_later_call_compares_nothing(model, fin
     found = finished(4)
     won = replace(found, verdict=replace(found.verdict, status=status))
     RunFolder(folder).write_result(won)
-    monkeypatch.setattr(final_comparison, "choose", lambda *_: Choice(None))
+    monkeypatch.setattr(final_comparison, "choose", lambda *_: Raced(None))
     later = simulated(model, folder, budget=6)
     assert (later.best, later.found, later.verdict.status) == (won.best, won.found, status)
     assert later.verdict.notes[-1] == "so the answer of an earlier call stands"

@@ -41,8 +41,8 @@ def command(as_json: bool) -> None:
     physical, problem = discover(ov.Core()), emulated_gpu.why_unavailable()
     try:
         chosen = select("", {}, None, physical, problem)
-    except DeviceError:  # whose advice is this list
-        chosen = Selection((), "OpenVINO finds no device it can use here; see 'ovplace doctor'")
+    except DeviceError as error:  # the list shows what there is, all the same
+        chosen = Selection((), str(error))
     devices = (*physical, *([] if problem else [emulated_gpu.emulated_device()]))
     to_mend = [finding for finding in lacking(physical, this_machine()) if not finding.good]
     if as_json:

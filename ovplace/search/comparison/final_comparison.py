@@ -80,10 +80,10 @@ def decide(
     """
     session = measurer.session
     others = _distinct(trials, baselines)
-    choice = choose(measurer, comparable(trials, baselines), costs, listener)
-    best = choice.best
+    raced = choose(measurer, comparable(trials, baselines), costs, listener)
+    best = raced.best
     if best is None:
-        return _baseline_answer(_contenders(baselines)[0], _why_none(session, others, choice.failures))
+        return _baseline_answer(_contenders(baselines)[0], _why_none(session, others, raced.failures))
     measured = {trial.candidate.hash: trial.measurement for trial in others}
     measured |= {baseline.candidate.hash: baseline.measurement for baseline in baselines}
     return _compare(measurer, [best, *_earlier_answers(others, earlier_answer, best)], baselines, measured, listener)
@@ -103,12 +103,12 @@ def _why_none(session: Session, others: Sequence[Trial], failures: Sequence[Meas
     if not session.problem.is_divisible:
         return "there was nothing else to try"
     if any(np.isfinite(trial.ratio) for trial in others):
-        return f"no other placement worked when the best were measured again{_usual(failures)}"
+        return f"no other placement worked when the best were measured again{_usual_failure(failures)}"
     measured = [trial.measurement for trial in others]
-    return f"no other placement worked{_usual(measured)}" if others else "no other placement was tried"
+    return f"no other placement worked{_usual_failure(measured)}" if others else "no other placement was tried"
 
 
-def _usual(measured: Sequence[Measurement]) -> str:
+def _usual_failure(measured: Sequence[Measurement]) -> str:
     """Return how most of the failures among measurements failed, in brackets, with one of their texts; or nothing."""
     failed = [measurement for measurement in measured if measurement.error]
     if not failed:
@@ -178,7 +178,7 @@ def _compare(
 def _why_no_verdict(rounds: Rounds, name: str, baseline: str, *, cut: bool) -> str:
     """Return why a placement cannot be the answer, however fast it was; empty where it can."""
     failures = rounds.failures(name)
-    usual = _usual([*rounds.of(name), *failures] if failures else rounds.failures(baseline))
+    usual = _usual_failure([*rounds.of(name), *failures] if failures else rounds.failures(baseline))
     if rounds.is_wrong(name):
         return f"the outputs of the best placement were too far off in the final comparison{usual}"
     if rounds.interval(name, baseline) is not None:

@@ -31,7 +31,7 @@ _HEAT = "heat"
 
 
 @dataclass(frozen=True)
-class Choice:
+class Raced:
     """The outcome of a race.
 
     Attributes:
@@ -43,7 +43,7 @@ class Choice:
     failures: Sequence[Measurement] = ()
 
 
-def choose(measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None, listener: Listener) -> Choice:
+def choose(measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None, listener: Listener) -> Raced:
     """Return the placement that is believed to be the fastest after a race.
 
     Args:
@@ -53,7 +53,7 @@ def choose(measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None,
         listener: is called with each step.
     """
     if not trials:
-        return Choice(None)
+        return Raced(None)
     config = measurer.session.config.comparison
     field = _field(measurer.session, trials, costs)
     trials = trials[:LIMIT]
@@ -75,12 +75,12 @@ def choose(measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None,
             first = candidates[now.order[0]].name if len(now.order) else "none works"
             listener(Progress(Phase.FINALISTS, len(raced), config.race, f"{first}, sure to {now.sure:.0%}"))
     if not len(now.order):
-        return Choice(None, failures)
+        return Raced(None, failures)
     best = int(now.order[0])
     if best in raced:  # perhaps in a later heat; otherwise HETERO has not compiled it, which may take long
         with suppress(TimeIsUpError):
             _compare_stages(measurer, [trials[best]])
-    return Choice(candidates[best], failures)
+    return Raced(candidates[best], failures)
 
 
 def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:

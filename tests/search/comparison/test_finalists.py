@@ -126,8 +126,8 @@ def test_the_fastest_in_turns_is_chosen_whatever_the_search_saw(racing):
 def test_where_none_works_again_none_is_chosen(racing):
     told = []
     bench = Bench({"trial 0": None, "trial 1": None})
-    choice = choose(racing(bench), [trial(0, 0.5), trial(1, 0.6)], None, told.append)
-    assert (choice.best, [m.error_text for m in choice.failures]) == (None, ["refused"] * 2)
+    raced = choose(racing(bench), [trial(0, 0.5), trial(1, 0.6)], None, told.append)
+    assert (raced.best, [m.error_text for m in raced.failures]) == (None, ["refused"] * 2)
     assert told[-1] == Progress("finalists", 2, 6, "none works, sure to 0%")
 
 
