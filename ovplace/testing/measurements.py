@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
+from ovplace.cost.evaluate.design_matrix import design_matrix
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.seeds import generator
@@ -67,3 +68,15 @@ def measured_ms(table: CostTable, device_of: IntArray, noise: float = 0.02, seed
     """
     factors = np.exp(generator(seed, "test", "noise").normal(0, noise, len(device_of)))
     return latency_ms(table, device_of) * factors
+
+
+def measured_rows(truth: CostTable, profile: CostTable, count: int) -> FloatArray:
+    """Return random placements as rows of a fit: terms of the profile that measure 1, `[B, P]`.
+
+    Args:
+        truth: gives the latencies.
+        profile: gives the terms.
+        count: number of placements B.
+    """
+    seen = placements(truth, count, seed=1)
+    return np.asarray(design_matrix(profile, seen) / measured_ms(truth, seen)[:, None])

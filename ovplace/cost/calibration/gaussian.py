@@ -3,8 +3,8 @@
 Two forms of the same: from the rows themselves, whose work grows with their number B, and from sums over them, whose
 work grows with the number of parameters P only. `given` takes the smaller one.
 
-Sources: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006: 2.1 (both forms of the linear model),
-5.12 (leave-one-out in closed form); Hoffman and Ribak, "Constrained realizations of Gaussian fields", 1991 (draws given
+Sources: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, 2.1 (both forms of the linear model);
+Hoffman and Ribak, "Constrained realizations of Gaussian fields", 1991 (draws given
 rows, from draws of the prior).
 """
 
@@ -90,10 +90,6 @@ class Gaussian(ABC):
         """Return the product of the covariance `[P, P]` and a matrix `[P, M]`."""
 
     @abstractmethod
-    def variances(self, rows: FloatArray) -> FloatArray:
-        """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
-
-    @abstractmethod
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """Return parameters drawn from the distribution, which may be negative, `[P]`."""
 
@@ -167,10 +163,6 @@ class FromRows(Gaussian):
         measured = 1 + np.sqrt(self._noise) * rng.standard_normal(len(self._noise))
         return np.asarray(before + self._spread @ np.linalg.solve(self._kernel, measured - self._rows @ before))
 
-    def variances(self, rows: FloatArray) -> FloatArray:
-        """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
-        return np.asarray(np.maximum((rows.T * self.covariance_times(rows.T)).sum(axis=0), 0.0))
-
 
 class FromSums(Gaussian):
     """The distribution from sums over the rows: O(P^3), however many rows there are.
@@ -210,13 +202,6 @@ class FromSums(Gaussian):
         numbers = rng.standard_normal((len(self._factor), 1))
         spread = self._from_directions(solve_triangular(self._factor, numbers, lower=True, trans="T"))
         return self.mean + spread[:, 0]
-
-    def variances(self, rows: FloatArray) -> FloatArray:
-        """Return the variance of the product of each row `[R, P]` with the parameters, `[R]`."""
-        from scipy.linalg import solve_triangular
-
-        half = solve_triangular(self._factor, self._to_directions(rows.T), lower=True)
-        return np.asarray((half**2).sum(axis=0))
 
     def _from_directions(self, numbers: FloatArray) -> FloatArray:
         """Return the changes of the parameters that standard normal numbers `[D, M]` stand for, `[P, M]`."""

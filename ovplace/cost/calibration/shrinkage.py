@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from ovplace.cost.calibration.gaussian import FromSums, Information, sums_are_cheaper
+from ovplace.cost.calibration.left_out import LeftOut
 from ovplace.cost.calibration.prior import EXACT, Prior, PriorScale
-from ovplace.graphs.op_graph import FloatArray, IntArray
+from ovplace.graphs.op_graph import FloatArray
 
 NOISE = 0.03
 """Relative spread of a measurement about the model: what two compilations of one placement differ by."""
@@ -71,58 +70,18 @@ def shrinkage_of(prior: Prior, rows: FloatArray, variances: FloatArray) -> Shrin
         rows: terms that measure 1, `[B, P]`.
         variances: variance of each measurement, `[B]`.
 
-    Cost: O(B^3) for B rows and P parameters, a few dozen times; O(P^3) and, twice, O(B P^2) where that is less.
+    Cost: ten times that of `LeftOut.errors` for one deviation of single parameters.
     """
-    left_out_of = _by_sums(prior, rows) if sums_are_cheaper(*rows.shape) else _by_rows(prior, rows)
+    left_out, everything = LeftOut(prior, rows), np.arange(len(rows))
+    sample = np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.int64)
     typical, noise = np.sqrt(variances / NOISE**2), variances
     for _ in range(2):
-        best, left_out = left_out_of(noise, typical)
-        usual = max(float(np.median(left_out)), NOISE)
-        doubt = np.maximum(1.0, left_out / (OUTLIER * usual))
+        best = TRIED[_simplest(left_out.errors(TRIED, noise, sample) / typical[sample])]
+        errors = left_out.errors([best], noise, everything)[0] / typical
+        usual = max(float(np.median(errors)), NOISE)
+        doubt = np.maximum(1.0, errors / (OUTLIER * usual))
         noise = variances * doubt
-    return Shrinkage(TRIED[best], doubt)
-
-
-_LeftOut = Callable[[FloatArray, FloatArray], tuple[int, FloatArray]]
-"""The best scale of `TRIED`, and the error at each row of the fit to all others, in units of what is typical of the row
-`[B]`, from the variances and what is typical, `[B]` each."""
-
-
-def _by_rows(prior: Prior, rows: FloatArray) -> _LeftOut:
-    """Return left-out errors from the covariance of the rows."""
-    error = 1 - rows @ prior.mean
-    together, kinds, own = (_gram(rows @ prior.mean[:, None]), _gram(rows @ prior.kinds), _gram(rows * prior.size))
-    kernels = [s.overall**2 * together + s.common**2 * kinds + s.single**2 * own for s in TRIED]
-
-    def left_out(noise: FloatArray, typical: FloatArray) -> tuple[int, FloatArray]:
-        inverses = (np.linalg.inv(kernel + np.diag(noise)) for kernel in kernels)
-        found = np.abs([inverse @ error / np.diag(inverse) for inverse in inverses]) / typical
-        best = _simplest(found)
-        return best, found[best]
-
-    return left_out
-
-
-def _gram(matrix: FloatArray) -> FloatArray:
-    return np.asarray(matrix @ matrix.T)
-
-
-def _by_sums(prior: Prior, rows: FloatArray) -> _LeftOut:
-    """Return left-out errors from the covariance of the parameters; a sample of the rows chooses the scale."""
-    sample = np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.int64)
-
-    def left_out(noise: FloatArray, typical: FloatArray) -> tuple[int, FloatArray]:
-        sums = Information.of(rows, noise)
-
-        def errors(scale: PriorScale, of: IntArray) -> FloatArray:
-            fit = FromSums(prior, scale, sums)
-            held = 1 - fit.variances(rows[of]) / noise[of]
-            return np.asarray(np.abs((1 - rows[of] @ fit.mean) / held) / typical[of])
-
-        best = _simplest(np.array([errors(scale, sample) for scale in TRIED]))
-        return best, errors(TRIED[best], np.arange(len(rows)))
-
-    return left_out
+    return Shrinkage(best, doubt)
 
 
 def _simplest(left_out: FloatArray) -> int:
