@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ovplace.graphs.op_graph import BoolArray, IntArray, OpGraph
-from ovplace.graphs.op_kinds import GRAPH_INPUTS
 
 
 def isolating_edges(graph: OpGraph, labels: IntArray, joined: BoolArray, cyclic: BoolArray) -> BoolArray:
@@ -22,15 +21,13 @@ def isolating_edges(graph: OpGraph, labels: IntArray, joined: BoolArray, cyclic:
         cyclic: operations of submodels that need each other, at least one, `[N]`.
     """
     source, target = graph.edges
-    kind = np.array(graph.types)
-    computed = ~np.isin(kind, GRAPH_INPUTS)
 
     def inputs(edges: BoolArray) -> IntArray:
         return np.bincount(target[edges], minlength=len(graph))
 
     n_joined = inputs(joined)
-    readers = np.bincount(source[kind[target] != "Result"], minlength=len(graph))
-    leaf = computed & (readers == 1) & (inputs(computed[source]) == 0)
+    readers = np.bincount(source[~graph.is_result[target]], minlength=len(graph))
+    leaf = graph.is_computed & (readers == 1) & (inputs(graph.is_computed[source]) == 0)
     on_cycle = inputs(~joined & (labels[source] != labels[target]) & cyclic[source]) > 0
     shares = inputs(joined & (readers[source] > 1)) > 0
     reads_leaf = inputs(joined & leaf[source]) > 0

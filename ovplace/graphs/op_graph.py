@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ovplace.graphs.dag import topological_order
+from ovplace.graphs.op_kinds import GRAPH_INPUTS
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -98,6 +99,23 @@ class OpGraph:
     def is_constant(self) -> BoolArray:
         """Whether each operation is a Constant, `[N]`."""
         return np.array([kind == "Constant" for kind in self.types], dtype=bool)
+
+    @cached_property
+    def is_result(self) -> BoolArray:
+        """Whether each operation is a Result, `[N]`."""
+        return np.array([kind == "Result" for kind in self.types], dtype=bool)
+
+    @cached_property
+    def is_computed(self) -> BoolArray:
+        """Whether each operation is neither a Parameter nor a Constant, `[N]`."""
+        return np.array([kind not in GRAPH_INPUTS for kind in self.types], dtype=bool)
+
+    @cached_property
+    def is_only_reader(self) -> BoolArray:
+        """Whether each edge carries a computed tensor that nothing else reads, `[E]`."""
+        tensor = np.stack([self.edges[0], self.ports[0]])
+        _, inverse, count = np.unique(tensor, axis=1, return_inverse=True, return_counts=True)
+        return np.asarray((count[inverse.reshape(-1)] == 1) & self.is_computed[self.edges[0]])
 
     @cached_property
     def index(self) -> Mapping[str, int]:

@@ -24,7 +24,7 @@ def returning_edges(graph: OpGraph, labels: IntArray, joined: BoolArray) -> Bool
         joined: edges that are not boundaries, `[E]`.
     """
     deps = _dependencies(graph, labels, joined)
-    keeps = _only_reader(graph)
+    keeps = graph.is_only_reader.tolist()
     sources, targets = graph.edges.tolist()
     cut = np.zeros(len(joined), dtype=bool)
     for edge in np.flatnonzero(joined).tolist():
@@ -33,15 +33,6 @@ def returning_edges(graph: OpGraph, labels: IntArray, joined: BoolArray) -> Bool
         if begins and deps.passed[op] & deps.entering[source]:
             cut[edge] = not keeps[edge] or bool(deps.entering[source] & ~deps.plain)
     return cut
-
-
-def _only_reader(graph: OpGraph) -> list[bool]:
-    """Return which edges carry a computed tensor that nothing else reads, `[E]`."""
-    tensor = np.stack([graph.edges[0], graph.ports[0]])
-    _, inverse, count = np.unique(tensor, axis=1, return_inverse=True, return_counts=True)
-    computed = ~np.isin(np.array(graph.types), GRAPH_INPUTS)
-    alone: list[bool] = ((count[inverse.reshape(-1)] == 1) & computed[graph.edges[0]]).tolist()
-    return alone
 
 
 @dataclass(frozen=True)

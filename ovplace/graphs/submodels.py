@@ -28,9 +28,8 @@ def submodel_labels(graph: OpGraph, device_of: IntArray) -> IntArray:
     Cost: O(N + E) where submodels do not need each other in a cycle, else O((N + E) B / 64) a round, B boundaries;
     there are at most as many rounds as edges.
     """
-    result = np.array([kind == "Result" for kind in graph.types], dtype=bool)
     source, target = graph.edges
-    joined = (device_of[source] == device_of[target]) | result[target]
+    joined = (device_of[source] == device_of[target]) | graph.is_result[target]
     labels = connected_labels(len(graph), graph.edges[:, joined])
     if not _cyclic(graph, labels).any():
         return labels
@@ -62,9 +61,8 @@ def running_submodels(graph: OpGraph, device_of: IntArray) -> list[IntArray]:
         device_of: a device index for each operation, `[N]`.
     """
     used, compact = np.unique(submodel_labels(graph, device_of), return_inverse=True)
-    kind = np.array(graph.types)
     runs = np.zeros(len(used), dtype=bool)
-    runs[compact[(kind != "Constant") & (kind != "Result")]] = True
+    runs[compact[~(graph.is_constant | graph.is_result)]] = True
     quotient = compact[graph.edges]
     order = topological_order(len(used), quotient[:, quotient[0] != quotient[1]])
     return [np.flatnonzero(compact == s).astype(np.int64) for s in order if runs[s]]
@@ -78,8 +76,7 @@ def submodel_devices(graph: OpGraph, device_of: IntArray, submodels: Sequence[In
         device_of: a device index for each operation, `[N]`.
         submodels: operations of each submodel, as `running_submodels` returns them.
     """
-    placed = np.array([kind != "Result" for kind in graph.types], dtype=bool)
-    return [int(device_of[ops[placed[ops]][-1]]) for ops in submodels]
+    return [int(device_of[ops[~graph.is_result[ops]][-1]]) for ops in submodels]
 
 
 def is_unread(graph: OpGraph, ops: IntArray) -> bool:

@@ -40,7 +40,7 @@ class Stages:
         """
         submodels = [ops for ops in running_submodels(graph, device_of) if not is_unread(graph, ops)]
         number, op = np.repeat(np.arange(len(submodels)), [len(ops) for ops in submodels]), np.concatenate(submodels)
-        pairs = np.unique(np.stack([partition.group_of[op], number]), axis=1)
+        pairs = np.stack(np.divmod(np.unique(partition.group_of[op] * len(submodels) + number), len(submodels)))
         first = np.zeros(partition.n_groups, dtype=np.int64)  # what runs nothing counts in the first stage
         first[pairs[0, ::-1]] = pairs[1, ::-1]
         labels = connected_labels(len(submodels), np.stack([first[pairs[0]], pairs[1]]))
