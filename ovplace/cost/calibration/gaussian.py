@@ -132,7 +132,7 @@ class Gaussian(ABC):
         if missing := [i for i in pinned.tolist() if i not in self._covariances]:
             pins = np.eye(len(self.prior.mean))[:, missing]
             self._covariances.update(zip(missing, self.covariance_times(pins).T, strict=True))
-        return np.column_stack([self._covariances[i] for i in pinned.tolist()])
+        return np.array([self._covariances[i] for i in pinned.tolist()]).T
 
 
 class FromRows(Gaussian):
