@@ -77,6 +77,11 @@ class Device:
         """The inference precision asked for, or `default` where the plugin decides."""
         return self.properties.get("INFERENCE_PRECISION_HINT", "default")
 
+    @property
+    def computes_in(self) -> str:
+        """The inference precision: what is asked for, else the plugin's own choice; empty where that is not known."""
+        return self.properties.get("INFERENCE_PRECISION_HINT", self.facts.get("default_precision", ""))
+
     def to_dict(self) -> dict[str, object]:
         """Return plain data, the inverse of `from_dict`."""
         return {

@@ -179,7 +179,7 @@ def _fixed_limit(session: Session) -> float | None:
     """Return the user's error limit, or that of f32 where all devices compute in f32; None where baselines tell it."""
     if session.config.search.max_error is not None:
         return session.config.search.max_error
-    return F32_LIMIT if all(device.precision == "f32" for device in session.devices) else None
+    return F32_LIMIT if all(device.computes_in == "f32" for device in session.devices) else None
 
 
 def error_limit(session: Session, alone: Sequence[Measurement]) -> float:

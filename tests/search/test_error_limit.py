@@ -25,10 +25,11 @@ def off_by(error):
     return Measurement((1.0,), (1,), outputs=(OutputError("y", error, error, 1.0),))
 
 
-def on(*properties, **search):
-    """Return a session on CPUs with the given properties."""
+def on(*properties, default="", **search):
+    """Return a session on CPUs with the given properties, whose plugin takes a precision by default."""
     of = session(Path(), direct(), **search)
-    devices = tuple(Device(f"CPU_{i}", "CPU", given) for i, given in enumerate(properties))
+    facts = {"default_precision": default}
+    devices = tuple(Device(f"CPU_{i}", "CPU", given, facts) for i, given in enumerate(properties))
     of.selection = replace(of.selection, devices=devices)
     return of
 
@@ -41,6 +42,9 @@ def on(*properties, **search):
         (on(F32, {}, max_error=float("inf")), [off_by(0.4)], float("inf")),
         (on(F32, F32), [off_by(0.4), off_by(0.1)], 1e-3),
         (on(F32, {}), [off_by(0.4), off_by(0.1)], 0.8),
+        (on(F32, {}, default="bf16"), [off_by(0.4), off_by(0.1)], 0.8),
+        (on(F32, {}, default="f32"), [off_by(0.4), off_by(0.1)], 1e-3),
+        (on({"INFERENCE_PRECISION_HINT": "bf16"}, {}, default="f32"), [off_by(0.4), off_by(0.1)], 0.8),
         (on(F32, {}), [off_by(1e-6), FAILED], 1e-3),
         (on({}, {}), [FAILED], 1e-3),
     ],
