@@ -69,7 +69,8 @@ class MeasureSpec:
             fastest candidate of its request, of those that run the same part of the model, gets a single sample,
             because precise figures of it are not needed. The final comparison times everything fully, as the placement
             may be that much faster than what it is compared with.
-        deadline_s: a request (compilation, check and all blocks of all its candidates) is stopped after this time.
+        deadline_s: a request (compilation, check and all blocks of all its candidates) is stopped after this time; in
+            the race, the final comparison and `ovplace measure`, after this time for each of its candidates.
     """
 
     warmup: int = 2

@@ -12,7 +12,8 @@ class Progress:
 
     Attributes:
         phase: `prepare`, `start` (of the measuring process), `baselines`, `profile`, `search`, `finalists` or
-            `final comparison`; `free machines` where a run waits for one of a fleet.
+            `final comparison`; `free machines` where a run waits for one of a fleet; `measure` and `bound` in
+            `ovplace.measure` and `ovplace.bound`.
         done: steps of the phase that are done.
         total: steps of the phase; 0 where unknown.
         text: what has just happened.
