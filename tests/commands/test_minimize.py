@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, OutputError, Trial
 from ovplace.core.placement import Placement
 from ovplace.devices import emulated_gpu
-from ovplace.errors import StoreError, UsageError
+from ovplace.errors import PlacementError, StoreError, UsageError
 from ovplace.ir.inputs import as_array, as_tensor
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.placed_model import STORED_AFFINITY
@@ -56,6 +57,22 @@ def test_a_device_that_is_gone_and_had_no_operation_does_not_matter(tmp_path):
     cut = cut_of_trial(of, Oracle(pool, 20.0), trial)
     assert cut.placement.hash == tried.hash
     assert len(cut.moved) == groups.n_groups // 2
+
+
+@pytest.mark.parametrize(
+    ("staged", "text"),
+    [
+        (False, "and now works; what fails at times cannot be made smaller"),
+        (True, "and now works by HETERO; what fails at times, or stage by stage only, cannot be made smaller"),
+    ],
+)
+def test_a_failure_that_does_not_come_again_may_be_one_of_stages(staged, text, tmp_path, monkeypatch):
+    monkeypatch.setattr(fake_backend.Backend, "runs_stages", staged)
+    of = session(tmp_path, direct())
+    tried = Placement(np.arange(OPS) // 6, of.problem.device_names)
+    trial = Trial(3, tried, Measurement.failed(ErrorKind.CRASH, "gone"), np.inf, "random")
+    with pytest.raises(PlacementError, match=re.escape(f"trial 3 failed (crash) {text}")):
+        cut_of_trial(of, Oracle(direct(), 20.0), trial)
 
 
 @pytest.mark.parametrize("max_error", [None, np.inf])
