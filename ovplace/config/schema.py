@@ -41,9 +41,9 @@ class SearchConfig:
         budget: largest number of placements to measure, baselines not counted. Without a value, 60, or as many as
             `time_s` allows where that is given.
         time_s: time limit of the whole call in seconds, baselines and final comparison included; the call ends at most
-            one measurement later. Reading the model may take as long as the limit, starting the measuring process as
-            long again or a minute, and devices are measured until one works. A call that continues a run has the full
-            time again. 0 for no limit.
+            one measurement later. Reading the model may take as long as the limit, ten minutes at most; starting the
+            measuring process may take as long again or a minute; and devices are measured until one works. A call that
+            continues a run has the full time again. 0 for no limit.
         batch: number of placements that the placer is asked for at a time.
         seed: root seed of everything random.
         emulate_gpu: whether to use the emulated GPU; without a value, where there is no real GPU.

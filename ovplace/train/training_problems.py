@@ -62,7 +62,7 @@ class TrainingProblem:
 
     @property
     def mixed(self) -> bool:
-        """Whether the best placement uses several devices."""
+        """Whether the best placement is more than 1 % faster than the best single device."""
         return self.single_ms > MIXED_RATIO * self.best_ms
 
     def over_best(self, choice: IntArray) -> float:
