@@ -138,7 +138,7 @@ class ProfilingConfig:
     Attributes:
         budget_s: time limit in seconds for measuring parts; the most informative parts come first.
         repeats: samples of each part in a block.
-        blocks: blocks, in which the parts of a request take turns.
+        blocks: number of blocks; the parts that are measured together take turns block by block.
         reuse: use earlier measurements of the same model, devices and versions from the user's cache folder.
     """
 

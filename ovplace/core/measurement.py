@@ -65,10 +65,10 @@ class MeasureSpec:
         repeats: smallest number of samples of each candidate in a block.
         min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples. A search
             runs its placements for half of it.
-        hopeless_ratio: a candidate whose inferences before the first block take this many times as long as those of the
-            fastest candidate of its request, of those that run the same part of the model, gets a single sample,
-            because precise figures of it are not needed. The final comparison times everything fully, as the placement
-            may be that much faster than what it is compared with.
+        hopeless_ratio: a candidate gets a single sample if its inferences before the first block take this many times
+            as long as those of the fastest candidate of the request that runs the same part of the model, because
+            nobody needs precise figures of it. The final comparison times all candidates fully, because a placement may
+            be that much faster than a baseline.
         deadline_s: a request (compilation, check and all blocks of all its candidates) is stopped after this time; in
             the race, the final comparison and `ovplace measure`, after this time for each of its candidates.
     """

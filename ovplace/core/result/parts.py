@@ -179,7 +179,8 @@ class Limits:
         budget: largest number of placements measured in the search; None for no limit.
         time_s: time limit of the call in seconds; 0 for no limit.
         rounds: fresh processes of the final comparison.
-        skipped: whether the search was skipped, as it could not gain; a call that wants one is not finished then.
+        skipped: whether the search was skipped, because it could not gain. The limits then do not cover a call that
+            wants a search.
     """
 
     budget: int | None
@@ -236,11 +237,11 @@ class SearchSummary:
         placer_info: numbers that the placer reports of itself, by name.
         costs: origin of the cost table; None where the placer needs none.
         certificate: the solver's certificate; None where the placer has none.
-        stages_over_hetero: latency in stages over that by HETERO, measured in turns, of the first placements on several
-            devices, until one agrees, of those in the first heat of the race, and of its winner, by name; empty where
-            no placement ran in stages.
-        finished_under: the limits of each call that finished the run; one that asks for no more gets this result
-            again. Empty in results of earlier versions.
+        stages_over_hetero: latency in stages over that by HETERO, measured in turns, by name of the placement: of the
+            first ones on several devices until one agrees, of those in the first heat of the race, and of its winner.
+            Empty where no placement ran in stages.
+        finished_under: the limits of each call that finished the run; a later call that asks for no more gets this
+            result again. Empty in results of earlier versions.
         machines: the machines of the fleet, by name; empty where this machine measured.
     """
 

@@ -35,10 +35,10 @@ class Config:
         weights: factors on the transfer costs of the model, at least 0; each gives a placement, the optimum under the
             scaled costs.
         sweeps: number of times that all weights are solved, at least 1; the model is refitted before each solution.
-        draws: after the sweeps, number of models drawn from what the measurements leave open that are solved until one
-            gives a new placement, at least 0.
-        cost_noise: relative standard deviation of each cost, and of all costs of a kind together, before anything but
-            the profile is measured, at least 0; drawing takes a larger one where the measurements say so.
+        draws: after the sweeps, largest number of cost models in agreement with the measurements that are drawn and
+            solved until the optimum of one is a new placement; at least 0.
+        cost_noise: assumed relative error of the costs of the profile, at least 0: a standard deviation, of each cost
+            alone and of all costs of a kind together. Draws use a larger one where the measurements show larger errors.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
             than two devices, or where the model may exceed the memory of one; above 0.
     """
