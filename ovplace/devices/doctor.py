@@ -254,8 +254,8 @@ def _group(machine: Machine, number: int) -> tuple[str, list[str]]:
 
 def _emulated() -> Finding:
     if problem := emulated_gpu.why_unavailable():
-        command = emulated_gpu.INSTALL.removeprefix("install with: ")
-        return Finding("emulated GPU", False, problem, command if "pip install" in command else "")
+        helps = emulated_gpu.INSTALL in problem
+        return Finding("emulated GPU", False, problem, emulated_gpu.INSTALL if helps else "")
     return Finding("emulated GPU", True, "the emulated GPU is installed: ovplace uses it where there is no real one")
 
 

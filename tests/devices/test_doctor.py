@@ -5,6 +5,7 @@ import os
 import pytest
 
 from ovplace.core.device import Device
+from ovplace.devices import emulated_gpu
 from ovplace.devices.doctor import Machine, examine
 
 CPU = Device("CPU", "CPU", facts={"full_name": "a processor"})
@@ -55,6 +56,14 @@ def test_nothing_to_mend(machine):
     assert about(made, "GPU").text == "there is no Intel GPU in this machine"
     assert about(made, "NPU").good
     assert all(finding.good or finding.subject == "emulated GPU" for finding in examine([CPU], made))
+
+
+@pytest.mark.parametrize(("processor", "command"), [("x86_64", "pip install 'ovplace[emulated-gpu]'"), ("aarch64", "")])
+def test_the_emulated_gpu_is_to_be_installed_where_it_can_run(machine, monkeypatch, processor, command):
+    monkeypatch.setattr(emulated_gpu, "_find", lambda _: None)
+    monkeypatch.setattr("platform.machine", lambda: processor)
+    found = about(machine(), "emulated GPU")
+    assert (found.good, found.command) == (False, command)
 
 
 @pytest.mark.parametrize(
