@@ -1,4 +1,4 @@
-"""Durations, precedence, completion, shipped files."""
+"""Durations, precedence, shipped files."""
 
 import dataclasses
 import json
@@ -7,12 +7,10 @@ from pathlib import Path
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ovplace import shipped as files
-from ovplace.cli import group
 from ovplace.cli.arguments.options import Duration
 from ovplace.cli.output.config_text import documented
 from ovplace.config.schema import BUDGET, RunConfig
@@ -154,20 +152,6 @@ def test_shipped_files_in_an_installed_package(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_ROOTS", (tmp_path / "share", ROOT / "nowhere"))
     assert files.shipped("models/demo.xml") == tmp_path / "share" / "models" / "demo.xml"
     assert files.shipped("models/none.xml") is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "start", "found"),
-    [
-        ([], "opt", {"optimize"}),
-        (["optimize", "--placer"], "c", {"cut"}),
-        (["inspect", "--coarsener"], "ch", {"chains"}),
-        (["models", "build"], "sir", {"siren"}),
-    ],
-)
-def test_completion(arguments, start, found):
-    completion = ShellComplete(group, {}, "ovplace", "_OVPLACE_COMPLETE")
-    assert found <= {item.value for item in completion.get_completions(arguments, start)}
 
 
 def test_manifest_knows_the_recipes():

@@ -80,21 +80,24 @@ def completes_file(folder: str) -> Completion:
     return complete
 
 
+def _any_path(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    return [CompletionItem(start, type="file")]
+
+
+completes_path: Completion = _any_path
+"""Lets the shell complete a file or folder, which it does not do by itself where click completes for it."""
+
+
 def _or_file(names: Iterable[str], start: str) -> list[CompletionItem]:
+    """Return names, and any file; it comes first, as the script for bash forgets what precedes a file."""
     own = [CompletionItem(name) for name in names if name.startswith(start)]
-    return [*own, CompletionItem(start, type="file")]
+    return [CompletionItem(start, type="file"), *own]
 
 
 def _configs(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
     from ovplace.config.files import run_configs
 
     return _or_file(run_configs(), start)
-
-
-def _machines(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
-    from ovplace.shipped import shipped_in
-
-    return [CompletionItem(name) for name in shipped_in("configs/machines", ".toml") if name.startswith(start)]
 
 
 def _louder(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -142,9 +145,11 @@ common = _all(
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
-model = click.argument("model")
+model = click.argument("model", shell_complete=completes_path)
 
-models = click.argument("models", metavar="MODEL...", nargs=-1, required=True)
+models = click.argument("models", metavar="MODEL...", nargs=-1, required=True, shell_complete=completes_path)
+
+run = click.argument("run", metavar="RUN", shell_complete=completes_path)
 
 jobs = click.option(
     "--jobs",
@@ -171,7 +176,10 @@ coarsener = click.option(
 )
 
 placement = click.option(
-    "--placement", metavar="FILE.json", help="Flat JSON from operation names to devices, as in placement.json of a run."
+    "--placement",
+    metavar="FILE.json",
+    shell_complete=completes_path,
+    help="Flat JSON from operation names to devices, as in placement.json of a run.",
 )
 
 placements = click.option(
@@ -179,6 +187,7 @@ placements = click.option(
     "placements",
     multiple=True,
     metavar="FILE.json",
+    shell_complete=completes_path,
     help="Flat JSON from operation names to devices, as in placement.json of a run; may be repeated.",
 )
 
@@ -213,7 +222,11 @@ measuring = _all(
     ),
     preparing,
     click.option(
-        "-i", "--input", metavar="FILE.npz", help="One array for each input, by its name; random inputs by default."
+        "-i",
+        "--input",
+        metavar="FILE.npz",
+        shell_complete=completes_path,
+        help="One array for each input, by its name; random inputs by default.",
     ),
     click.option("--seed", cls=Setting, type=int, help="Seed of all random numbers."),
     click.option(
@@ -226,7 +239,7 @@ measuring = _all(
     click.option(
         "--machine",
         metavar="NAME|FILE",
-        shell_complete=_machines,
+        shell_complete=completes_file("configs/machines"),
         help="Simulate a machine instead of measuring here: one that comes with ovplace, or a TOML file.",
     ),
     click.option("--profile", hidden=True, expose_value=False, callback=_renamed),
@@ -244,6 +257,7 @@ searching = _all(
     click.option(
         "--policy",
         metavar="FILE",
+        shell_complete=completes_path,
         help="Start from a trained policy: a file of 'ovplace train', or 'shipped'; none by default.",
     ),
     coarsener,

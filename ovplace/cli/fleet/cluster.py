@@ -23,7 +23,13 @@ def command() -> None:
 
 
 @command.command()
-@click.option("-o", "--output", metavar="DIR", help="The folder; by default the one in which all commands look.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    shell_complete=options.completes_path,
+    help="The folder; by default the one in which all commands look.",
+)
 @options.common
 def certs(output: str | None) -> None:
     """Make an authority of your own, and a certificate for each role.

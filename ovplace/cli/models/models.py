@@ -41,7 +41,15 @@ def list_models(as_json: bool) -> None:
 
 @command.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete)
-@click.option("-o", "--output", default="models", show_default=True, metavar="DIR", help="Folder of the IR files.")
+@click.option(
+    "-o",
+    "--output",
+    default="models",
+    show_default=True,
+    metavar="DIR",
+    shell_complete=options.completes_path,
+    help="Folder of the IR files.",
+)
 @click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option of the model; may be repeated."
 )

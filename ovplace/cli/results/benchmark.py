@@ -39,7 +39,7 @@ class _BenchmarkApp(click.Command):
 
 
 @click.command(cls=_BenchmarkApp, short_help="Run a placement and its baselines as benchmark_app does.")
-@click.argument("run", metavar="RUN")
+@options.run
 @click.option(
     "-t",
     "--time",
@@ -89,6 +89,7 @@ class _BenchmarkApp(click.Command):
     "-report_folder",
     "--report_folder",
     metavar="DIR",
+    shell_complete=options.completes_path,
     default=".",
     help="Folder of the reports; by default the current one.",
 )

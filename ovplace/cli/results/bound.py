@@ -21,7 +21,7 @@ PROVEN = 1e-6
 
 
 @click.command(short_help="Show how far a run is from the cost model's optimum.")
-@click.argument("run", metavar="RUN")
+@options.run
 @click.option(
     "--time-limit",
     "time_limit_s",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Check whether the answer of a run still holds here.")
-@click.argument("run", metavar="RUN")
+@options.run
 @click.option(
     "-t",
     "--time",

@@ -23,7 +23,7 @@ class _Command(click.Command):
 
 
 @click.command(cls=_Command, short_help="Write a run's answer in another form.")
-@click.argument("run", metavar="RUN")
+@options.run
 @click.option(
     "--to",
     "form",
@@ -36,6 +36,7 @@ class _Command(click.Command):
     "-o",
     "--output",
     metavar="PATH",
+    shell_complete=options.completes_path,
     help="File, or folder for ir, python and cpp. By default texts go to standard output, other forms into RUN.",
 )
 @click.option(

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Find the smallest cut that fails as a trial did.")
-@click.argument("run", metavar="RUN")
+@options.run
 @click.argument("trial", metavar="TRIAL", type=click.IntRange(min=0))
 @click.option(
-    "-o", "--output", metavar="DIR", help="Folder to write into; by default trial-TRIAL in the current folder."
+    "-o",
+    "--output",
+    metavar="DIR",
+    shell_complete=options.completes_path,
+    help="Folder to write into; by default trial-TRIAL in the current folder.",
 )
 @click.option(
     "--runs",

@@ -11,11 +11,12 @@ from ovplace.cli.output.console import Console
 
 
 @click.command(short_help="Write the report of a run as one HTML file, compare runs, or follow one.")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=options.completes_path)
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
+    shell_complete=options.completes_path,
     help="The HTML file; by default report.html in the folder RUN, or comparison.html here for several runs.",
 )
 @click.option("--live", is_flag=True, help="Follow RUN in a browser on this machine until Ctrl-C.")

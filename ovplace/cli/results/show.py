@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Show the result of a run, or how far it is.")
-@click.argument("run", metavar="RUN")
+@options.run
 @options.as_json
 @options.common
 @click.pass_obj

@@ -16,7 +16,13 @@ Data = dict[str, Any]
 
 @click.command(short_help="Compare variants of a search over seeds.")
 @click.argument("config", shell_complete=options.completes_file("configs/ablations"))
-@click.option("-o", "--output", metavar="DIR", help="Folder of the runs; runs/ablations/<name> by default.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    shell_complete=options.completes_path,
+    help="Folder of the runs; runs/ablations/<name> by default.",
+)
 @options.jobs
 @click.option(
     "--set",

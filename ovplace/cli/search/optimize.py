@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     metavar="DIR",
+    shell_complete=options.completes_path,
     help="Run folder; runs/<model name> by default. For several models, the folder of their run folders. A run that is "
     "already there is continued.",
 )

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Train a policy for models it has never seen.")
 @click.argument("config", shell_complete=options.completes_file("configs/train"))
-@click.option("-o", "--output", metavar="FILE.npz", help="The policy file; by default the one that CONFIG names.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.npz",
+    shell_complete=options.completes_path,
+    help="The policy file; by default the one that CONFIG names.",
+)
 @click.option(
     "--set",
     "settings",
