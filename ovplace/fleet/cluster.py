@@ -50,7 +50,7 @@ class Cluster:
             title: what this search places, for the dashboard of the scheduler.
 
         Raises:
-            OvplaceError: nobody answers there, or refuses.
+            OvplaceError: nobody answers there, or refuses, or says what this version does not understand.
         """
         self.address = address
         self.changes = 0  # of the machines that are there
@@ -76,7 +76,9 @@ class Cluster:
         self._reader = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
         if title:
             self._post({"op": "title", "title": title})
-        self._known.wait(WAIT_S)
+        if not self._known.wait(WAIT_S) or self._is_gone:
+            self.close()
+            raise self._gone()
 
     def close(self) -> None:
         """Leave; machines end what they keep for this search."""
@@ -102,9 +104,14 @@ class Cluster:
         Args:
             suits: says whether a machine does.
             timeout_s: seconds to wait.
+
+        Raises:
+            BackendError: the scheduler is gone.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._is_gone or any(map(suits, self._machines.values())), timeout_s)
+            if self._is_gone:
+                raise self._gone()
             found = [machine for machine in self._machines.values() if suits(machine)]
         return sorted(found, key=lambda machine: machine.name)
 
