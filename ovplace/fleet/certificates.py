@@ -26,6 +26,9 @@ VARIABLE = "OVPLACE_CERTS"
 DAYS = 825
 """Days for which certificates are valid."""
 
+_LONGEST_NAME = 64
+"""Bytes of a common name, at most; RFC 5280 allows as many characters, `cryptography` bytes."""
+
 _MAKE = "'ovplace cluster certs' makes them on one machine; copy ca.pem and {role}.pem from there"
 
 
@@ -172,7 +175,7 @@ def make_certificates(folder: Path) -> list[Path]:
     made = Certificates(folder)
     if made.authority.exists():
         raise UsageError(f"'{folder}' holds certificates; delete it to replace them all, or choose another with -o")
-    authority, key = _signed(f"ovplace fleet {folder.resolve().name}")
+    authority, key = _signed(_of_authority(folder))
     texts = {made.authority: _pem(authority), made.authority_key: _key_pem(key)}
     for role in Role:
         certificate, own_key = _signed(str(role), (authority, key))
@@ -189,6 +192,12 @@ def make_certificates(folder: Path) -> list[Path]:
             path.unlink()
         raise StoreError(f"cannot write '{folder}': {error.strerror}; choose another folder with -o") from error
     return written
+
+
+def _of_authority(folder: Path) -> str:
+    """Return the name of the authority in a folder, with as much of the folder's name as a certificate may hold."""
+    name = f"ovplace fleet {folder.resolve().name}".encode(errors="replace")
+    return name[:_LONGEST_NAME].decode(errors="ignore")
 
 
 def _signed(

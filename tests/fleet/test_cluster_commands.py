@@ -25,7 +25,7 @@ def run(*arguments):
     return done
 
 
-@pytest.mark.parametrize("name", ["certs"])
+@pytest.mark.parametrize("name", ["certs", "a-folder-" * 9, "Zertifikate für größere Flotten " * 3])
 def test_certificates_are_made_in_any_folder_and_their_files_are_told(tmp_path, name):
     made = Certificates(tmp_path / name)
     files = [made.authority, made.authority_key, *map(made.of, Role)]
