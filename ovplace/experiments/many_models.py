@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ovplace.config.schema import RunConfig
 from ovplace.core.result.run_result import RunResult
-from ovplace.errors import InterruptedRunError, UsageError
+from ovplace.errors import InterruptedRunError, ReportWarning, UsageError
 from ovplace.experiments.execute import execute
 from ovplace.experiments.folder_names import folder_name
 from ovplace.experiments.grid import Cell
@@ -76,6 +77,9 @@ def search_models(
 
     Raises:
         InterruptedRunError: Ctrl-C; the same call goes on.
+
+    Warns:
+        ReportWarning: a search has ended, and its report could not be written.
     """
     cells = [_cell(folder, config) for folder, config in configs.items()]
     errors: dict[Path, str] = {}
@@ -92,6 +96,7 @@ def search_models(
         raise InterruptedRunError(
             f"stopped; {len(errors)} of {len(cells)} searches have ended, the same command goes on"
         ) from error
+    _check_reports([cell for cell in cells if not errors[cell.folder]])
     return [_search(cell, errors[cell.folder]) for cell in cells]
 
 
@@ -110,7 +115,16 @@ def search_one(config: RunConfig, folder: Path, options: Mapping[str, object]) -
     from ovplace.search.run import run
 
     run(config, folder, command=str(options["command"]))
-    try_report(folder)
+    try_report(folder)  # `search_models` says where that failed
+
+
+def _check_reports(cells: Sequence[Cell]) -> None:
+    """Warn of reports that the processes of finished searches could not write, nor can this one."""
+    from ovplace.report.write import try_report
+
+    for cell in cells:
+        if problem := try_report(cell.folder):
+            warnings.warn(problem, ReportWarning, stacklevel=3)
 
 
 def _read(folder: Path) -> RunResult:

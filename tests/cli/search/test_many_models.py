@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from ovplace.cli.output.many_models import show_searches
+from ovplace.config.resolve import resolved
+from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
-from ovplace.errors import UsageError
-from ovplace.experiments.many_models import ModelSearch, run_folders
+from ovplace.errors import ReportWarning, UsageError
+from ovplace.experiments.many_models import ModelSearch, run_folders, search_models
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing.results import run_result
 
@@ -65,6 +67,21 @@ def test_one_that_fails_stops_no_other(ovplace, tiny, tmp_path):
     assert "Error: 1 of 2 searches failed; the same command tries those again" in done.err
     assert f"Failed: {broken}: " in done.out
     assert RunFolder(tmp_path / "runs" / "tiny").read_result().search.measured == 2
+
+
+def test_a_report_that_could_not_be_written_is_told(tmp_path, monkeypatch):
+    def ended(cells, task, jobs, done):
+        for cell in cells:
+            done(cell, "")
+
+    monkeypatch.setattr("ovplace.experiments.many_models.execute", ended)
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    folder.write_result(run_result())  # which lacks all else that a report shows
+    config = resolved(RunConfig(search=SearchConfig(model="m.xml", backend="simulate")))
+    with pytest.warns(ReportWarning, match=r"the run is finished, but its report is not written: .*'ovplace report"):
+        (found,) = search_models({folder.path: config}, 1)
+    assert found.result == folder.read_result()
 
 
 def test_a_required_gain_is_required_of_each(ovplace, two, tmp_path):
