@@ -155,7 +155,7 @@ def _lines(found: list[Benchmarked], percent: int, emulated: Mapping[str, bool])
 
     from ovplace.core.result.labels import marked
 
-    name = "Median:" if percent == 50 else f"{percent} percentile:"
+    name = "Median:        " if percent == 50 else f"{percent} percentile:     "
     for one in found:
         yield f"[ INFO ] {marked(one.name, emulated, simulated=False)}"
         if one.times is None:
@@ -166,7 +166,7 @@ def _lines(found: list[Benchmarked], percent: int, emulated: Mapping[str, bool])
         yield f"[ INFO ] Count:            {len(latencies)} iterations"
         yield f"[ INFO ] Duration:         {one.times.duration_ms:.2f} ms"
         yield "[ INFO ] Latency:"
-        yield f"[ INFO ]    {name:<15}{one.percentile_ms(percent):.2f} ms"
+        yield f"[ INFO ]    {name}{one.percentile_ms(percent):.2f} ms"
         yield f"[ INFO ]    Average:       {fmean(latencies):.2f} ms"
         yield f"[ INFO ]    Min:           {latencies[0]:.2f} ms"
         yield f"[ INFO ]    Max:           {latencies[-1]:.2f} ms"

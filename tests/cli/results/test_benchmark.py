@@ -79,6 +79,18 @@ def test_a_percentile_is_benchmark_apps():
     assert one.throughput == 100.0
 
 
+@pytest.mark.parametrize("percent", [90, 100])
+def test_another_percentile_is_reported_under_its_name(ovplace, finished, monkeypatch, percent):
+    times = replace(TIMES, latencies_ms=(1.0, 2.0, 9.0), duration_ms=12.0)
+    monkeypatch.setattr(benchmark_module, "isolated_call", lambda *_, **__: times)
+    options = ("-niter", "3", "-latency_percentile", percent)
+    shown = ovplace("benchmark", finished[0], *options).out
+    assert f"[ INFO ]    {percent} percentile:     9.00 ms\n" in shown
+    assert "Median" not in shown
+    found = data(ovplace("benchmark", finished[0], *options, "--json"))[PLACEMENT]["execution_results"]
+    assert (found[f"latency ({percent} percentile) (ms)"], "latency (ms)" in found) == ("9.00", False)
+
+
 def test_reports(ovplace, finished, tmp_path):
     options = ("-niter", "3", "-report_type", "average_counters", "-report_folder", tmp_path / "r")
     assert ovplace("benchmark", finished[0], *options, "-json_stats").code == 0
