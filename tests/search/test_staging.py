@@ -72,7 +72,7 @@ def test_a_damaged_note_is_none(staging):
     assert stages_over_hetero(store) == {}
 
 
-def test_stages_are_left_after_three_that_take_another_time(staging):
+def test_two_of_three_that_take_another_time_do_not_decide(staging):
     using = staging(split=0.7)
     store = using.measurer.store
     note_agreement(store, {"a": 1.3, "b": 0.7})

@@ -254,7 +254,7 @@ def test_a_summed_gradient_is_as_many_times_longer_as_there_are_steps():
     torch.testing.assert_close(gradients[1], 9 * gradients[0])
 
 
-def test_a_random_order_visits_every_group_once_in_each_sweep():
+def test_each_sweep_visits_the_groups_in_the_order_that_the_graph_says():
     graph = replace(seen(problem(layered(9, seed=8), n_devices=3)), visits=np.arange(9)[::-1].copy())
     found = run_episodes(network(3), graph, np.zeros((2, 9), dtype=np.int64), EpisodeSettings(sweeps=2), rng("order"))
     assert found.groups.tolist() == [*range(8, -1, -1)] * 2
