@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,21 @@ class Silent(Sound):
     @classmethod
     def available(cls):
         return None
+
+
+class CountsDigests(Sound):
+    asked = count()
+
+    @classmethod
+    def digest(cls, config):
+        return str(next(cls.asked))
+
+
+class GuessesCosts(Sound):
+    knows_costs = True
+
+    def costs(self, partition):
+        return SimpleNamespace(group_ms=np.zeros((1, 1)))
 
 
 class CountsFacts(Sound):
@@ -93,6 +109,8 @@ class NeedsOne(Sound):
 
 CHECKS = {
     "test_says_whether_it_can_work": Silent,
+    "test_what_it_stands_for": CountsDigests,
+    "test_costs_where_it_knows_them": GuessesCosts,
     "test_facts_are_text": CountsFacts,
     "test_supported_is_a_table": Transposed,
     "test_one_measurement_a_candidate_in_order": Backwards,

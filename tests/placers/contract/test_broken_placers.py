@@ -17,6 +17,8 @@ from tests.broken_plugins import as_plugin, written_plugin
 class Sound:
     """Draws placements until 30 were answered, and adds the ratios up."""
 
+    asynchronous = True
+
     def __init__(self, problem, config):
         self.problem = problem
         self.rng = generator(problem.seed, "placer", "sound")
@@ -137,11 +139,31 @@ class SharesWhatItRestored(Sound):
         self.memory["ratios"] = state["ratios"]
 
 
+class AsksForWhatIsOpen(Sound):
+    def draw(self):
+        return self.placement(np.zeros(self.problem.n_groups, dtype=np.int64))
+
+
+class WaitsForEveryAnswer(Sound):
+    missing = 0
+
+    def ask(self, n):
+        asked = [] if self.missing else super().ask(n)
+        self.missing += len(asked)
+        return asked
+
+    def tell(self, trials):
+        super().tell(trials)
+        self.missing -= len(trials)
+
+
 CHECKS = {
     "valid": lambda plugin: [
         PlacerContract().test_placements_are_valid(plugin, name, 2) for name in placer_contract.problems()
     ],
     "failures": lambda plugin: PlacerContract().test_failures_are_survived(plugin, "diamond", all_fail),
+    "open": lambda plugin: PlacerContract().test_an_asynchronous_placer_learns_from_any_answer(plugin),
+    "late": lambda plugin: PlacerContract().test_an_asynchronous_placer_does_not_wait(plugin),
     "nothing": lambda plugin: PlacerContract().test_nothing_asked_nothing_answered(plugin),
     "end": lambda plugin: PlacerContract().test_the_end_is_the_end(plugin),
     "seed": lambda plugin: PlacerContract().test_same_seed_same_placements(plugin),
@@ -166,6 +188,9 @@ def test_a_sound_placer_passes(check):
         ("valid", AsksTooMuch),
         ("valid", AsksNothing),
         ("failures", FailsOnFailures),
+        ("open", AsksForWhatIsOpen),
+        ("open", ForgetsItsStream),
+        ("late", WaitsForEveryAnswer),
         ("nothing", DrawsForNothing),
         ("end", ComesBack),
         ("seed", Unseeded),
