@@ -15,7 +15,7 @@ import pytest
 import ovplace
 from ovplace.api.summary import html
 from ovplace.api.trials import trials_frame
-from ovplace.core.measurement import Measurement, Trial
+from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval
 from ovplace.devices import emulated_gpu
@@ -76,6 +76,21 @@ def test_its_history_shows_each_trial_and_the_best_so_far(run):
     assert drawn["best so far"].get_xdata().tolist() == [trial.number for trial in run.trials]
     np.testing.assert_array_equal(drawn["best so far"].get_ydata(), np.minimum.accumulate(ratios))
     assert run.plot_history(axes) is axes
+
+
+def test_failed_trials_are_shown_as_such(run):
+    gone = Measurement.failed(ErrorKind.CRASH, "gone")
+    first, *others = run.trials
+    failing = dataclasses.replace(run)
+    vars(failing)["trials"] = (dataclasses.replace(first, measurement=gone, ratio=np.inf), *others)
+    frame = failing.trials_frame()
+    assert frame["error"].tolist() == ["crash: gone"] + [""] * len(others)
+    assert frame[["latency_ms", "ratio"]].isna().all(axis=1).tolist() == [True] + [False] * len(others)
+    axes = failing.plot_history()
+    drawn = {line.get_label(): line.get_xdata().tolist() for line in axes.get_lines()[:-1]}
+    assert (drawn["failed"], drawn["random"]) == ([0], [trial.number for trial in others])
+    axes.figure.canvas.draw()
+    assert axes.get_ylim()[1] < 2, "what failed has no ratio that the picture would have to reach"
 
 
 @pytest.mark.parametrize(("package", "act"), [("pandas", "trials_frame"), ("matplotlib", "plot_history")])

@@ -134,6 +134,7 @@ OPTIONS = {
     "unknown section": (2, ["--set", "serch.budget=3"], "serch"),
     "no value": (2, ["--set", "budget"], "section.key=value"),
     "wrong type": (2, ["--set", "search.budget=x"], "search.budget"),
+    "contradiction": (2, ["--set", "placer.grid=3", "--set", "placer.grid.x=4"], "an earlier --set, by which 'grid'"),
     "placer's key": (2, ["--placer", "cut", "--set", "placer.gird=3"], "gird"),
     "no config": (2, ["--config", "nowhere.toml"], "nowhere.toml"),
     "missing inputs": (2, ["--input", "nowhere.npz"], "nowhere.npz"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from openvino import opset13 as ops
 from openvino import opset15 as texts_ops
 
 from ovplace.api.searching import optimize
-from ovplace.commands.minimizing.cut import cut_of_trial
+from ovplace.commands.minimizing.cut import cut_of_trial, smallest_cut
 from ovplace.commands.minimizing.minimize import minimize
 from ovplace.commands.minimizing.oracle import Oracle
 from ovplace.commands.minimizing.reproduction import INPUTS, MODEL, PROGRAM, Reproduction, write_reproduction
@@ -87,6 +88,35 @@ def test_a_device_that_computes_nan_is_no_home_and_excuses_no_outputs(tmp_path, 
     trial = Trial(0, tried, Measurement.failed(ErrorKind.OUTPUT_MISMATCH, "wrong"), np.inf, "random")
     cut = cut_of_trial(of, Oracle(pool, 20.0), trial)
     assert (cut.kind, cut.devices[cut.home]) == (ErrorKind.OUTPUT_MISMATCH, "CPU_1")
+
+
+def failed_trial(of):
+    """Return a trial of a session in which every other group was on the second device, and nothing compiled."""
+    groups = legal_groups(of.graph)
+    tried = groups.lift(np.arange(groups.n_groups) % 2, of.problem.device_names)
+    return Trial(3, tried, Measurement.failed(ErrorKind.COMPILE, "refused"), np.inf, "random")
+
+
+def test_a_trial_that_works_now_or_is_of_other_devices_is_refused(tmp_path):
+    of = session(tmp_path, direct())
+    trial = failed_trial(of)
+    with pytest.raises(PlacementError, match=r"trial 3 failed \(compile\) and now works; what fails at times"):
+        cut_of_trial(of, Oracle(direct(), 20.0), trial)
+    with pytest.raises(PlacementError, match=r"failed \(compile\) and now fails otherwise \(output_mismatch\)"):
+        cut_of_trial(of, Oracle(direct(fault="wrong_outputs"), 20.0), trial)
+    elsewhere = Placement(trial.placement.device_of, ("CPU_0", "NPU"))
+    with pytest.raises(PlacementError, match=r"trial 3 uses device 'NPU', here are CPU_0, CPU_1; do this where it was"):
+        cut_of_trial(of, Oracle(direct(), 20.0), replace(trial, placement=elsewhere))
+
+
+def test_what_is_left_when_all_runs_are_spent_fails(tmp_path):
+    of, oracle = session(tmp_path, direct()), Oracle(direct(fault="fail"), 20.0, budget=4)
+    whole = cut_of_trial(of, oracle, failed_trial(of))
+    cut = smallest_cut(whole, oracle, silent)
+    assert (oracle.runs, oracle.budget) == (4, 0)
+    assert 1 < len(cut.moved) < len(whole.moved)
+    assert oracle.failure(cut.placement) == ErrorKind.COMPILE
+    assert oracle.runs == 4, "it was among those that were run"
 
 
 def test_a_program_calls_infinite_errors_wrong_whatever_is_allowed():

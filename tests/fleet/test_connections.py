@@ -22,7 +22,7 @@ from ovplace.fleet.limits import Limits
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.worker import Worker
 from ovplace.version import __version__
-from tests.fleet.test_limits import Runner, asked, fleet
+from tests.fleet.test_limits import BOX, Runner, asked, fleet
 from tests.fleet.test_security import scheduler
 
 
@@ -44,6 +44,17 @@ def test_a_worker_that_comes_back_takes_the_place_of_its_lost_connection(certifi
             await asyncio.gather(second, return_exceptions=True)
 
     asyncio.run(come_back())
+
+
+def test_a_worker_whose_name_is_taken_says_how_to_choose_another(certificates, tmp_path):
+    async def join_twice():
+        async with fleet(certificates, tmp_path, Runner()) as (cluster, _):
+            await asked(cluster)
+            channel = await open_channel(cluster.address, certificates, Role.WORKER)
+            with pytest.raises(BackendError, match=rf"refuses this machine: .* '{BOX}' already; choose another --name"):
+                await Worker(Machine(BOX), Runner(), FileStore(tmp_path)).work(channel)
+
+    asyncio.run(join_twice())
 
 
 def test_a_file_is_hashed_outside_the_event_loop_which_says_and_hears_that_workers_are_alive(

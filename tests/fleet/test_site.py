@@ -10,7 +10,7 @@ from ovplace.commands.dry_run import estimate
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.core.device import Device
-from ovplace.errors import DeviceError, InUseError
+from ovplace.errors import BackendError, DeviceError, InUseError
 from ovplace.fleet.certificates import Role
 from ovplace.fleet.channel import open_channel
 from ovplace.fleet.files import FileStore
@@ -66,6 +66,16 @@ def test_machines_of_other_versions_are_left_out_by_name():
         boxes.all[position] = replace(machine, versions={**machine.versions, name: "9"})
     note = Fleet(boxes).choose_devices(CONFIG).note
     assert note.endswith("measured on a, b, not on machines of another kind: c (ovplace 9), d (openvino 9)")
+
+
+def test_without_a_machine_of_this_version_it_is_said_what_to_start():
+    advice = "start 'ovplace worker --scheduler tls://here:1' on one"
+    with pytest.raises(BackendError, match=rf"no machine with ovplace .* \(none at all\); {advice}"):
+        Fleet(Boxes()).choose_devices(CONFIG)
+    boxes = Boxes(old="Atom")
+    boxes.all = [replace(boxes.all[0], versions={"ovplace": "0.0.1"})]
+    with pytest.raises(BackendError, match=rf"\(only those of other versions: old \(0\.0\.1\)\); {advice}"):
+        Fleet(boxes).choose_devices(CONFIG)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ovplace.cli.search.train import _show
 from ovplace.learning.policy_file import PolicyFile
 from tests.train.small_network import PLACER
 
@@ -94,3 +95,21 @@ def test_trainings_that_cannot_be_done_are_named(ovplace, config, tmp_path):
     fails(ovplace("train", config, "--set", "train.placer=random"), 2, "no policy to train")
     fails(ovplace("train", config, "--set", "placer.head=classes"), 2, "placer.head = 'devices'")
     fails(ovplace("train", config, "-o", config / "policy.npz"), 1, "cannot")
+
+
+def test_the_table_of_seeds_names_the_one_that_is_kept(capsys):
+    def row(name, p90):
+        spread = {"median": 1.0, "p90": p90, "worst": None}
+        return {"set": name, "cases": 2, **dict.fromkeys(("zero_shot", "per_graph", "single"), spread)}
+
+    seeds = [
+        {"seed": seed, "sets": [row("trained", p90), row("held-out", 2 * p90)]} for seed, p90 in ((4, 1.5), (5, 1.25))
+    ]
+    _show({"sets": seeds[1]["sets"], "seed": 5, "seeds": seeds, "policy": "p.npz", "bytes": 1_234_567})
+    said = capsys.readouterr().out
+    lines = [line.split() for line in said.splitlines()]
+    assert ["trained", "2", *("1.000", "1.250", "inf") * 3] in lines
+    assert "\nSeed 5 is kept. 90th percentile of the policy with each seed:\n" in said
+    at = lines.index(["seed", "4", "seed", "5"])
+    assert lines[at + 2 : at + 4] == [["trained", "1.500", "1.250"], ["held-out", "3.000", "2.500"]]
+    assert said.endswith("\nLeft in p.npz: the policy, 1.23 MB\n")
