@@ -13,6 +13,7 @@ import pytest
 from ovplace.testing.slow import slow_except
 from ovplace.zoo import detector_head, inception_v3, mobilenet_v2, resnet_50, unet
 from ovplace.zoo.layers.builder import scale_channels
+from tests.zoo.operations import constants
 
 RECIPES = (inception_v3, resnet_50, mobilenet_v2, unet, detector_head)
 recipes = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.__name__.rsplit(".", 1)[-1])
@@ -24,12 +25,6 @@ PROBED = ("Relu", "Clamp", "Add", "Concat")
 
 def config_of(recipe: ModuleType, size: str):
     return recipe.Config() if size == "default" else recipe.SMALL
-
-
-def constants(model: ov.Model) -> dict[str, np.ndarray]:
-    """Returns the floating-point constants by friendly name."""
-    found = (node for node in model.get_ops() if node.get_type_name() == "Constant")
-    return {node.friendly_name: node.data for node in found if node.get_element_type().is_real()}
 
 
 def count(model: ov.Model, *types: str) -> int:

@@ -5,29 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import openvino as ov
 import pytest
 
 from ovplace import zoo
 from ovplace.zoo import families
+from tests.zoo.operations import all_ops, constants
 
 
 @pytest.fixture(params=[name for name in zoo.names() if name not in families.family_names()])
 def recipe(request):
     return zoo.recipe(request.param)
-
-
-def all_ops(model: ov.Model) -> list[ov.Node]:
-    """Returns the operations, those inside of sub-graphs included."""
-    top = model.get_ops()
-    bodies = [node.get_function() for node in top if node.get_type_name() == "TensorIterator"]
-    return [*top, *(node for body in bodies for node in body.get_ops())]
-
-
-def constants(model: ov.Model) -> dict[str, np.ndarray]:
-    """Returns the floating-point constants by friendly name."""
-    found = (node for node in all_ops(model) if node.get_type_name() == "Constant")
-    return {node.friendly_name: node.data for node in found if node.get_element_type().is_real()}
 
 
 def test_names_are_given_and_unique(recipe):

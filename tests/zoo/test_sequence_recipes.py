@@ -11,26 +11,14 @@ import openvino as ov
 import pytest
 
 from ovplace.zoo import bert_base, decoder, demo, hyperbolic, lstm, siren
+from tests.zoo.operations import constants
 
 RECIPES = (bert_base, lstm, decoder, siren, hyperbolic, demo)
 recipes = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.__name__.rsplit(".", 1)[-1])
 
 
-def all_ops(model: ov.Model) -> list[ov.Node]:
-    """Returns the operations, those inside of sub-graphs included."""
-    top = model.get_ops()
-    bodies = [node.get_function() for node in top if node.get_type_name() == "TensorIterator"]
-    return [*top, *(node for body in bodies for node in body.get_ops())]
-
-
 def types_of(model: ov.Model) -> Counter[str]:
     return Counter(node.get_type_name() for node in model.get_ops())
-
-
-def constants(model: ov.Model) -> dict[str, np.ndarray]:
-    """Returns the floating-point constants by friendly name."""
-    found = (node for node in all_ops(model) if node.get_type_name() == "Constant")
-    return {node.friendly_name: node.data for node in found if node.get_element_type().is_real()}
 
 
 def inputs_of(model: ov.Model, seed: int = 1) -> dict[str, np.ndarray]:
