@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -191,7 +191,7 @@ def _search(call: Call) -> RunResult:
         findings = explore(measurer, call.listener, earlier_answer)
     findings = replace(findings, preparing_s=now - start, total_s=time.monotonic() - start, command=call.command)
     result = _with_limits(build_result(findings), call, skipped=findings.skipped)
-    if call.earlier and (call.earlier.found or earlier_answer) and result.found is None:
+    if call.earlier and _stands(call.earlier, result, findings.comparison.failed):
         kept = _kept(call.earlier, result)
         session.folder.write_result(kept)
         return kept
@@ -206,8 +206,21 @@ def _with_limits(result: RunResult, call: Call, *, skipped: bool) -> RunResult:
     return replace(result, search=replace(result.search, finished_under=(*before, limits)))
 
 
+def _stands(earlier: RunResult, result: RunResult, failed: Collection[str]) -> bool:
+    """Return whether an earlier answer stands: a later call compared nothing, and has not seen it fail.
+
+    Args:
+        earlier: the result of the earlier call.
+        result: that of the later one.
+        failed: hashes of placements that failed as the later call measured them again.
+    """
+    if result.found is not None or (earlier.is_faster and earlier.best.hash in failed):
+        return False
+    return earlier.is_faster or earlier.found is not None
+
+
 def _kept(earlier: RunResult, result: RunResult) -> RunResult:
-    """Return the earlier answer where a later call found out nothing to compare it with."""
+    """Return the earlier answer with what a later call tells of its search."""
     notes = (*result.verdict.notes, "so the answer of an earlier call stands")
     return replace(earlier, search=result.search, verdict=replace(earlier.verdict, notes=notes))
 

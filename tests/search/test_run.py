@@ -175,6 +175,21 @@ def test_an_answer_stands_where_a_later_call_compares_nothing(caller):
     assert len(caller.written) == 1
 
 
+def test_an_answer_that_fails_as_it_is_measured_again_does_not_stand(caller):
+    first = caller.call()
+
+    def failed(findings):
+        found = nothing_compared(findings)
+        return replace(found, comparison=replace(found.comparison, failed=[first.best.hash]))
+
+    caller.change = failed
+    later = caller.call(budget=5)
+    assert (first.is_faster, later.verdict.status, later.best.origin) == (True, "baseline", later.verdict.against)
+    assert later.verdict.notes == ("no time",)
+    assert caller.folder.read_result() == later
+    assert len(caller.written) == 2
+
+
 def test_a_baseline_that_was_the_answer_is_no_answer_to_keep(caller):
     caller.change = nothing_compared
     caller.call()

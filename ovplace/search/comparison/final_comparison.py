@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,6 +39,7 @@ class FinalComparison:
         origin: the answer's placer, or the baseline's name.
         rounds: all that took turns; empty where nothing was compared.
         found: the best placement; None where nothing was compared.
+        failed: hashes of placements that failed when they were measured again, so that nothing was compared.
     """
 
     verdict: Verdict
@@ -46,6 +47,7 @@ class FinalComparison:
     origin: str
     rounds: Rounds = field(default_factory=Rounds)
     found: Candidate | None = None
+    failed: Collection[str] = ()
 
     @property
     def best(self) -> tuple[Measurement, ...]:
@@ -80,10 +82,12 @@ def decide(
     """
     session = measurer.session
     others = _distinct(trials, baselines)
-    raced = choose(measurer, comparable(trials, baselines), costs, listener)
+    rivals = comparable(trials, baselines)
+    raced = choose(measurer, rivals, costs, listener)
     best = raced.best
     if best is None:
-        return _baseline_answer(_contenders(baselines)[0], _why_none(session, others, raced.failures))
+        failed = [trial.placement.hash for trial in rivals] if raced.failures else []
+        return _baseline_answer(_contenders(baselines)[0], _why_none(session, others, raced.failures), failed)
     measured = {trial.candidate.hash: trial.measurement for trial in others}
     measured |= {baseline.candidate.hash: baseline.measurement for baseline in baselines}
     return _compare(measurer, [best, *_earlier_answers(others, earlier_answer, best)], baselines, measured, listener)
@@ -160,7 +164,8 @@ def _compare(
     if first != best.name:
         best, null = next(finalist for finalist in finalists if finalist.name == first), None
     if why := _why_no_verdict(rounds, best.name, close[0], cut=cut):
-        return _baseline_answer(contenders[0], why)
+        failed = [finalist.hash for finalist in finalists if rounds.failures(finalist.name)]
+        return _baseline_answer(contenders[0], why, failed)
     # The better one of two is more often lucky than one alone (Bonferroni's bound).
     hardest, ratio = hardest_to_beat(rounds, best.name, close, 1 - (1 - LEVEL) / len(finalists))
     verdict = Verdict(
@@ -203,6 +208,7 @@ def _answer(session: Session, verdict: Verdict, best: Candidate, against: Baseli
     return FinalComparison(verdict, placement, origin, rounds, best)
 
 
-def _baseline_answer(baseline: Baseline, note: str) -> FinalComparison:
+def _baseline_answer(baseline: Baseline, note: str, failed: Collection[str]) -> FinalComparison:
     assert baseline.placement is not None
-    return FinalComparison(Verdict(Status.BASELINE, baseline.name, notes=(note,)), baseline.placement, baseline.name)
+    verdict = Verdict(Status.BASELINE, baseline.name, notes=(note,))
+    return FinalComparison(verdict, baseline.placement, baseline.name, failed=failed)

@@ -207,10 +207,11 @@ def test_a_lost_round_is_tried_again():
 def test_finalists_that_do_not_work_again_leave_the_baseline():
     world, trials = World(0.8, 0), splits(2)
     world.failures = {t.placement.hash: 1000 for t in trials}
-    verdict = compared(world, trials).verdict
-    assert (verdict.status, verdict.ratio) == ("baseline", None)
+    found = compared(world, trials)
+    assert (found.verdict.status, found.verdict.ratio) == ("baseline", None)
     text = "no other placement worked when the best were measured again (2 of 2: crash: lost)"
-    assert verdict.notes == (text,)
+    assert found.verdict.notes == (text,)
+    assert set(found.failed) == set(world.failures)
 
 
 def test_where_nothing_worked_the_usual_reason_is_named():
@@ -248,6 +249,7 @@ def test_a_finalist_that_is_lost_in_the_final_comparison_leaves_the_baseline():
     found = decide(measurer, measure_baselines(measurer, of.config.measure, silent), trials, silent)
     assert found.verdict.status == "baseline"
     assert "failed too often" in found.verdict.notes[0]
+    assert found.failed == [trials[0].placement.hash]
     store.close()
 
 
