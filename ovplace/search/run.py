@@ -16,6 +16,7 @@ from ovplace.core.placement import Placement
 from ovplace.core.result.parts import Limits
 from ovplace.core.result.run_result import RunResult
 from ovplace.errors import InterruptedRunError, StoreError
+from ovplace.search.comparison.null_control import with_null_note
 from ovplace.search.completed_run import GROUPS, stored_groups
 from ovplace.search.continuation import (
     check_fingerprints,
@@ -222,7 +223,7 @@ def _stands(earlier: RunResult, result: RunResult, failed: Collection[str]) -> b
 def _kept(earlier: RunResult, result: RunResult) -> RunResult:
     """Return the earlier answer with what a later call tells of its search."""
     notes = (*result.verdict.notes, "so the answer of an earlier call stands")
-    return replace(earlier, search=result.search, verdict=replace(earlier.verdict, notes=notes))
+    return replace(earlier, search=result.search, verdict=with_null_note(replace(earlier.verdict, notes=notes)))
 
 
 def _write_answer(session: Session, store: RunStore, result: RunResult, placement: Placement) -> None:

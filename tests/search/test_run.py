@@ -14,6 +14,7 @@ from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
 from ovplace.core.device import Device
 from ovplace.core.result.parts import Limits
+from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
 from ovplace.errors import InterruptedRunError, UsageError
 from ovplace.ir import placed_model
@@ -173,6 +174,16 @@ def test_an_answer_stands_where_a_later_call_compares_nothing(caller):
     assert (later.search.trials, len(later.search.finished_under)) == (5, 2)
     assert caller.folder.read_result() == later
     assert len(caller.written) == 1
+
+
+def test_an_answer_that_stands_is_still_said_to_gain_from_the_cut_alone(caller):
+    first = caller.call()
+    null = {"null_control": Interval(0.8, 0.7, 0.9, level=0.98), "null_device": "CPU_0"}
+    caller.folder.write_result(replace(first, verdict=replace(first.verdict, **null)))
+    caller.change = nothing_compared
+    *_, stands, cut = caller.call(budget=5).verdict.notes
+    assert stands == "so the answer of an earlier call stands"
+    assert cut.startswith("cutting the model at the same places without changing the device makes it faster, too")
 
 
 def test_an_answer_that_fails_as_it_is_measured_again_does_not_stand(caller):

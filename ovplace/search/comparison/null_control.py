@@ -46,10 +46,11 @@ def with_null_control(verdict: Verdict, null: Candidate, ratio: Interval | None)
     """
     if ratio is None or null.placement is None:
         return verdict
-    return _with_null_note(replace(verdict, null_control=ratio, null_device=null.placement.devices[0]))
+    return with_null_note(replace(verdict, null_control=ratio, null_device=null.placement.devices[0]))
 
 
-def _with_null_note(verdict: Verdict) -> Verdict:
+def with_null_note(verdict: Verdict) -> Verdict:
+    """Return a verdict with a note where cutting alone makes the model faster, too."""
     null = verdict.null_control
     if verdict.status != Status.FASTER or null is None or null.high >= 1:
         return verdict
