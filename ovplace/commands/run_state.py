@@ -41,7 +41,8 @@ class RunState:
         placer: the placer.
         budget: placements to measure, at most; None where the time alone limits the search.
         trials: placements asked for so far.
-        failed: how many of them have no latency.
+        measured: how many of them were measured; the others were known already, and are no part of the budget.
+        failed: how many of those that were measured have no latency.
         best: the best placement so far; None where none worked.
         holder: the process that searches; None where the run was stopped.
         emulated: for each device whether it is emulated; empty without a best placement.
@@ -52,6 +53,7 @@ class RunState:
     placer: str
     budget: int | None
     trials: int
+    measured: int
     failed: int
     best: BestSoFar | None
     holder: Holder | None
@@ -85,17 +87,19 @@ def read_state(folder: Path) -> RunState:
     """
     files, process = RunFolder(folder), searching_process(folder)
     if not files.has_begun:
-        return RunState(model="", placer="", budget=0, trials=0, failed=0, best=None, holder=process)
+        return RunState(model="", placer="", budget=0, trials=0, measured=0, failed=0, best=None, holder=process)
     config = files.read_config()
     search, (trials, emulated) = config.search, _stored(files)
     working = [trial for trial in trials if isfinite(trial.ratio)]
+    measured = [trial for trial in trials if not trial.cached]
     best = min(working, key=lambda trial: trial.ratio, default=None)
     return RunState(
         model=search.model,
         placer=search.placer,
         budget=search.measurements,
         trials=len(trials),
-        failed=len(trials) - len(working),
+        measured=len(measured),
+        failed=sum(not isfinite(trial.ratio) for trial in measured),
         best=BestSoFar(best.number, best.ratio, best.placement.ops_per_device()) if best else None,
         holder=process,
         emulated={name: name in emulated for name in best.placement.devices} if best else {},

@@ -65,13 +65,14 @@ def _show_state(state: RunState, as_json: bool) -> None:
     if as_json:
         show_json({"finished": False, **asdict(state)})
         return
-    most = f" of {state.budget}" if state.budget else ""
     failed = f", {state.failed} failed" if state.failed else ""
+    most, n = (f" of {state.budget}", state.budget) if state.budget else ("", state.measured)
+    measured = f"{state.measured}{most} placement{'s' * (n != 1)}{failed}"
     going_on = f"by {state.holder}" if state.holder else "stopped; the same 'ovplace optimize' continues it"
     show_pairs(
         [
             ("model", state.model),
-            ("not finished", f"{state.trials}{most} placements{failed}" if state.model else "preparing"),
+            ("not finished", measured if state.model else "preparing"),
             ("searched", going_on),
             ("best so far", _best(state)),
         ]

@@ -42,6 +42,14 @@ def test_a_stopped_run_shows_the_best_so_far(ovplace, stopped):
     assert f"{100 * state['best']['ratio']:.0f} % of the best single device" in text
 
 
+def test_placements_that_were_known_are_no_part_of_the_budget(ovplace, stopped):
+    with closing(sqlite3.connect(stopped / "run.db")) as db, db:
+        db.execute("UPDATE trials SET cached = 1 WHERE number > 0")
+    assert "1 of 3 placements" in ovplace("show", stopped).out
+    state = json.loads(ovplace("show", stopped, "--json").out)
+    assert (state["trials"], state["measured"], state["failed"]) == (3, 1, 0)
+
+
 def test_the_best_so_far_of_a_simulated_run_says_so(ovplace, tiny, tmp_path):
     run = (tiny, "--machine", "i9-12900k+flex170", "--placer", "cut", "--budget", "1", "--set", "comparison.rounds=2")
     assert ovplace("optimize", *run, "-o", tmp_path / "run").code == 0
