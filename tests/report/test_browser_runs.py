@@ -46,6 +46,6 @@ def test_a_running_search_is_followed(page, tmp_path):
         with server.folder.locked():
             page.evaluate("Live.ask()")
         assert page.locator("#state").inner_text() == "running"
-        assert page.locator("#summary").inner_text().startswith("6 placements measured by cut, the best takes 80 %")
+        assert page.locator("#summary").inner_text().startswith("6 placements asked for by cut, the best takes 80 %")
         assert page.locator("#trials svg").count() >= 1
         server.shutdown()

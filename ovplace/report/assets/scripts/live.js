@@ -27,7 +27,7 @@ const Live = {
     document.getElementById("caution").textContent = caution;
     if (!trials) return;
     const ratio = best === null ? "none has worked" : `the best takes ${(100 * best).toFixed(0)} % of ${history.reference}'s time`;
-    document.getElementById("summary").textContent = `${Format.count(trials, "placement")} measured by ${history.placer}, ${ratio}.`;
+    document.getElementById("summary").textContent = `${Format.count(trials, "placement")} asked for by ${history.placer}, ${ratio}.`;
     DATA.history = history;
     Charts.draw();
   },
