@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
-from ovplace.learning.deviation import batch_variance
+from ovplace.learning.deviation import batch_variance, seen_variance
 from ovplace.learning.objectives import surrogate_gain
 from ovplace.learning.optimiser import Optimiser, linear_schedule
 from ovplace.learning.setting_checks import check_choices
@@ -141,7 +141,8 @@ class ReinforceProgress:
             start = SIGNALS[settings.signal](np.array(failure_ratio))
             self.baseline = float(start) if settings.baseline == "failure" else mean
         variance = batch_variance(signal[counts], self.baseline)
-        self.variance = variance if self.variance is None else self.variance
+        before = variance if self.variance is None else self.variance
+        self.variance = seen_variance(before, signal[counts], self.baseline)
         advantage = self.baseline - signal
         if settings.normalised:
             advantage = advantage / (self.variance**0.5 + 1e-3)

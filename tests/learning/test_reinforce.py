@@ -132,6 +132,15 @@ def test_advantages_of_single_samples_are_in_deviations_from_the_baseline():
     assert progress.variance == pytest.approx(1.0, abs=0.5)
 
 
+@pytest.mark.parametrize("first", [[4.0], [inf, inf]], ids=["a single sample", "failures alone"])
+def test_advantages_after_equal_samples_are_in_deviations_too(first):
+    progress, chosen = ReinforceProgress(), settings(normalised=True, baseline="first", signal="identity")
+    assert progress.advantages(chosen, np.array(first))[0] == pytest.approx(np.zeros(len(first)))
+    advantage, _ = progress.advantages(chosen, np.array([3.0]))
+    assert abs(advantage[0]) == pytest.approx(1.0, abs=0.01)
+    assert abs(progress.advantages(chosen, np.array([2.0]))[0][0]) < 3.0
+
+
 @pytest.mark.parametrize("more", [{}, {"clip": 0.2, "epochs": 4}, {"normalised": True, "baseline": "first"}], ids=str)
 def test_fast_becomes_likely_and_slow_unlikely(more):
     policy = Table()

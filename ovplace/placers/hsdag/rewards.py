@@ -13,7 +13,7 @@ from math import isfinite, log
 import numpy as np
 
 from ovplace.graphs.op_graph import FloatArray
-from ovplace.learning.deviation import batch_variance
+from ovplace.learning.deviation import batch_variance, seen_variance
 
 REWARDS = ("inverse", "log", "log_cpu")
 RETURNS = ("step", "episode")
@@ -73,6 +73,7 @@ def normalised_advantages(rewards: FloatArray, mean: float | None, variance: flo
     new_variance = batch_variance(rewards, new_mean if mean is None else mean)
     if mean is None:
         mean, variance = new_mean, new_variance
+    variance = seen_variance(variance, rewards, mean)
     advantage = (rewards - mean) / (variance**0.5 + 1e-3)
     return advantage, mean + BASELINE_RATE * (new_mean - mean), variance + BASELINE_RATE * (new_variance - variance)
 

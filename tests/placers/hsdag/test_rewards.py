@@ -51,6 +51,15 @@ def test_advantages_of_single_steps_are_in_deviations_from_the_baseline():
     assert np.std(found[50:]) == pytest.approx(1.0, abs=0.2)
 
 
+@pytest.mark.parametrize("first", [[0.7], [0.1] * 10], ids=["a single step", "equal steps"])
+def test_advantages_after_equal_rewards_are_in_deviations_too(first):
+    advantage, mean, variance = normalised_advantages(np.array(first), None, 0.0)
+    np.testing.assert_allclose(advantage, 0.0, atol=1e-9)
+    advantage, mean, variance = normalised_advantages(np.array([1.7, 1.7]), mean, variance)
+    np.testing.assert_allclose(advantage, 1.0, atol=0.01)
+    assert abs(normalised_advantages(np.array([0.0, 1.0]), mean, variance)[0]).max() < 3.0
+
+
 def test_the_top_fraction_keeps_the_best_and_at_least_one():
     np.testing.assert_array_equal(top_fraction_weights([1.0, 3.0, 2.0, 4.0], 0.5), [1, 0, 1, 0])
     np.testing.assert_array_equal(top_fraction_weights([1.0, 3.0], 0.1), [1, 0])
