@@ -111,7 +111,7 @@ class FileStore:
         if offset + len(data) > self.room_bytes:
             growing.unlink(missing_ok=True)
             raise StoreError(
-                f"a file of the model is longer than the {self.room_bytes / 2**30:.3g} GiB that '{self.folder}' has "
+                f"a file of the model is longer than the {self.room_bytes / 2**30:g} GiB that '{self.folder}' has "
                 "room for; start the scheduler and the workers with a larger --room"
             )
         try:

@@ -57,6 +57,6 @@ class MessageTooLongError(BackendError):
             limit_bytes: the limit, bytes.
         """
         super().__init__(
-            f"a message of {n_bytes / 2**20:.1f} MiB is longer than the {limit_bytes / 2**20:.3g} MiB that this fleet "
+            f"a message of {n_bytes / 2**20:.1f} MiB is longer than the {limit_bytes / 2**20:g} MiB that this fleet "
             "lets through; start 'ovplace cluster scheduler' with a larger --largest-message"
         )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ovplace.core.measurement import Trial
+from ovplace.core.result.labels import short_ms
 
 BUSY = 1.5
 """Ratio of the reference's 90th to its 10th percentile over a search. It was 1.3 in a search of the demo model on a
@@ -39,7 +40,8 @@ def _note(reference: str, machine: str, found_ms: Sequence[float]) -> str:
     if high_ms < BUSY * low_ms:
         return ""
     which = f"machine '{machine}'" if machine else "the machine"
+    took = f"{short_ms(low_ms)} to {short_ms(high_ms)} ms"
     return (
-        f"{which} was busy: during the search {reference} took {low_ms:.3g} to {high_ms:.3g} ms (10th to 90th "
-        "percentile); when nothing else runs, a search may find a faster placement"
+        f"{which} was busy: during the search {reference} took {took} (10th to 90th percentile); when nothing else "
+        "runs, a search may find a faster placement"
     )

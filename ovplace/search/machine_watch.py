@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from statistics import median
 
+from ovplace.core.result.labels import short_ms
+
 SLOW = 1.5
 """Latency of the reference on a machine, over that on its like machines, from which it is set aside: it is busy, hot or
 broken, and its ratios are not those of the others."""
@@ -66,7 +68,7 @@ class MachineWatch:
         now_ms, at_first_ms = self._now_ms[machine], self._first_ms[machine]
         others = [ms for name, ms in self._now_ms.items() if name != machine]
         if now_ms > SLOW * (usual_ms := median(others)):
-            return f"{self.reference} took {now_ms:.3g} ms there, {usual_ms:.3g} ms on the others"
+            return f"{self.reference} took {short_ms(now_ms)} ms there, {short_ms(usual_ms)} ms on the others"
         if now_ms > DRIFT * at_first_ms:
-            return f"{self.reference} took {at_first_ms:.3g} ms there at first, {now_ms:.3g} ms later"
+            return f"{self.reference} took {short_ms(at_first_ms)} ms there at first, {short_ms(now_ms)} ms later"
         return ""

@@ -2,13 +2,20 @@
 
 import pytest
 
-from ovplace.core.result.labels import ends, number, operations, percent, ratio_text
+from ovplace.core.result.labels import ends, number, operations, percent, ratio_text, short_ms
 from ovplace.core.statistics import Interval
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.4671, "0.467"), (99.9994, "99.999"), (100.04, "100.0")])
 def test_numbers_have_the_digits_that_can_be_seen(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(9.6, "9.6"), (3.014, "3.01"), (999.4, "999"), (999.7, "1000"), (1234.5, "1234")]
+)
+def test_milliseconds_in_a_sentence_have_no_exponent(value, text):
+    assert short_ms(value) == text
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.09, 1.5), (0.5, 10.1)])

@@ -172,4 +172,4 @@ def _percent(fraction: float | None) -> str:
         return "-"
     if _none(fraction):
         return "0 %"
-    return f"{100 * fraction:.2g} %" if fraction < 1 else f"{100 * fraction:.0f} %"
+    return f"{100 * fraction:.2g} %" if fraction < 0.1 else f"{100 * fraction:.0f} %"

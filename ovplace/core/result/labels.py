@@ -67,6 +67,11 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
 
 
+def short_ms(value: float) -> str:
+    """Return milliseconds as text with three digits, and with all before the point: never as `1.23e+03`."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
 def mean_count(value: float | None) -> str:
     """Return a mean of counts as text."""
     if value is None:

@@ -11,6 +11,7 @@ import numpy as np
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, Measurement, Trial
 from ovplace.core.placement import Placement
+from ovplace.core.result.labels import short_ms
 from ovplace.core.verdict import LEVEL, Status, Verdict
 from ovplace.search.comparison.finalists import choose
 from ovplace.search.comparison.judgement import close_to_best, hardest_to_beat, leading
@@ -197,7 +198,7 @@ def _notes(rounds: Rounds, name: str, others: Sequence[str], *, cut: bool) -> It
     if rounds.is_unstable(name, others, 0 if cut else rounds.planned):  # there was no time to measure it again
         worst, low, high = rounds.most_unstable([name, *others])
         which = "the placement" if worst == name else worst
-        yield f"{which} is unstable: {low:.3g} to {high:.3g} ms in {len(rounds)} processes"
+        yield f"{which} is unstable: {short_ms(low)} to {short_ms(high)} ms in {len(rounds)} processes"
 
 
 def _answer(session: Session, verdict: Verdict, best: Candidate, against: Baseline, rounds: Rounds) -> FinalComparison:

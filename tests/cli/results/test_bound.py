@@ -44,6 +44,11 @@ def test_a_distance_is_of_the_model():
     assert "takes 10 % more time than the optimum." in said(gap=0.0)
 
 
+def test_nearly_twice_the_time_is_written_without_an_exponent():
+    assert "takes 100 % more time than the optimum." in said(best={"above_optimum": 0.996}, gap=0.0)
+    assert "takes 9.9 % more time than the optimum." in said(best={"above_optimum": 0.0994}, gap=0.0)
+
+
 def test_optimal_is_said_only_where_it_is_proven():
     assert "is optimal" in said(best={"above_optimum": 0.0, "above_bound": 0.0}, gap=0.0)
     assert "is optimal" not in said(best={"above_optimum": 0.0, "above_bound": 0.09})
