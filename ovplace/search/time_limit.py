@@ -118,5 +118,6 @@ def time_notes(
         found.append(f"the search was cut short after {n_measured} of {budget} placements")
     elif budget and n_measured >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
         left = f"{measurer.time.left_s:.0f} s before the time was up"
-        found.append(f"the search ended with its budget of {budget} placements, {left}; a larger budget uses them")
+        placements = f"{budget} placement{'s' * (budget != 1)}"
+        found.append(f"the search ended with its budget of {placements}, {left}; a larger budget uses them")
     return tuple(found)

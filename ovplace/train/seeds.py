@@ -157,7 +157,8 @@ def _in_words(report: Mapping[str, Any]) -> str:
 
 def _interrupted(pending: Mapping[Future[Data], int], folder: Path) -> InterruptedRunError:
     left = sum(not future.done() for future in pending)
-    return InterruptedRunError(f"stopped; {left} trainings are left, the same command goes on in '{folder}'")
+    trainings = f"{left} training{'s' * (left != 1)}"
+    return InterruptedRunError(f"stopped with {trainings} left, the same command goes on in '{folder}'")
 
 
 def _copy(policy: Path, output: Path) -> None:

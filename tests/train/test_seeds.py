@@ -146,7 +146,7 @@ def test_processes_train_as_one_does_and_go_on_after_ctrl_c(plans, tmp_path):
         if event.done == 1:
             raise KeyboardInterrupt
 
-    with pytest.raises(InterruptedRunError, match=r"2 trainings are left|1 trainings are left"):
+    with pytest.raises(InterruptedRunError, match=r"stopped with (2 trainings|1 training) left"):
         train_seeds(plans, output, site, listener)
     with pytest.raises(InterruptedRunError):
         site.train(plans[0], tmp_path / "late.npz")

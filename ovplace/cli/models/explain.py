@@ -127,7 +127,8 @@ def _support(found: Explanation) -> str:
             parts.append(f"{device.name} supports all")
             continue
         kinds = [f"{count} {kind}" for kind, count in device.unsupported.items()]
-        more = f" and {len(kinds) - SHOWN} other types" if len(kinds) > SHOWN else ""
+        others = len(kinds) - SHOWN
+        more = f" and {others} other type{'s' * (others != 1)}" if others > 0 else ""
         or_wrongly = ", or computes wrongly," if device.emulated else ""  # HETERO believes what its plugin says
         parts.append(f"{device.name} does not support{or_wrongly} {', '.join(kinds[:SHOWN])}{more}")
     return ", ".join(parts)

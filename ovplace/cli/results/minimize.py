@@ -65,8 +65,8 @@ def _show(found: Minimized) -> None:
     show_pairs(
         [
             ("failure", f"{found.kind}: {found.text}"),
-            ("off " + found.home, f"{len(names)} operations of {found.moved_before}: {', '.join(names[:5])}{more}"),
-            ("model", f"{found.ops} operations of {found.ops_before}"),
+            ("off " + found.home, f"{len(names)} of {found.moved_before} operations: {', '.join(names[:5])}{more}"),
+            ("model", f"{found.ops} of {found.ops_before} operations"),
             ("placements run", str(found.runs) + ("" if found.is_smallest else ", all that --runs allows")),
             ("program", f"{found.folder / 'reproduce.py'} {'shows it' if found.shown else 'does not show it'}"),
         ]

@@ -32,4 +32,5 @@ def command(clear: bool, as_json: bool) -> None:
         click.echo(f"{'deleted from' if clear else 'cache in'} {cache_folder()}:")
         show_table(["kind", "files", "size"], [[c.kind, str(c.files), size(c.n_bytes)] for c in content], right=(1, 2))
     if (left := sum(entry.files for entry in found) - sum(entry.files for entry in content)) > 0:
-        raise StoreError(f"{left} files in '{cache_folder()}' cannot be deleted; check the permissions of its folders")
+        files = f"{left} file{'s' * (left != 1)}"
+        raise StoreError(f"{files} in '{cache_folder()}' cannot be deleted; check the permissions of its folders")

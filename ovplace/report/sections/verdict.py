@@ -80,7 +80,8 @@ def caution(machine: str, emulated: Sequence[str]) -> str:
         return f"All figures are simulated, on the machine {machine}; no inference was run."
     if not emulated:
         return ""
-    return f"{', '.join(emulated)} is emulated: the GPU plugin runs on the processor, so no time is a real GPU's."
+    are = "is" if len(emulated) == 1 else "are"
+    return f"{', '.join(emulated)} {are} emulated: the GPU plugin runs on the processor, so no time is a real GPU's."
 
 
 def _figures(evidence: Evidence) -> list[tuple[str, str]]:
