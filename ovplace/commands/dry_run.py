@@ -40,7 +40,7 @@ class Estimate:
         finalists: placements that take turns when one of those found is chosen.
         race: measurements of that, at most.
         rounds: fresh processes of the final comparison.
-        compared: candidates in each round, at most.
+        compared: candidates in each round; more where several baselines are nearly as fast as the best one.
         seconds: rough wall time, at most the limit of the call.
         basis: how that was estimated.
     """
@@ -74,12 +74,14 @@ def estimate(config: RunConfig) -> Estimate:
         selection = _devices(config)
         groups = form_groups(config, graph).n_groups
         timed = None if selection.simulated else _timed(folder.prepared_model, config.search.seed)
-    n, counts = len(selection.devices), _counts(config, selection)
-    placements = config.search.measurements if n > 1 else 0
+    n = len(selection.devices)
+    is_searched = n > 1 and groups > 1
+    counts = _counts(config, selection, is_searched=is_searched)
+    placements = config.search.measurements if is_searched else 0
     seconds = preparing_s * (2 + counts["rounds"])
     if timed:
         seen, starting_s = timed
-        profiling_s = _profiling_s(config, groups * n) if n > 1 else 0.0
+        profiling_s = _profiling_s(config, groups * n) if is_searched else 0.0
         seconds = (
             preparing_s + starting_s * (1 + counts["rounds"]) + profiling_s + _seconds(config, counts, placements, seen)
         )
@@ -112,15 +114,15 @@ def _timed(prepared: Path, seed: int) -> tuple[FirstTiming, float]:
     return seen, max(0.0, time.monotonic() - start - seen.compiling_s - 2 * seen.inferring_s)
 
 
-def _counts(config: RunConfig, selection: Selection) -> dict[str, int]:
-    """Return the steps of a run, by the attributes of `Estimate`; a single device leaves nothing to search."""
+def _counts(config: RunConfig, selection: Selection, *, is_searched: bool) -> dict[str, int]:
+    """Return the steps of a run, by the attributes of `Estimate`; one device or one group leaves nothing to search."""
     n, alone = len(selection.devices), len(references(selection.devices))
-    if n < 2:
-        steps = ("finalists", "race", "rounds", "compared")
-        return {"baselines": n + alone, **dict.fromkeys(steps, 0)}
+    baselines = n + alone + (n + 1 if n > 1 else 0)
+    if not is_searched:
+        return {"baselines": baselines, **dict.fromkeys(("finalists", "race", "rounds", "compared"), 0)}
     comparison = config.comparison
     return {
-        "baselines": n + alone + n + 1,
+        "baselines": baselines,
         "finalists": comparison.finalists,
         "race": comparison.race,
         "rounds": comparison.rounds,

@@ -266,6 +266,13 @@ def test_dry_run_writes_nothing(ovplace, tmp_path, tiny, quick):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_dry_run_of_a_single_group_has_nothing_to_search(ovplace, tiny):
+    done = ovplace("optimize", tiny, "--machine", "null", "--set", "coarsener.target=1", "--dry-run", "--json")
+    found = data(done)
+    assert [found[name] for name in ("groups", "placements", "race", "rounds", "compared")] == [1, 0, 0, 0, 0]
+    assert found["baselines"] > len(found["devices"])
+
+
 def test_nobody_reads_the_output(program):
     reader, writer = os.pipe()
     os.close(reader)  # gone before the first line
