@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,7 +123,7 @@ def _show(data: dict[str, Any]) -> None:
     columns = ("zero_shot", "per_graph", "single")
     header = ("latency over the best known", "cases", "policy", "p90", "worst", "trained on it", "p90", "worst")
     rows = [
-        (row["set"], str(row["cases"]), *(_text(row[c][k]) for c in columns for k in ("median", "p90", "worst")))
+        (row["set"], str(row["cases"]), *(_text(row, c, k) for c in columns for k in ("median", "p90", "worst")))
         for row in data["sets"]
     ]
     show_table((*header, "one device", "p90", "worst"), rows, right=range(1, 11))
@@ -135,14 +135,16 @@ def _show(data: dict[str, Any]) -> None:
 def _show_seeds(data: dict[str, Any]) -> None:
     from ovplace.cli.output.tables import show_table
 
-    names = [row["set"] for row in data["sets"]]
-    rows = [
-        (name, *(_text(of["sets"][number]["zero_shot"]["p90"]) for of in data["seeds"]))
-        for number, name in enumerate(names)
-    ]
+    seeds = [{row["set"]: row for row in of["sets"]} for of in data["seeds"]]
+    names = dict.fromkeys(name for sets in seeds for name in sets)
+    rows = [(name, *(_text(sets.get(name), "zero_shot", "p90") for sets in seeds)) for name in names]
     click.echo(f"\nSeed {data['seed']} is kept. 90th percentile of the policy with each seed:\n")
     show_table(("", *(f"seed {of['seed']}" for of in data["seeds"])), rows, right=range(1, len(data["seeds"]) + 1))
 
 
-def _text(value: float | None) -> str:
+def _text(row: Mapping[str, Any] | None, column: str, key: str) -> str:
+    """Return a score of a set, which may have no cases; infinite scores are stored as None."""
+    if not row or not row["cases"]:
+        return "-"
+    value = row[column][key]
     return "inf" if value is None else f"{value:.3f}"

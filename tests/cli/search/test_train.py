@@ -62,6 +62,26 @@ def test_it_prints_a_table(ovplace, config, tmp_path):
     assert "train 1/1" in done.err
 
 
+def test_a_set_may_have_no_cases_or_be_missing_with_a_seed(ovplace, config, tmp_path, monkeypatch):
+    def row(name, cases, *values):
+        scores = dict(zip(("median", "p90", "worst"), values, strict=True))
+        return {"set": name, "cases": cases, "zero_shot": scores, "per_graph": scores, "single": scores}
+
+    sets = [row("some", 2, 1.5, None, None), row("none", 0, None, None, None)]
+    seeds = [{"seed": 0, "sets": sets[1:]}, {"seed": 1, "sets": sets}]
+    found = {"policy": "policy.npz", "bytes": 1, "seed": 1, "sets": sets, "seeds": seeds}
+    monkeypatch.setattr("ovplace.train.seeds.train_seeds", lambda *_: found)
+    done = ovplace("train", config, "-o", tmp_path / "policy.npz", "--seeds", 2)
+    assert done.code == 0, done.err
+    rows = [line.split() for line in done.out.splitlines() if line.startswith(("some", "none"))]
+    assert rows == [
+        ["some", "2", *["1.500", "inf", "inf"] * 3],
+        ["none", "0", *["-"] * 9],
+        ["none", "-", "-"],
+        ["some", "-", "inf"],
+    ]
+
+
 @pytest.mark.slow  # tests/train/test_policy_search.py does it without the processes
 def test_a_policy_starts_the_search_which_goes_on_without_the_file(ovplace, policy, tiny, tmp_path):
     command = ["optimize", tiny, "-o", tmp_path / "run", *QUICK, "--policy", policy, "--json"]
