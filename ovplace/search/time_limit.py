@@ -114,9 +114,9 @@ def time_notes(
         parts = estimated + timed + failed
         found.append(f"profiling was cut short, {timed} of {parts} parts were timed; expect a weak result")
     n_measured = sum(not trial.cached for trial in trials)
-    if cut and budget:
+    if cut and budget and n_measured < budget:
         found.append(f"the search was cut short after {n_measured} of {budget} placements")
-    elif budget and n_measured >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
+    elif not cut and budget and n_measured >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
         left = f"{measurer.time.left_s:.0f} s before the time was up"
         placements = f"{budget} placement{'s' * (budget != 1)}"
         found.append(f"the search ended with its budget of {placements}, {left}; a larger budget uses them")

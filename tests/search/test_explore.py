@@ -162,11 +162,13 @@ def test_a_short_time_is_enough_where_measuring_takes_none(exploring):
     assert len(explore(measurer, silent).trials) == 4
 
 
-@pytest.mark.parametrize(("left_s", "said"), [(0.0, "was cut short after 4 of"), (0.5, "ended with its budget of")])
-def test_a_search_is_cut_short_when_no_time_is_left(exploring, monkeypatch, left_s, said):
+@pytest.mark.parametrize(
+    ("left_s", "measured", "said"), [(0.0, 3, "was cut short after 3 of 4"), (0.5, 4, "ended with its budget of 4")]
+)
+def test_a_search_is_cut_short_when_no_time_is_left(exploring, monkeypatch, left_s, measured, said):
     def ending(measurer, *given):
         loop = make_loop(measurer, *given)
-        run = loop.run
+        loop.budget, run = Budget(measured), loop.run
 
         def run_to_the_end():
             trials = run()
