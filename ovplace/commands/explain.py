@@ -16,10 +16,9 @@ from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import FREE
 from ovplace.graphs.submodels import running_submodels
-from ovplace.ir.legal.state import variable_ends
 from ovplace.session.events import Listener
 from ovplace.session.session import Session
-from ovplace.stages.stage import check_results
+from ovplace.stages.stage import check_submodels
 
 
 class Rule(StrEnum):
@@ -113,12 +112,10 @@ def _explained(session: Session, table: Mapping[str, str] | None) -> Explanation
 
 
 def _why_unusable(graph: OpGraph, placement: Placement) -> str:
-    for ends in variable_ends(graph):
-        if len(set(placement.device_of[ends].tolist())) > 1:
-            names = " and ".join(f"'{graph.names[i]}'" for i in ends)
-            return f"{names} read and write one state, which devices do not share; put them on one device"
+    if placement.is_uniform:  # compiled without HETERO
+        return ""
     try:
-        check_results(graph, running_submodels(graph, placement.device_of))
+        check_submodels(graph, running_submodels(graph, placement.device_of))
     except PlacementError as error:
         return str(error)
     return ""

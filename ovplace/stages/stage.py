@@ -11,6 +11,7 @@ from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.graphs.submodels import is_unread, running_submodels, submodel_devices
+from ovplace.ir.legal.state import variable_ends
 
 _ELSEWHERE = -1
 """Device of the operations that are not of the part."""
@@ -41,7 +42,7 @@ def stages_of(graph: OpGraph, placement: Placement, part: Sequence[int] = ()) ->
         part: indices of operations; only their stages, as if the rest ran on a device of its own. Empty for all.
 
     Raises:
-        PlacementError: HETERO would cut an output off from its operation, and cannot compile what is left.
+        PlacementError: HETERO cannot run it, as `check_submodels` says.
     """
     ops = np.array(part or range(len(graph)), dtype=np.int64)
     used = np.unique(placement.device_of[ops])
@@ -51,7 +52,7 @@ def stages_of(graph: OpGraph, placement: Placement, part: Sequence[int] = ()) ->
     device_of[ops] = placement.device_of[ops]
     submodels = running_submodels(graph, device_of)
     if not part:
-        check_results(graph, submodels)
+        check_submodels(graph, submodels)
     devices = submodel_devices(graph, device_of, submodels)
     found = zip(submodels, devices, strict=True)
     return tuple(
@@ -61,22 +62,30 @@ def stages_of(graph: OpGraph, placement: Placement, part: Sequence[int] = ()) ->
     )
 
 
-def check_results(graph: OpGraph, submodels: Sequence[IntArray]) -> None:
-    """Check that no Result has become a submodel by itself, which HETERO's removal of cycles may cut off.
+def check_submodels(graph: OpGraph, submodels: Sequence[IntArray]) -> None:
+    """Check that HETERO can run submodels.
 
     Args:
         graph: the model.
         submodels: as `running_submodels` returns them. A Constant with its Results is none of them, and runs.
 
     Raises:
-        PlacementError: one has.
+        PlacementError: a Result has become a submodel by itself, which HETERO's removal of cycles may cut off; or the
+            ReadValue and the Assign of a variable are in different ones, each of which has a state of its own.
 
     Source: openvino `src/plugins/hetero/src/compiled_model.cpp` (2026): no operation is left to take the tensor from.
     """
-    inside = {op for ops in submodels for op in ops.tolist()}
+    submodel_of = {op: number for number, ops in enumerate(submodels) for op in ops.tolist()}
     for result, kind in enumerate(graph.types):
-        if kind == "Result" and result not in inside and (source := graph.predecessors[result][0]) in inside:
+        if kind == "Result" and result not in submodel_of and (source := graph.predecessors[result][0]) in submodel_of:
             raise PlacementError(
                 "HETERO cannot compile this placement: to avoid a cycle of submodels it cuts the output of "
                 f"'{graph.names[source]}' off; put the operations that read it on the same device"
+            )
+    for ends in variable_ends(graph):
+        if len({submodel_of[op] for op in ends}) > 1:
+            names = " and ".join(f"'{graph.names[op]}'" for op in ends)
+            raise PlacementError(
+                f"{names} read and write one state, which submodels do not share; put them, and what connects them, "
+                "on one device"
             )

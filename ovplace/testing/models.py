@@ -88,7 +88,13 @@ def shape_chain() -> ov.Model:
     return _model([ops.reshape(ops.sigmoid(x), target, False, name="reshape")], [x])
 
 
-def _variable(name: str, shape: list[int]) -> Variable:
+def state_variable(name: str, shape: list[int]) -> Variable:
+    """Return a variable of f32.
+
+    Args:
+        name: its name.
+        shape: its shape.
+    """
     info = VariableInfo()
     info.data_shape, info.data_type, info.variable_id = ov.PartialShape(shape), ov.Type.f32, name
     return Variable(info)
@@ -96,7 +102,7 @@ def _variable(name: str, shape: list[int]) -> Variable:
 
 def _cached(name: str, value: ov.Node, initial: ov.Node) -> tuple[ov.Node, ov.Node]:
     """Return a rolling window `[1, 4, 8]` over the last rows, one new row each inference, and its Assign."""
-    variable = _variable(name, [1, 4, 8])
+    variable = state_variable(name, [1, 4, 8])
     past = ops.read_value(initial, variable, name=f"{name}/read")
     joined = ops.concat([past, value], 1, name=f"{name}/concat")
     window = ops.slice(joined, _ints(1), _ints(5), _ints(1), _ints(1), name=f"{name}/window")
@@ -129,6 +135,18 @@ def initialised_state() -> ov.Model:
     first = ops.tile(ops.tanh(x, name="first"), _ints(1, 4, 1), name="initial")
     window, assign = _cached("cache", ops.relu(x, name="row"), first)
     return _model([ops.exp(ops.negative(ops.abs(window)), name="out")], [x], [assign])
+
+
+def delayed() -> ov.Model:
+    """Two variables that keep something of the input: no path leads from ReadValue to Assign."""
+    x, zeros = _input("x", 1, 4), ops.constant(np.zeros((1, 4), np.float32))
+    outputs, sinks = [], []
+    for number, stored in enumerate((ops.exp(x, name="stored"), ops.negative(x))):
+        variable = state_variable(f"past{number}", [1, 4])
+        past = ops.read_value(zeros, variable, name=f"{number}/read")
+        sinks.append(ops.assign(stored, variable))
+        outputs.append(ops.tanh(ops.subtract(ops.sigmoid(x), past, name=f"{number}/difference"), name=f"{number}/out"))
+    return _model(outputs, [x], sinks)
 
 
 def nonzero() -> ov.Model:
@@ -231,9 +249,9 @@ def nothing_computed() -> ov.Model:
 TINY: dict[str, Callable[[], ov.Model]] = {
     build.__name__: build
     for build in (
-        residual, int8_weights, tied_embedding, shared_scalar, shape_chain, kv_cache, initialised_state, nonzero,
-        detector, runtime_reshape, tensor_iterator, conditional, several_outputs, loose_ends, unread_input, two_parts,
-        nothing_computed,
+        residual, int8_weights, tied_embedding, shared_scalar, shape_chain, kv_cache, initialised_state, delayed,
+        nonzero, detector, runtime_reshape, tensor_iterator, conditional, several_outputs, loose_ends, unread_input,
+        two_parts, nothing_computed,
     )
 }  # fmt: skip
 """Every tiny model by name."""

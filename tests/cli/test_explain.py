@@ -94,7 +94,7 @@ def moved(source, kind):
 @pytest.mark.parametrize(
     ("model", "kind", "why"),
     [
-        (models.kv_cache, "Assign", "read and write one state, which devices do not share; put them on one device."),
+        (models.kv_cache, "Assign", "read and write one state, which submodels do not share; put them, and"),
         (models.inner_output, "Relu", "it cuts the output of 'inner' off; put the operations that read it on the same"),
     ],
 )

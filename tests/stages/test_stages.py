@@ -398,3 +398,10 @@ def test_a_stage_that_draws_random_numbers_starts_its_generator_anew_for_each_pl
     (first,), _ = prepared.outputs(prepared.chain(placement))
     (second,), _ = prepared.outputs(prepared.chain(placement))
     np.testing.assert_array_equal(first, second)
+
+
+def test_placements_that_part_a_state_are_refused(tmp_path):
+    of = Prepared(models.delayed(), tmp_path)
+    elsewhere = np.array([name == "0/difference" for name in of.graph.names]).astype(int)
+    with pytest.raises(PlacementError, match=r"'0/read' .* read and write one state, which submodels do not share"):
+        stages_of(of.graph, Placement(elsewhere, tuple(DEVICES)))

@@ -20,7 +20,7 @@ from ovplace.ir.read import op_graph
 from ovplace.stages.chain import CompiledChain
 from ovplace.stages.compiled_stages import CompiledStages
 from ovplace.stages.compiler import Compiler
-from ovplace.stages.stage import check_results, stages_of
+from ovplace.stages.stage import check_submodels, stages_of
 from ovplace.store.blobs import Blobs
 
 Compiled: TypeAlias = ov.CompiledModel | CompiledChain
@@ -97,7 +97,7 @@ class Candidates:
             return self._in_stages(candidate, placement)
         if candidate.part:
             return self._part_by_hetero(candidate, placement)
-        check_results(self._graph, running_submodels(self._graph, placement.device_of))
+        check_submodels(self._graph, running_submodels(self._graph, placement.device_of))
         return self._compiler.compile_placement(self._model, placement, self._devices)
 
     def submodels(self, candidate: Candidate, compiled: Compiled) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import FREE
 from ovplace.ir.legal.cycle_constraints import cycle_constraints
-from ovplace.ir.legal.state import state_pairs, state_paths
+from ovplace.ir.legal.state import state_links, state_pairs, state_paths
 
 _VECTOR_ELEMENTS = 64
 """What is longer is data, not a shape: shapes, pads and orders have one number a dimension, splits one a part."""
@@ -43,8 +43,8 @@ def legal_groups(graph: OpGraph) -> Partition:
 
     Joined are: Constants and Parameters with their first consumer, Results with their producer; operations computed
     from constants with all that read them; shape computations with the operations they shape; both ends of a tensor of
-    unknown shape; each variable's ReadValue and Assign with what lies between; and whatever would make HETERO
-    cut one of the last three apart again. What computes nothing joins the first group.
+    unknown shape; each variable's ReadValue and Assign with what lies between, or else connects them; and whatever
+    would make HETERO cut one of the last three apart again. What computes nothing joins the first group.
 
     Args:
         graph: a prepared model: static inputs, constants and shapes folded.
@@ -58,7 +58,8 @@ def legal_groups(graph: OpGraph) -> Partition:
     computing = [i for i in graph.order.tolist() if graph.types[i] not in FREE and i not in weights]
     if not computing:
         return Partition.from_labels(np.zeros(len(graph), dtype=np.int64))
-    uncut = [*_with_readers(graph, shapes), *_shaping(graph), *_dynamic(graph), *state_paths(graph)]
+    states = [*state_paths(graph), *state_links(graph)]
+    uncut = [*_with_readers(graph, shapes), *_shaping(graph), *_dynamic(graph), *states]
     pairs = [
         *uncut,
         *cycle_constraints(graph, uncut),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
+
+from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import FREE
 
@@ -33,6 +36,30 @@ def state_paths(graph: OpGraph) -> Iterator[Pair]:
         for reader in graph.successors[i]:
             before[i] |= before[reader]
     yield from ((u, w) for u, w in graph.edges.T.tolist() if after[u] & before[u] & after[w] & before[w])
+
+
+def state_links(graph: OpGraph) -> Iterator[Pair]:
+    """Yield connections that tie the ends of a variable together where no path leads from one to the other.
+
+    HETERO makes a submodel of connected operations, and each submodel has states of its own.
+    """
+    paths = np.array(list(state_paths(graph)), dtype=np.int64).reshape(-1, 2).T
+    label = connected_labels(len(graph), paths)
+    for one, other in (pair for ends in variable_ends(graph) for pair in pairwise(ends)):
+        if label[one] != label[other]:
+            yield from _way(graph, one, other)
+
+
+def _way(graph: OpGraph, start: int, end: int) -> Iterator[Pair]:
+    """Yield the connections on a shortest way between two operations; without one, pairs that join all operations."""
+    import networkx as nx
+
+    undirected = nx.Graph(graph.edges.T.tolist())
+    undirected.add_nodes_from(range(len(graph)))
+    connected = nx.has_path(undirected, start, end)
+    way = nx.shortest_path(undirected, start, end) if connected else graph.order.tolist()
+    for one, other in pairwise(way):
+        yield (one, other) if graph.rank[one] < graph.rank[other] else (other, one)
 
 
 def state_pairs(graph: OpGraph) -> Iterator[Pair]:

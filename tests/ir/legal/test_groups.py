@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import openvino as ov
 import pytest
+from openvino import opset13 as ops
 
 from ovplace.core.partition import Partition
 from ovplace.graphs.op_graph import OpGraph
@@ -15,7 +16,7 @@ from ovplace.ir.inputs import random_inputs
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import op_graph
-from ovplace.testing.models import TINY
+from ovplace.testing.models import TINY, state_variable
 from ovplace.testing.slow import slow_except
 
 SQUEEZENET = Path(onnx.__file__).parent / "backend/test/data/light/light_squeezenet.onnx"
@@ -84,7 +85,9 @@ def graph_of(core: ov.Core, path: Path) -> OpGraph:
     return op_graph(core.read_model(path))
 
 
-@pytest.mark.parametrize("name", slow_except(["conditional", "kv_cache", "nonzero", "residual", "shared_scalar"], TINY))
+@pytest.mark.parametrize(
+    "name", slow_except(["conditional", "delayed", "kv_cache", "nonzero", "residual", "shared_scalar"], TINY)
+)
 def test_tiny_models_run_however_their_groups_are_placed(core: ov.Core, tiny: dict[str, Path], name: str) -> None:
     check(core, tiny[name], legal_groups(graph_of(core, tiny[name])), assignments=12)
 
@@ -130,6 +133,7 @@ def test_a_partition_that_parts_a_dynamic_tensor_is_found_out(core: ov.Core, tin
         ("int8_weights", ("matmul1", "w1/multiply", "w1/zero/convert", "w1/i8")),
         ("kv_cache", ("0/keys/read", "0/keys/concat", "0/keys/window", "0/keys/assign")),
         ("initialised_state", ("first", "initial", "cache/read")),
+        ("delayed", ("0/read", "0/difference", "x", "stored")),
         ("nonzero", ("nonzero", "chosen", "shape", "count", "target", "column", "wide", "sum")),
         ("runtime_reshape", ("rows", "target", "reshape", "slice")),
     ],
@@ -147,6 +151,7 @@ def test_what_must_stay_together_does(
     [
         ("shared_scalar", ("scaled0", "relu", "scaled1")),
         ("kv_cache", ("0/out", "1/out")),
+        ("delayed", ("0/difference", "0/out", "1/out")),
         ("int8_weights", ("matmul0", "middle", "matmul1", "sum")),
     ],
 )
@@ -154,6 +159,15 @@ def test_what_may_be_apart_is(core: ov.Core, tiny: dict[str, Path], name: str, a
     graph = graph_of(core, tiny[name])
     groups = legal_groups(graph).group_of
     assert len({int(groups[graph.index[op]]) for op in apart_ops}) == len(apart_ops)
+
+
+def test_a_state_between_unconnected_parts_keeps_a_model_whole(core: ov.Core, tmp_path: Path) -> None:
+    x, variable = ops.parameter([1, 4], np.float32), state_variable("past", [1, 4])
+    stored, past = ops.exp(x), ops.read_value(ops.constant(np.zeros((1, 4), np.float32)), variable)
+    results = [ops.result(ops.tanh(past)), ops.result(ops.relu(stored))]
+    ov.save_model(ov.Model(results, [ops.assign(stored, variable)], [x]), tmp_path / "source.xml")
+    prepare(tmp_path / "source.xml", tmp_path / "m.xml", core=core)
+    assert legal_groups(graph_of(core, tmp_path / "m.xml")).n_groups == 1
 
 
 @pytest.mark.parametrize("name", TINY)
