@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,9 @@ def random_inputs(model: ov.Model, seed: int) -> list[Array]:
     """Return one array an input of a static model.
 
     Floats are N(0, 1): the time of sin and its kin depends on the values. Integers feed embeddings, gathers and masks,
-    so they are 0 or 1, which every table and every mask has; a single one may be a count, such as the k of TopK, and is
-    1. Booleans are true, so that nothing is masked away.
+    so they are 0 or 1, which nearly every table and every mask has; a single one may be a count, such as the k of
+    TopK, and is 1. What chooses from a table of one row or of unknown length, such as the states of a batch, is 0.
+    Booleans are true, so that nothing is masked away.
 
     Args:
         model: a model with static inputs.
@@ -77,9 +79,22 @@ def _random(port: ov.Output, rng: np.random.Generator) -> Array:
         return np.full(shape, "a")
     if kind == ov.Type.u8 and len(shape) == 4:
         return rng.integers(0, 256, shape).astype(np.uint8)  # an image
-    if np.prod(shape) == 1:
-        return np.ones(shape, dtype=kind.to_dtype())
+    rows = min(map(_rows, port.get_target_inputs()), default=inf)
+    if np.prod(shape) == 1 or rows < 2:
+        return np.full(shape, int(rows >= 2), dtype=kind.to_dtype())
     return rng.integers(0, 2, shape).astype(kind.to_dtype())
+
+
+def _rows(reader: ov.Input) -> float:
+    """Return the rows that an input of an operation chooses from: 0 if not known, infinite where it chooses none."""
+    gather = reader.get_node()
+    if gather.get_type_name() != "Gather" or reader.get_index() != 1:
+        return inf
+    shape, axis = gather.get_input_partial_shape(0), gather.input_value(2).get_node()
+    if shape.rank.is_dynamic or not isinstance(axis, ov.op.Constant):
+        return 0
+    length = list(shape)[int(axis.get_data().item())]
+    return int(length.get_length()) if length.is_static else 0
 
 
 def read_inputs(model: ov.Model, path: Path) -> list[Array]:

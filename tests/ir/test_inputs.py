@@ -61,6 +61,14 @@ def test_a_single_integer_is_a_valid_count(seed: int) -> None:
     assert random_inputs(model, seed)[1].tolist() == 1
 
 
+@pytest.mark.parametrize(("rows", "row"), [(1, 0), (2, 1), (-1, 0)])
+def test_a_row_that_is_chosen_is_in_the_table(rows: int, row: int) -> None:
+    values, index = opset.parameter([abs(rows), 4], ov.Type.f32), opset.parameter([1], ov.Type.i32)
+    table = opset.relu(values) if rows > 0 else opset.transpose(opset.non_zero(values), np.array([1, 0]))
+    model = ov.Model([opset.gather(table, index, np.array(-2))], [values, index], "rows")
+    assert random_inputs(model, seed=0)[1].tolist() == [row]
+
+
 def two_inputs(shape: ov.PartialShape) -> ov.Model:
     """Return a model of which one input has the tensor name that is the operation's name of the other."""
     inputs = [opset.parameter(shape, ov.Type.f32, name=operation) for operation in ("b", "a2")]
