@@ -92,6 +92,17 @@ def compile_placement(core: ov.Core, model: ov.Model, placement: Placement) -> o
     return compile_placed(core, model, dict(zip(names, devices, strict=True)))
 
 
+def property_values(compiled: ov.CompiledModel, name: str) -> list[str]:
+    """Return the values of a property as texts; the NPU's plugin gives a single one, where others give a list.
+
+    Args:
+        compiled: the compiled model.
+        name: of the property, such as `EXECUTION_DEVICES`.
+    """
+    found = compiled.get_property(name)
+    return [str(value) for value in ([found] if isinstance(found, str) else found)]
+
+
 def submodel_chain(compiled: ov.CompiledModel) -> tuple[str, ...]:
     """Return the device of each submodel that HETERO really formed, in running order.
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import openvino as ov
 
 from ovplace.errors import PlacementError
+from ovplace.ir.affinity import property_values
 from ovplace.ir.parts.part import Feed, Part, constant_outputs
 from ovplace.stages.compiled_stages import CompiledStage
 
@@ -43,7 +44,7 @@ class CompiledChain:
 
     def get_property(self, name: str) -> list[str]:
         """Return the values of a property of all stages, each once."""
-        return list(dict.fromkeys(str(value) for stage in self._stages for value in stage.compiled.get_property(name)))
+        return list(dict.fromkeys(value for stage in self._stages for value in property_values(stage.compiled, name)))
 
 
 class Chain:

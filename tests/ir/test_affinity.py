@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import openvino as ov
 import pytest
 
 from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
-from ovplace.ir.affinity import apply, check_chain, compile_placement, op_names, submodel_chain
+from ovplace.ir.affinity import apply, check_chain, compile_placement, op_names, property_values, submodel_chain
 from ovplace.testing.models import TINY
 
 
@@ -74,3 +76,8 @@ def test_the_weights_behind_the_header_are_not_taken():
             raise RuntimeError("the stream is broken")
 
     assert submodel_chain(Compiled()) == ("GPU",)
+
+
+@pytest.mark.parametrize("value", ["NPU", ["NPU"]])
+def test_a_plugin_may_give_a_single_value_without_a_list(value):
+    assert property_values(SimpleNamespace(get_property=lambda _: value), "EXECUTION_DEVICES") == ["NPU"]

@@ -256,11 +256,13 @@ class Backend(protocols.Backend):
             return _Ready(failure=_failure(ErrorKind.INFER, error))
 
     def _first(self, candidate: Candidate, compiled: Compiled, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
+        from ovplace.ir.affinity import property_values
+
         request = self._request(compiled)
         ready = self._settled(request, compile_ms, submodels)
         ready.outputs = outputs = compare_all(self._output_names(), self.reference, self._outputs(request))
         ready.staged = candidate.staged and len(submodels) > 1
-        ready.execution = ",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES"))
+        ready.execution = ",".join(property_values(compiled, "EXECUTION_DEVICES"))
         broken = next((o for o in outputs if not np.isfinite(o.max_abs)), None)
         if broken is not None:
             text = f"output '{broken.name}' is of another shape or not finite where the whole model's on the CPU is"

@@ -126,6 +126,7 @@ def time_requests(folder: Path, devices: Sequence[Device], target: str, load: Lo
 
 
 def _timed(compiled: ov.CompiledModel, model: ov.Model, load: Load, read_ms: float, compile_ms: float) -> RequestTimes:
+    from ovplace.ir.affinity import property_values
     from ovplace.ir.inputs import fill, inputs_of
 
     wanted = load.n_requests or int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
@@ -144,7 +145,7 @@ def _timed(compiled: ov.CompiledModel, model: ov.Model, load: Load, read_ms: flo
         compile_ms=compile_ms,
         first_ms=first_ms,
         n_requests=len(requests),
-        execution_devices=",".join(str(name) for name in compiled.get_property("EXECUTION_DEVICES")),
+        execution_devices=",".join(property_values(compiled, "EXECUTION_DEVICES")),
         layers=_layers(requests) if load.counters else (),
     )
 
