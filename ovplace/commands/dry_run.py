@@ -73,7 +73,7 @@ def estimate(config: RunConfig) -> Estimate:
         preparing_s = time.monotonic() - start
         selection = _devices(config)
         groups = form_groups(config, graph).n_groups
-        timed = None if selection.simulated else _timed(folder.prepared_model, config.search.seed)
+        timed = None if selection.simulated else _timed(folder.prepared_model, config)
     n = len(selection.devices)
     is_searched = n > 1 and groups > 1
     counts = _counts(config, selection, is_searched=is_searched)
@@ -105,12 +105,13 @@ def _devices(config: RunConfig) -> Selection:
         return site.choose_devices(config)
 
 
-def _timed(prepared: Path, seed: int) -> tuple[FirstTiming, float]:
+def _timed(prepared: Path, config: RunConfig) -> tuple[FirstTiming, float]:
     """Return what the CPU takes for a model, and the seconds that a process takes besides until it can measure."""
     from ovplace.ir.timing.once import time_once
 
     start = time.monotonic()
-    seen = isolated_call("running the model on the CPU", time_once, prepared, seed)
+    search = config.search
+    seen = isolated_call("running the model on the CPU", time_once, prepared, search.seed, search.input)
     return seen, max(0.0, time.monotonic() - start - seen.compiling_s - 2 * seen.inferring_s)
 
 

@@ -273,6 +273,16 @@ def test_a_dry_run_of_a_single_group_has_nothing_to_search(ovplace, tiny):
     assert found["baselines"] > len(found["devices"])
 
 
+def test_dry_run_takes_the_inputs_that_are_given(ovplace, tmp_path, quick):
+    x, size = ops.parameter([2, 6], np.float32, name="x"), ops.parameter([2], np.int64, name="size")
+    model = ov.Model([ops.result(ops.reshape(ops.exp(x), size, special_zero=False))], [x, size])
+    ov.save_model(model, tmp_path / "model.xml")
+    np.savez(tmp_path / "inputs.npz", x=np.ones((2, 6), np.float32), size=np.array([3, 4]))
+    dry = "optimize", tmp_path / "model.xml", *quick, "--dry-run"
+    assert ovplace(*dry).code == 1
+    assert "roughly" in ovplace(*dry, "-i", tmp_path / "inputs.npz").out
+
+
 def test_nobody_reads_the_output(program):
     reader, writer = os.pipe()
     os.close(reader)  # gone before the first line

@@ -10,7 +10,7 @@ import openvino as ov
 
 from ovplace.errors import ModelError
 from ovplace.ir.exceptions import last_line
-from ovplace.ir.inputs import fill, random_inputs
+from ovplace.ir.inputs import fill, inputs_of
 from ovplace.ir.opening import open_model
 
 
@@ -27,23 +27,25 @@ class FirstTiming:
     inferring_s: float
 
 
-def time_once(path: Path, seed: int = 0) -> FirstTiming:
+def time_once(path: Path, seed: int = 0, given: str = "") -> FirstTiming:
     """Compile a prepared model for the CPU and run it twice; the second inference counts.
 
     Args:
         path: a prepared model.
-        seed: seed of the random inputs.
+        seed: seed of random inputs.
+        given: `.npz` file with the inputs; empty for random ones.
 
     Raises:
-        ModelError: the model cannot be read, or does not run.
+        ModelError: the model or its inputs cannot be read, or it does not run.
     """
     core = ov.Core()
     model = open_model(core, path)
+    arrays = inputs_of(model, given, seed)
     try:
         start = perf_counter()
         request = core.compile_model(model, "CPU").create_infer_request()
         compiled = perf_counter()
-        fill(request, model, random_inputs(model, seed))
+        fill(request, model, arrays)
         request.infer()
         warm = perf_counter()
         request.infer()
