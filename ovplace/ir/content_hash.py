@@ -22,8 +22,16 @@ def content_hash(model: ov.Model) -> str:
 
 
 def computation_hash(model: ov.Model) -> str:
-    """Return the same hash without the names of operations, which a model gets anew whenever it is converted."""
-    return _digest(model, named=False).hexdigest()
+    """Return the same hash without the names of operations, which a model gets anew whenever it is converted.
+
+    An operation is known by what it computes: once a model is saved, it may list its operations in another order.
+    """
+    label = {op.get_name(): str(i) for i, op in enumerate(model.get_parameters())}
+    for op in model.get_ordered_ops():
+        label.setdefault(op.get_name(), "")
+        label[op.get_name()] = _op_digest(op, label).hex()
+    interface = [[label[op.get_name()] for op in group] for group in (model.get_parameters(), model.get_results())]
+    return hashlib.blake2b(repr([interface, sorted(label.values())]).encode(), digest_size=16).hexdigest()
 
 
 def _digest(model: ov.Model, *, named: bool) -> hashlib.blake2b:

@@ -101,6 +101,13 @@ def test_the_hash_survives_saving(tmp_path: Path, name: str) -> None:
     assert content_hash(model) == read_graph(tmp_path / "b.xml").content_hash
 
 
+@pytest.mark.parametrize("name", TINY)
+def test_the_hash_of_what_is_computed_survives_saving(tmp_path: Path, name: str) -> None:
+    model = TINY[name]()
+    ov.save_model(model, tmp_path / "a.xml", compress_to_fp16=False)
+    assert computation_hash(model) == computation_hash(ov.Core().read_model(tmp_path / "a.xml"))
+
+
 def test_the_hash_sees_every_change() -> None:
     models = (
         *(small(), small(weight=1.0000001), small(pad=2), small(name="other")),
