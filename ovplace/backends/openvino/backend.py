@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from ovplace.backends.openvino.config import Config
+from ovplace.backends.openvino.failures import explained, failure
 from ovplace.core.accuracy import NOT_FINITE, compare_all, has_no_finite_value
-from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, kind_of, rotated
-from ovplace.errors import ModelError, PlacementError
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, rotated
+from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import BoolArray
-from ovplace.ir.exceptions import without_positions
 from ovplace.plugins import protocols
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class Backend(protocols.Backend):
         self.inputs = inputs_of(self._model, job.input_path, job.seed)
         self._candidates = Candidates(self._core, self._model, self.inputs, job, self._config)
         self._has_state = bool(self._model.get_sinks())
+        self._begins_anew = False  # whether each inference needs the first state
         self._kept: OrderedDict[str, _Ready] = OrderedDict()
         self._spent_ms = {"compiling_ms": 0.0, "inferring_ms": 0.0}  # in the runtime, since the last answer
         self.reference = self._whole_model_outputs()
@@ -179,7 +180,7 @@ class Backend(protocols.Backend):
                 try:
                     blocks[i].append(self._block(r, spec.one_sample() if i in hopeless else spec))
                 except Exception as error:
-                    r.failure = _failure(ErrorKind.INFER, error)
+                    r.failure = failure(ErrorKind.INFER, error)
                     del running[i]
         return blocks
 
@@ -247,13 +248,13 @@ class Backend(protocols.Backend):
         except PlacementError as error:
             return _Ready(failure=Measurement.failed(ErrorKind.COMPILE, str(error)))
         except Exception as error:  # OpenVINO raises RuntimeError, and others where plugins throw through
-            return _Ready(failure=_failure(ErrorKind.COMPILE, error))
+            return _Ready(failure=failure(ErrorKind.COMPILE, error))
         try:
             if candidate.part:
                 return self._first_of_part(candidate, compiled, compile_ms, submodels)
             return self._first(candidate, compiled, compile_ms, submodels)
         except Exception as error:
-            return _Ready(failure=_failure(ErrorKind.INFER, error))
+            return _Ready(failure=failure(ErrorKind.INFER, error))
 
     def _first(self, candidate: Candidate, compiled: Compiled, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
         from ovplace.ir.affinity import property_values
@@ -300,7 +301,7 @@ class Backend(protocols.Backend):
             for _ in range(spec.warmup):
                 pace = min(pace, self._timed(ready))  # one inference that is disturbed does not make it hopeless
         except Exception as error:
-            ready.failure = _failure(ErrorKind.INFER, error)
+            ready.failure = failure(ErrorKind.INFER, error)
             return 0.0
         return pace
 
@@ -331,6 +332,8 @@ class Backend(protocols.Backend):
         self._timed(ready)
 
     def _timed(self, ready: _Ready) -> float:
+        if self._begins_anew:
+            self._start_state(ready.request)
         # Copying 4 MB of outputs into new arrays takes 0.2 ms; a program that reads the tensors does without.
         ready.request.infer(share_outputs=True)
         latency_ms = float(ready.request.latency)  # without the interpreter's time around it
@@ -370,21 +373,21 @@ class Backend(protocols.Backend):
 
     def _whole_model_outputs(self) -> list[Any]:
         known = "export it with operations and types that OpenVINO's CPU plugin runs"
-        with _explained("does not compile for", known), self._spending("compiling_ms"):
+        with explained("does not compile for", known), self._spending("compiling_ms"):
             compiled = self._candidates.reference()
-        with _explained("does not run on", "if it needs other values, give them with -i"):
+        with explained("does not run on", "if it needs other values, give them with -i"):
             ready = self._settled(self._request(compiled), 0.0, ())
-        return self._outputs(ready.request)
+        outputs = self._outputs(ready.request)
+        self._begins_anew = self._has_state and not self._goes_on(ready)
+        return outputs
 
-
-@contextmanager
-def _explained(fails: str, advice: str) -> Iterator[None]:
-    """Turn an error of the reference into one that says what to do."""
-    try:
-        yield
-    except RuntimeError as error:
-        text = without_positions(error)[:300].rstrip(". ")
-        raise ModelError(f"the model {fails} the CPU in f32, the reference of every check: {text}; {advice}") from error
+    def _goes_on(self, ready: _Ready) -> bool:
+        """Return whether inputs fit the state that an inference leaves: a mask may be as long as the first prompt."""
+        try:
+            self._timed(ready)
+        except RuntimeError:
+            return False
+        return True
 
 
 def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit: float) -> set[int]:
@@ -393,8 +396,3 @@ def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit:
     for i, ms in pace.items():
         fastest[candidates[i].part] = min(ms, fastest.get(candidates[i].part, ms))
     return {i for i, ms in pace.items() if ms > limit * fastest[candidates[i].part]}
-
-
-def _failure(kind: ErrorKind, error: Exception) -> Measurement:
-    found = ErrorKind.MEMORY if isinstance(error, MemoryError) else kind_of(str(error), kind)
-    return Measurement.failed(found, without_positions(error))
