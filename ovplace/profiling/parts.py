@@ -59,6 +59,7 @@ class ProfileReport:
         measured: parts timed: single units and pairs.
         failed: parts that do not run on their device.
         estimated: parts for which time was up; their costs are guessed from those that were timed.
+        guessed: units that fail by themselves on a device that runs the whole model; their costs are guessed likewise.
         units: what was timed as one; fewer than groups where there are very many.
         cuts: cuts timed between devices, of those there are.
         spread: median over parts of the range of their blocks' medians, over their median.
@@ -69,6 +70,7 @@ class ProfileReport:
     measured: int
     failed: int
     estimated: int
+    guessed: int
     units: int
     cuts: str
     spread: float
@@ -283,6 +285,9 @@ class Profiler:
             total += float(np.mean(self._overhead_s[task.device][-20:])) + self._runs(ms) * ms / 1e3
         return total
 
+    def _is_guessed(self, task: PartTask, ms: float) -> bool:
+        return len(task.units) == 1 and not np.isfinite(ms) and bool(np.isfinite(self._whole_ms[task.device]))
+
     def _parts(self) -> TimedParts:
         """Return all that was measured, for later runs: what was known, where nothing was added."""
         known = self._known
@@ -300,6 +305,7 @@ class Profiler:
             measured=len(ranges),
             failed=len(net.ms) - len(ranges),
             estimated=len(self._wanted - net.ms.keys()),
+            guessed=sum(self._is_guessed(task, ms) for task, (_, ms, _) in net.ms.items()),
             units=len(self._layout.members),
             cuts=f"{len(splits)} of {len(CUTS) * d * (d - 1)}",
             spread=float(np.median([(top - bottom) / middle for bottom, middle, top in ranges])) if ranges else 0.0,

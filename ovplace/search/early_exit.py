@@ -36,8 +36,9 @@ the memory of one."""
 def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs | None) -> str:
     """Return why no search is needed, for the verdict's notes; empty where one is.
 
-    A search is needed where the profile is incomplete or takes another device than the reference for the fastest, where
-    HETERO's automatic mode already beats the single devices, and where a policy is given, which is to be tried.
+    A search is needed where the profile is incomplete or guessed in part, or takes another device than the reference
+    for the fastest, where HETERO's automatic mode already beats the single devices, and where a policy is given, which
+    is to be tried.
 
     Args:
         session: the run.
@@ -47,7 +48,7 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
     config = session.config
     if not config.search.early_exit or config.placer.get("policy"):
         return ""
-    if costs is None or costs.about.get("estimated", 0):
+    if costs is None or costs.about.get("estimated", 0) or costs.about.get("guessed", 0):
         return ""
     alone_ms, names = latency_ms(costs.table, costs.table.uniform_choices()), session.problem.device_names
     fastest = int(alone_ms.argmin())

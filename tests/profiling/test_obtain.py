@@ -70,7 +70,7 @@ def test_a_part_that_fails_by_itself_gets_a_share_where_the_whole_model_runs(tmp
     found = profile(of, open_links)
     np.testing.assert_allclose(found.table.group_ms[5], [10 / OPS, 11 * share_of_untimed(of, found, 5)], rtol=0.05)
     np.testing.assert_allclose(found.table.group_ms.sum(axis=0), [10, 11], rtol=0.1)
-    assert found.report.failed == 1
+    assert found.report.failed == found.report.guessed == 1
 
 
 def test_a_part_whose_process_ends_once_is_timed_again(tmp_path, store, open_links, monkeypatch):
@@ -93,6 +93,7 @@ def test_a_part_costs_infinitely_much_where_neither_it_nor_the_whole_model_runs(
     gone = replace(whole["CPU_1"], measurement=Measurement.failed(ErrorKind.COMPILE, "no"))
     found = profile_costs(of, [whole["CPU_0"], gone], silent, 20.0, open_links)
     assert np.argwhere(np.isinf(found.table.group_ms)).tolist() == [[5, 1]]
+    assert (found.report.failed, found.report.guessed) == (1, 0)
 
 
 def test_a_part_that_fails_everywhere_gets_a_share(tmp_path, store, open_links):

@@ -141,7 +141,7 @@ def test_a_profile_by_which_no_device_runs_all_of_the_model_proves_nothing(run, 
         assert why_hopeless(made, [first], nowhere) == ""
 
 
-@pytest.mark.parametrize("about", [{"estimated": 3}, {"estimated": 1, "measured": 50}])
+@pytest.mark.parametrize("about", [{"estimated": 3}, {"estimated": 1, "measured": 50}, {"guessed": 1, "failed": 1}])
 def test_an_incomplete_profile_proves_nothing(run, about):
     made, baselines, table = run
     assert why_hopeless(made, baselines, Costs(table, about)) == ""
