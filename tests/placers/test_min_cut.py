@@ -68,6 +68,21 @@ def test_it_finds_out_what_fails_and_does_without(seed):
     assert min(found) < optimum_ms + 0.25 * (alone - optimum_ms)
 
 
+def test_a_fast_device_that_fails_alone_is_used_for_what_it_can_run():
+    of = problem(layered(GROUPS, 0), 2, 0)
+    group_ms, saving_ms = of.costs.group_ms[:, :1] * np.array([1.0, 0.1]), np.zeros_like(of.costs.saving_ms)
+    table = replace(of.costs, group_ms=group_ms, saving_ms=saving_ms)
+    bad, alone = [(5, 1), (14, 1), (23, 1)], float(latency_ms(table, np.zeros((1, GROUPS), int))[0])
+    placer, found, asked = Placer(replace(of, costs=table), Config()), [], []
+    for number in range(30):
+        (placement,) = placer.ask(1)
+        asked.append(placement.used)
+        found.append(told(table, placement.device_of, bad))
+        placer.tell([trial_of(number, placement, found[-1], alone)])
+    assert asked[:2] == [("CPU_1",), ("CPU_0",)], "the single device that works tells what is not to blame"
+    assert min(found) < 0.7 * alone
+
+
 @pytest.mark.parametrize(("draws", "same"), [(0, True), (5, False)])
 def test_after_the_sweeps_the_seed_decides_what_is_drawn(draws: int, same: bool) -> None:
     plugin = registry.load("placers", "min_cut")

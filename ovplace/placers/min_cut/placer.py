@@ -135,7 +135,17 @@ class Placer(CostModelPlacer):
 
     def _solve(self) -> list[list[int]]:
         """Return new choices `[G]`: optima of the refitted model, else what is drawn, else beside the best."""
-        return self._optima() or self._drawn() or self._beside_best()
+        return self._after_failures() or self._optima() or self._drawn() or self._beside_best()
+
+    def _after_failures(self) -> list[list[int]]:
+        """Return the next single device while all that was measured has failed; none once something works.
+
+        One of them runs: it tells what a gain is, and which assignments are not to blame.
+        """
+        observations = self._model.observations
+        if not observations or any(observation.ratio is not None for observation in observations):
+            return []
+        return self._new(ranked(self._table, self._table.uniform_choices()))[:1]
 
     def _optima(self) -> list[list[int]]:
         """Return the new optima of the refitted model for the next weight that has any; none after the sweeps."""
