@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
@@ -18,6 +21,10 @@ _MOST_MOVES = 100
 
 _AT_ONCE = 256
 """Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take two seconds."""
+
+
+_FEW = 32
+"""Moves evaluated at a time where the first few are wanted."""
 
 
 def local_descent(table: CostTable, device_of: IntArray, *, quick: bool = False) -> IntArray:
@@ -48,11 +55,11 @@ def _best_move(table: CostTable, device_of: IntArray, below_ms: float, *, quick:
     first, which are a few of hundreds, and the best move is mostly among them.
     """
     options, region = moves(table, device_of), _regions(table, device_of)
-    bound_ms = np.where(table.fits(options), _bound_ms(table, device_of, region, options), np.inf)
+    bound_ms = _bound_ms(table, device_of, region, options)
     cuts_ms = _overhead_ms(table, device_of, _submodels(table, device_of)) - _overhead_ms(table, device_of, region)
     likely, possible = (int(np.count_nonzero(bound_ms + more_ms < below_ms)) for more_ms in (cuts_ms, 0.0))
     promising = np.argsort(bound_ms, kind="stable")
-    for start, end in _pieces(0, likely) + ([] if quick else _pieces(likely, possible)):
+    for start, end in _pieces(0, likely, _AT_ONCE) + ([] if quick else _pieces(likely, possible, _AT_ONCE)):
         some = options[np.sort(promising[start:end])]
         values = latency_ms(table, some)
         if values.min() < below_ms:
@@ -60,8 +67,31 @@ def _best_move(table: CostTable, device_of: IntArray, below_ms: float, *, quick:
     return None
 
 
-def _pieces(start: int, end: int) -> list[tuple[int, int]]:
-    return [(at, min(at + _AT_ONCE, end)) for at in range(start, end, _AT_ONCE)]
+def _pieces(start: int, end: int, size: int) -> list[tuple[int, int]]:
+    return [(at, min(at + size, end)) for at in range(start, end, size)]
+
+
+def nearest(table: CostTable, device_of: IntArray) -> Iterator[IntArray]:
+    """Yield the distinct `moves` `[G]` that can run and fit into memory, the fastest under the full model first.
+
+    Each is evaluated only when no bound of those left is below what is known: all of 500 groups take three seconds.
+
+    Args:
+        table: the costs.
+        device_of: device of each group, `[G]`.
+    """
+    options = moves(table, device_of)
+    bound_ms = _bound_ms(table, device_of, _regions(table, device_of), options)
+    distinct = np.sort(list({options[i].tobytes(): i for i in reversed(range(len(options)))}.values()))
+    order = distinct[np.argsort(bound_ms[distinct], kind="stable")]
+    order = order[np.isfinite(bound_ms[order])]
+    known: list[tuple[float, int]] = []
+    for start, end in _pieces(0, len(order), _FEW):
+        for found in zip(latency_ms(table, options[order[start:end]]).tolist(), order[start:end].tolist(), strict=True):
+            heappush(known, found)
+        left_ms = bound_ms[order[end]] - LEAST_GAIN_MS if end < len(order) else np.inf
+        while known and known[0][0] < left_ms:
+            yield options[heappop(known)[1]]
 
 
 def moves(table: CostTable, device_of: IntArray) -> IntArray:
@@ -99,7 +129,8 @@ def _overhead_ms(table: CostTable, device_of: IntArray, label: IntArray) -> floa
 def _bound_ms(table: CostTable, device_of: IntArray, region: IntArray, options: IntArray) -> FloatArray:
     """Return a lower bound on the latency of the `moves` from a placement, `[M]`: HETERO joins no unconnected groups.
 
-    Counting submodels takes nine tenths of the full model's time, and this spares most moves of it.
+    Counting submodels takes nine tenths of the full model's time, and this spares most moves of it. What does not fit
+    into memory is infinitely slow.
 
     Args:
         table: the costs.
@@ -109,7 +140,7 @@ def _bound_ms(table: CostTable, device_of: IntArray, region: IntArray, options: 
     """
     change_ms = np.concatenate([_change_ms(table, device_of, region, unit) for unit in _units(table, device_of)])
     now_ms = _overhead_ms(table, device_of, region)
-    return np.asarray(pairwise_ms(table, options) + now_ms + change_ms.T.ravel())
+    return np.where(table.fits(options), pairwise_ms(table, options) + now_ms + change_ms.T.ravel(), np.inf)
 
 
 def _change_ms(table: CostTable, device_of: IntArray, region: IntArray, unit: IntArray) -> FloatArray:

@@ -14,7 +14,7 @@ from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Trial
 from ovplace.core.placement import Placement
 from ovplace.core.problem import Problem
-from ovplace.cost.solvers.local_descent import moves
+from ovplace.cost.solvers.local_descent import nearest
 from ovplace.cost.solvers.portfolio import candidates, ranked, solve_pairwise, thorough_candidates
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers._base.cost_model import CostModelPlacer, check_weights
@@ -186,7 +186,7 @@ class Placer(CostModelPlacer):
 
     def _beside(self, table: CostTable, choice: IntArray) -> list[list[int]]:
         """Return the new neighbour `[G]` of a choice that is the fastest under a model, or none."""
-        near = (near for near in ranked(table, moves(table, choice)) if self._is_new(near))
+        near = (near for near in nearest(table, choice) if self._is_new(near))
         return [found.tolist() for found in islice(near, 1)]
 
     def _new(self, choices: Iterable[IntArray]) -> list[list[int]]:

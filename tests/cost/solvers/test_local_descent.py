@@ -8,7 +8,8 @@ import pytest
 import ovplace.cost.solvers.local_descent as module
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
-from ovplace.cost.solvers.local_descent import local_descent, moves
+from ovplace.cost.solvers.local_descent import local_descent, moves, nearest
+from ovplace.cost.solvers.portfolio import ranked
 from ovplace.graphs.dag import lowest_connected
 from ovplace.seeds import generator
 from ovplace.testing.graphs import costs, layered, problem
@@ -65,6 +66,35 @@ def test_a_quick_descent_ends_where_nothing_helps_but_undoing_cuts(seed):
     options = moves(table, end)
     helpful = options[latency_ms(table, options) < value - 1e-9]
     assert all(cuts_ms(table, option) < cuts_ms(table, end) for option in helpful)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_nearest_moves_come_in_the_order_of_their_latency(seed, monkeypatch):
+    monkeypatch.setattr(module, "_FEW", 4)
+    rng = generator(seed, "testing", "nearest")
+    n, devices = int(rng.integers(1, 25)), int(rng.integers(1, 4))
+    runs = rng.random((n, devices)) < 0.8
+    runs[np.arange(n), rng.integers(devices, size=n)] = True
+    table = costs(problem(layered(n, seed), devices, seed, supported=runs), seed)
+    table = replace(table, memory_bytes=np.where(seed % 3, np.inf, 0.7 * table.group_bytes.sum()))
+    start = table.group_ms.argmin(axis=1)
+    wanted = ranked(table, moves(table, start))
+    assert [choice.tolist() for choice in nearest(table, start)] == [choice.tolist() for choice in wanted]
+
+
+def test_the_nearest_move_takes_a_part_of_the_evaluations(monkeypatch):
+    evaluated = []
+
+    def counting(table, device_of):
+        evaluated.append(len(device_of))
+        return latency_ms(table, device_of)
+
+    monkeypatch.setattr(module, "latency_ms", counting)
+    table = costs(problem(layered(150, 0), 2), 0)
+    start = table.group_ms.argmin(axis=1)
+    first = next(nearest(table, start))
+    assert sum(evaluated) < len(moves(table, start)) / 2
+    np.testing.assert_array_equal(first, ranked(table, moves(table, start))[0])
 
 
 def test_a_quick_descent_evaluates_a_fraction_of_the_moves(monkeypatch):
