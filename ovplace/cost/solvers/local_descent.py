@@ -19,6 +19,10 @@ LEAST_GAIN_MS = 1e-9
 _MOST_MOVES = 100
 """Largest number of moves."""
 
+_LARGE = 512
+"""Groups above which a descent is quick and makes fewer moves, as each takes longer: a hundred at 2,000 groups took
+over a minute, for each placement that a search asks for."""
+
 _AT_ONCE = 256
 """Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take two seconds."""
 
@@ -30,22 +34,27 @@ _FEW = 32
 def local_descent(table: CostTable, device_of: IntArray, *, quick: bool = False) -> IntArray:
     """Return the placement `[G]` after moving single groups or whole submodels while the full model falls.
 
-    Each move is the best of the most promising ones, of the others where none of these helps; after a hundred no more
-    are made.
+    Each move is the best of the most promising ones, of the others where none of these helps; after a hundred, or fewer
+    of a large model, no more are made.
 
     Args:
         table: the costs.
         device_of: the first placement, `[G]`; if it does not fit into memory, any move to one that does is taken.
         quick: leave out moves that help only if they undo cuts of HETERO. Few do, and they take most of the time.
     """
-    best = device_of
+    best, quick = device_of, quick or table.n_groups > _LARGE
     value = float(latency_ms(table, best[None])[0]) if table.fits(best[None])[0] else np.inf
-    for _ in range(_MOST_MOVES):
+    for _ in range(_most_moves(table.n_groups)):
         found = _best_move(table, best, value - LEAST_GAIN_MS, quick=quick)
         if found is None:
             break
         best, value = found
     return best
+
+
+def _most_moves(n_groups: int) -> int:
+    """Return how many moves a descent makes at most: the time of each grows with the square of the groups."""
+    return max(1, int(_MOST_MOVES * min(1.0, (_LARGE / max(n_groups, 1)) ** 2)))
 
 
 def _best_move(table: CostTable, device_of: IntArray, below_ms: float, *, quick: bool) -> tuple[IntArray, float] | None:

@@ -97,6 +97,22 @@ def test_the_nearest_move_takes_a_part_of_the_evaluations(monkeypatch):
     np.testing.assert_array_equal(first, ranked(table, moves(table, start))[0])
 
 
+@pytest.mark.parametrize(("large", "made"), [(60, 10), (30, 2), (4, 1)])
+def test_a_descent_of_a_large_model_is_quick_and_makes_fewer_moves(monkeypatch, large, made):
+    seen, real = [], module._best_move
+
+    def noted(table, device_of, below_ms, *, quick):
+        seen.append(quick)
+        return real(table, device_of, below_ms, quick=quick)
+
+    monkeypatch.setattr(module, "_best_move", noted)
+    monkeypatch.setattr(module, "_MOST_MOVES", 10)
+    monkeypatch.setattr(module, "_LARGE", large)
+    table = costs(problem(layered(60, 0), 2), 0)
+    local_descent(table, generator(0, "testing", "large").integers(2, size=60))
+    assert seen == [large < 60] * made
+
+
 def test_a_quick_descent_evaluates_a_fraction_of_the_moves(monkeypatch):
     evaluated = []
 
