@@ -79,7 +79,7 @@ class Device:
 
     @property
     def computes_in(self) -> str:
-        """The inference precision: what is asked for, else the plugin's own choice; empty where that is not known."""
+        """The inference precision asked for, else the plugin's own choice; empty where that is not known."""
         return self.properties.get("INFERENCE_PRECISION_HINT", self.facts.get("default_precision", ""))
 
     def to_dict(self) -> dict[str, object]:
