@@ -4,8 +4,7 @@ Two forms of the same: from the rows themselves, whose work grows with their num
 work grows with the number of parameters P only. `given` takes the smaller one.
 
 Sources: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, 2.1 (both forms of the linear model);
-Hoffman and Ribak, "Constrained realizations of Gaussian fields", 1991 (draws given
-rows, from draws of the prior).
+Hoffman and Ribak, "Constrained realizations of Gaussian fields", 1991 (draws given rows, from draws of the prior).
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ over a minute, for each placement that a search asks for."""
 _AT_ONCE = 256
 """Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take two seconds."""
 
-
 _FEW = 32
 """Moves evaluated at a time where the first few are wanted."""
 

@@ -16,6 +16,19 @@ from ovplace.testing.graphs import costs, layered, problem
 from ovplace.testing.slow import slow_except
 
 
+@pytest.fixture
+def evaluated(monkeypatch):
+    """The number of placements in each evaluation under the full model."""
+    counts = []
+
+    def counting(table, device_of):
+        counts.append(len(device_of))
+        return latency_ms(table, device_of)
+
+    monkeypatch.setattr(module, "latency_ms", counting)
+    return counts
+
+
 def descent(table, device_of):
     """Every move evaluated under the full model, the best one made."""
     while True:
@@ -82,14 +95,7 @@ def test_the_nearest_moves_come_in_the_order_of_their_latency(seed, monkeypatch)
     assert [choice.tolist() for choice in nearest(table, start)] == [choice.tolist() for choice in wanted]
 
 
-def test_the_nearest_move_takes_a_part_of_the_evaluations(monkeypatch):
-    evaluated = []
-
-    def counting(table, device_of):
-        evaluated.append(len(device_of))
-        return latency_ms(table, device_of)
-
-    monkeypatch.setattr(module, "latency_ms", counting)
+def test_the_nearest_move_takes_a_part_of_the_evaluations(evaluated):
     table = costs(problem(layered(150, 0), 2), 0)
     start = table.group_ms.argmin(axis=1)
     first = next(nearest(table, start))
@@ -113,14 +119,7 @@ def test_a_descent_of_a_large_model_is_quick_and_makes_fewer_moves(monkeypatch, 
     assert seen == [large < 60] * made
 
 
-def test_a_quick_descent_evaluates_a_fraction_of_the_moves(monkeypatch):
-    evaluated = []
-
-    def counting(table, device_of):
-        evaluated.append(len(device_of))
-        return latency_ms(table, device_of)
-
-    monkeypatch.setattr(module, "latency_ms", counting)
+def test_a_quick_descent_evaluates_a_fraction_of_the_moves(evaluated):
     table = costs(problem(layered(60, 1), 3, 1), 1)
     start = local_descent(table, generator(1, "testing", "quick").integers(3, size=60))
     evaluated.clear()
