@@ -1,4 +1,7 @@
-"""Do the cells of a suite in processes that stay: a search takes a second, loading a learned placer several."""
+"""Do the cells of a suite in processes that stay: a search takes a second, loading a learned placer several.
+
+A single job needs no process of its own.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,14 @@ def in_pool(cells: Sequence[Cell], task: Task[Any], jobs: int, done: Callable[[C
     Args:
         cells: what to run.
         task: the work of each.
-        jobs: processes.
+        jobs: processes; with 1 this one does all.
         done: called with each cell and its error, "" where there is none, in the calling thread.
 
     Raises:
         OvplaceError: a process died; what is not done stays so.
     """
+    if jobs == 1:
+        return _here(cells, task, done)
     with _one_thread(), ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         try:
             pending = {pool.submit(_work, *_order(cell, task)): cell for cell in cells}
@@ -41,9 +46,26 @@ def in_pool(cells: Sequence[Cell], task: Task[Any], jobs: int, done: Callable[[C
                     raise OvplaceError(
                         "a process died; is there enough memory for so many --jobs? The same command goes on"
                     )
-                done(pending[future], f"{type(error).__name__}: {error}" if error else future.result())
+                done(pending[future], _text(error) if error else future.result())
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _here(cells: Sequence[Cell], task: Task[Any], done: Callable[[Cell, str], None]) -> None:
+    with _one_thread(), one_thread.one_thread():
+        for cell in cells:
+            done(cell, _error_here(cell, task))
+
+
+def _error_here(cell: Cell, task: Task[Any]) -> str:
+    try:
+        return _work(*_order(cell, task))
+    except Exception as error:
+        return _text(error)
+
+
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _order(cell: Cell, task: Task[Any]) -> tuple[str, str, str, dict[str, object]]:

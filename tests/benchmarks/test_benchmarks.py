@@ -108,5 +108,5 @@ def test_what_is_not_there_is_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted([*suite_file.suite_files(), *script.script_files()]))
 def test_a_small_part_runs(name, tmp_path):
-    done = run("run", name, "--short", "--cells", tmp_path)
+    done = run("run", name, "--short", "--jobs", 1, "--cells", tmp_path)
     assert "| --- |" in done.stdout or done.stdout.startswith("skipped")

@@ -68,9 +68,10 @@ def test_stored_searches_count_as_those_of_one_run_and_the_last_file_wins(tmp_pa
     assert (len(together.rows), together.machine) == (4, "simulated: core-ultra")
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(("function", "error"), [("builtins:print", ""), ("operator:lt", "TypeError")])
-def test_an_error_in_a_process_is_that_of_its_cell(function, error, tmp_path):
+def test_an_error_is_that_of_its_cell(function, error, jobs, tmp_path):
     cell = Cell("paper", "unet", "core-ultra", 0, tmp_path, RunConfig(), simulated=True)
     ended = []
-    in_pool([cell], Task(function, lambda _: None), 1, lambda of, text: ended.append((of, text.partition(":")[0])))
+    in_pool([cell], Task(function, lambda _: None), jobs, lambda of, text: ended.append((of, text.partition(":")[0])))
     assert ended == [(cell, error)]
