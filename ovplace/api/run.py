@@ -131,8 +131,8 @@ class Run(RunResult):
             The files written, the main one first.
 
         Raises:
-            OvplaceError: there is no such form or setting, `path` is no path or a file of a run, or the files cannot
-                be written.
+            OvplaceError: there is no such form or setting, `path` is no path, a file of a run or its model, or the
+                files cannot be written.
         """
         from ovplace.commands.export import export, exporter
 
@@ -222,7 +222,7 @@ class Run(RunResult):
             The file written.
 
         Raises:
-            UsageError: `path` is no path, a folder, or another of the files of a run.
+            UsageError: `path` is no path, a folder, the run's model, or another of the files of a run.
             StoreError: it cannot be written.
         """
         from ovplace.report.write import write_report

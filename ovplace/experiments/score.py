@@ -23,9 +23,7 @@ from ovplace.errors import StoreError
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.search.completed_run import CompletedRun, open_completed_run
 from ovplace.session.devices import choose_devices
-
-FILE = "score.json"
-"""File in a run folder, written last: where it is, the run is finished."""
+from ovplace.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -61,20 +59,20 @@ def search_and_score(config: RunConfig, folder: Path, _: Mapping[str, object]) -
     from ovplace.search.run import run
 
     # A finished run that goes on with a larger budget is not finished until it is scored anew.
-    (folder / FILE).unlink(missing_ok=True)
+    RunFolder(folder).score.unlink(missing_ok=True)
     run(config, folder, command="ovplace ablate")
     score(folder)
 
 
 def score(folder: Path) -> RunScore:
-    """Return the score of a finished run, and leave it in its folder.
+    """Return the score of a finished run, and leave it in its folder; written last, it says that the run is finished.
 
     Raises:
         OvplaceError: the run cannot be read.
     """
     run = open_completed_run(folder)
     found = _without_noise(run, measured_score(run.result))
-    write_json(folder / FILE, dataclasses.asdict(found))
+    write_json(run.folder.score, dataclasses.asdict(found))
     return found
 
 
@@ -84,7 +82,7 @@ def read_score(folder: Path) -> RunScore | None:
     Raises:
         StoreError: the file is damaged.
     """
-    path = folder / FILE
+    path = RunFolder(folder).score
     try:
         return RunScore(**parse_json(path.read_text(encoding="utf-8")))
     except FileNotFoundError:

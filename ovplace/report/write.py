@@ -13,7 +13,7 @@ from ovplace.report.ablation import is_ablation, read_ablation
 from ovplace.report.collect import collect
 from ovplace.report.compare import compare
 from ovplace.report.page import ablation_html, comparison_html, html
-from ovplace.store.overwriting import check_keeps_runs
+from ovplace.store.overwriting import check_keeps_model, check_keeps_runs
 from ovplace.store.run_folder import RunFolder
 
 
@@ -43,7 +43,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
 
     Raises:
         PlacementError: there is no finished run.
-        UsageError: `target` is another of the files of a run.
+        UsageError: `target` is another of the files of a run, or the model of this one.
         StoreError: the run's files are damaged, or the report cannot be written.
 
     Warns:
@@ -51,7 +51,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     """
     target = target or RunFolder(folder).report
     if not is_ablation(folder):
-        return _written(target, html(collect(folder)))
+        return _written(target, html(collect(folder)), [folder])
     ablation = read_ablation(folder)
     runs = [folder / run for place in ablation.places for row in place.variants for _, run in row.pages]
     for run in runs:
@@ -79,15 +79,18 @@ def write_comparison(folders: Sequence[Path], target: Path) -> Path:
 
     Raises:
         PlacementError: a folder holds no finished run.
-        UsageError: `target` is one of the files of a run.
+        UsageError: `target` is one of the files of a run, or the model of one of these.
         StoreError: a run's files are damaged, or the page cannot be written.
     """
-    return _written(target, comparison_html(compare(folders)))
+    return _written(target, comparison_html(compare(folders)), folders)
 
 
-def _written(target: Path, page: str) -> Path:
+def _written(target: Path, page: str, runs: Sequence[Path] = ()) -> Path:
+    """Write a page, unless that takes something from a run, or the model from one of those that it is about."""
     try:
         check_keeps_runs(target)
+        for run in runs:
+            check_keeps_model(target, run)
         target.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(target, page)
     except OSError as error:

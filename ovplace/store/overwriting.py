@@ -54,4 +54,5 @@ def _is_kept(folder: Path, source: Path | None) -> bool:
 def _files(run: RunFolder) -> list[Path]:
     models = (run.given_model, run.prepared_model)
     weights = [model.with_suffix(".bin") for model in models]
-    return [*models, *weights, run.config, run.database, run.given_inputs, run.placement, run.result, run.lock]
+    texts = [run.config, run.placement, run.result, run.score, run.requests]
+    return [*models, *weights, *texts, run.database, run.given_inputs, run.lock]

@@ -89,6 +89,16 @@ class RunFolder:
         return self.path / "report.html"
 
     @property
+    def score(self) -> Path:
+        """What the tables of an ablation show of a finished run; only in an ablation."""
+        return self.path / "score.json"
+
+    @property
+    def requests(self) -> Path:
+        """How often each placement was measured; only on a simulated machine."""
+        return self.prepared_model.with_suffix(".requests")
+
+    @property
     def lock(self) -> Path:
         """The lock file; it is there while a process searches."""
         return self.path / "run.lock"

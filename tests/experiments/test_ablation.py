@@ -174,8 +174,8 @@ def test_stopping_keeps_what_is_done(case, tmp_path):
 
 def test_an_unfinished_or_damaged_folder_is_not_finished(finished, case, tmp_path):
     runs = copied(finished, case, tmp_path).cells
-    (runs[0].folder / score.FILE).write_text("{")
-    (runs[1].folder / score.FILE).unlink()
+    RunFolder(runs[0].folder).score.write_text("{")
+    RunFolder(runs[1].folder).score.unlink()
     (runs[2].folder / "result.json").write_text("")
     found = [read_state(run, SEARCH) for run in runs]
     assert [of.outcome is not None for of in found] == [False, False, False, True]
@@ -200,7 +200,7 @@ def ended(folder, config, killed):
     with subprocess.Popen([sys.executable, "-m", "ovplace.experiments"], stdin=subprocess.PIPE) as process:
         process.stdin.write(json.dumps(order).encode() + b"\n")
         process.stdin.flush()
-        while (folder / score.FILE).exists():
+        while RunFolder(folder).score.exists():
             assert process.poll() is None
         process.stdin.close()
         assert (process.wait(60) != 0) is killed

@@ -9,7 +9,7 @@ from ovplace.store.overwriting import check_keeps_runs
 
 FILES = (
     "config.toml", "run.db", "given.xml", "given.bin", "given.npz", "placed.xml", "placed.bin", "placement.json",
-    "result.json", "run.lock",
+    "result.json", "run.lock", "score.json", "placed.requests",
 )  # fmt: skip
 
 

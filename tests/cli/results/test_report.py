@@ -75,3 +75,12 @@ def test_no_report_overwrites_a_run(ovplace, finished):
         assert "belongs to a run" in done.err
     assert (folder / "result.json").read_bytes() == before
     assert ovplace("report", folder, "-o", folder / "report.html").code == 0
+
+
+def test_no_report_overwrites_the_model_of_a_run(ovplace, finished, tiny):
+    folder, _ = finished
+    for runs, model in (([folder], tiny), ([folder, folder], tiny.with_suffix(".bin"))):
+        before = model.read_bytes()
+        done = ovplace("report", *runs, "-o", model)
+        assert (done.code, done.out, model.read_bytes()) == (2, "", before)
+        assert f"'{model}' is the model of the run, which would be lost" in done.err
