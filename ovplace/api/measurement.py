@@ -16,6 +16,7 @@ from ovplace.api.python_texts import with_python_texts
 from ovplace.commands.measure import THE_PLACEMENT, MeasureReport
 from ovplace.commands.measure import measure as measure_all
 from ovplace.commands.own_devices import with_own_devices
+from ovplace.commands.run_inputs import with_inputs
 from ovplace.config.boolean import given_bool
 from ovplace.config.schema import RIGOROUS_ROUNDS, RunConfig
 from ovplace.progress import showing
@@ -94,22 +95,28 @@ def without_search(
 
 
 def measure_run(
-    run: Run, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
+    run: Run,
+    *,
+    input: str | Path = "",
+    rigorous: bool = False,
+    progress: bool = True,
+    listener: Listener | None = None,
 ) -> MeasureReport:
     """Time the answer of a run beside its devices and HETERO's automatic mode in each order, in turns.
 
     Args:
         run: a finished run.
+        input: `.npz` file with one array for each input; the inputs of the run by default.
         rigorous: twenty fresh processes.
         progress: show a progress bar, where there is a terminal or a notebook.
         listener: is called with each step, and shows it in place of the bar.
 
     Raises:
-        OvplaceError: a device is not on this machine, or the folder is there no longer.
+        OvplaceError: a device is not on this machine, or the folder or the inputs are there no longer.
     """
     files = RunFolder(run.folder)
     files.check_finished()
-    config = with_own_devices(files.read_config(), run)
+    config = with_inputs(with_own_devices(files.read_config(), run), str(input))
     search = replace(config.search, model=str(files.placed_model), shape="")  # the placed model has its shapes
     rounds = RIGOROUS_ROUNDS if given_bool(rigorous, "rigorous") else 1
     with showing(progress, listener) as shown:

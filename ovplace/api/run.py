@@ -141,21 +141,28 @@ class Run(RunResult):
 
     @with_python_texts
     def measure(
-        self, *, rigorous: bool = False, progress: bool = True, listener: Listener | None = None
+        self,
+        *,
+        input: str | Path = "",
+        rigorous: bool = False,
+        progress: bool = True,
+        listener: Listener | None = None,
     ) -> MeasureReport:
         """Time the answer again, in turns with each device alone and with HETERO's automatic mode in each order.
 
         Args:
+            input: `.npz` file with one array for each input; the inputs of the run by default.
             rigorous: use twenty processes, and enough samples for each percentile.
             progress: show a progress bar, where there is a terminal or a notebook.
             listener: is called with each step, and shows it in place of the bar.
 
         Raises:
-            OvplaceError: a device is not on this machine.
+            OvplaceError: a device is not on this machine, or the inputs are not there.
         """
         from ovplace.api.measurement import measure_run
 
-        return measure_run(replace(self, folder=self._path), rigorous=rigorous, progress=progress, listener=listener)
+        run = replace(self, folder=self._path)
+        return measure_run(run, input=input, rigorous=rigorous, progress=progress, listener=listener)
 
     @with_python_texts
     def check(

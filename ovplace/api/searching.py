@@ -144,7 +144,12 @@ def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) 
 
 @with_python_texts
 def bound(
-    folder: str | Path, *, time_limit_s: str | float = 60.0, progress: bool = True, listener: Listener | None = None
+    folder: str | Path,
+    *,
+    time_limit_s: str | float = 60.0,
+    input: str | Path = "",
+    progress: bool = True,
+    listener: Listener | None = None,
 ) -> OptimalityGap:
     """Return how far the answer of a finished run is from the optimum of the cost model.
 
@@ -152,6 +157,8 @@ def bound(
         folder: the run folder.
         time_limit_s: time limit of the solver: seconds, or a text such as `2m`; if it is reached, the gap is larger
             than 0.
+        input: `.npz` file with one array for each input, on which groups are measured if the run has no costs; the
+            inputs of the run by default.
         progress: show a progress bar, where there is a terminal or a notebook.
         listener: is called with each step, and shows it in place of the bar.
 
@@ -174,4 +181,4 @@ def bound(
 
     path, limit_s = given_path(folder, "the run folder", "run.folder"), seconds(time_limit_s)
     with showing(progress, listener) as shown:
-        return optimality_gap(path, limit_s, shown)
+        return optimality_gap(path, limit_s, shown, str(input))

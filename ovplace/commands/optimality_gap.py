@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ovplace.commands.run_inputs import with_inputs
 from ovplace.core.certificate import Certificate, finite
 from ovplace.core.cost_table import CostTable
 from ovplace.core.result.run_result import RunResult
@@ -24,7 +25,7 @@ from ovplace.search.explore import limiting_baselines
 from ovplace.search.time_limit import with_labels
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import Measurer
-from ovplace.session.session import Begun, open_session
+from ovplace.session.session import Begun, check_settings, open_session
 from ovplace.store.run_db import RunStore
 
 SCHEMA = 1
@@ -137,19 +138,24 @@ class OptimalityGap:
         }
 
 
-def optimality_gap(folder: Path, time_limit_s: float, listener: Listener) -> OptimalityGap:
+def optimality_gap(folder: Path, time_limit_s: float, listener: Listener, input_path: str = "") -> OptimalityGap:
     """Return how far a run's answer is from the optimum of the cost model.
 
     Args:
         folder: a finished run.
         time_limit_s: time limit in seconds of the solver of the full model.
         listener: is called with each step.
+        input_path: `.npz` file with one array for each input, on which groups are measured if the run has no costs;
+            empty for the inputs of the run.
 
     Raises:
-        OvplaceError: there is no finished run, its groups cannot be measured on this machine, or nothing fits into its
-            memory.
+        OvplaceError: there is no finished run, its groups cannot be measured on this machine, the inputs are not there,
+            or nothing fits into its memory.
     """
-    return bound_of(open_completed_run(folder), time_limit_s, listener)
+    run = open_completed_run(folder)
+    if input_path:
+        run = replace(run, config=with_inputs(run.config, input_path))
+    return bound_of(run, time_limit_s, listener)
 
 
 def bound_of(run: CompletedRun, time_limit_s: float, listener: Listener) -> OptimalityGap:
@@ -193,6 +199,7 @@ def _costs(run: CompletedRun, store: RunStore, listener: Listener) -> tuple[Cost
     stored = stored_costs(store)
     if stored is not None:
         return stored, False
+    check_settings(run.config)
     with closing(open_session(run.config, run.folder, listener, Begun(groups=run.partition))) as session:
         if session.problem.device_names != run.devices:
             raise DeviceError(

@@ -58,5 +58,6 @@ def test_errors_of_a_run_name_keyword_arguments(tmp_path):
     for call in (run.report, lambda path: run.export("json", path)):
         with pytest.raises(StoreError, match=r"choose another place$"):
             call("/proc/absent/x")
-    with pytest.raises(UsageError, match=r"name another file with input$"):
-        run.check(input="absent.npz")
+    for call in (run.check, run.measure, lambda input: ovplace.bound(run.folder, input=input)):
+        with pytest.raises(UsageError, match=r"absent\.npz' do not exist; .* name another file with input$"):
+            call(input="absent.npz")

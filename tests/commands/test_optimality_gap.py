@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ovplace.commands import optimality_gap as module
-from ovplace.commands.optimality_gap import ModelFit, bound_of
+from ovplace.commands.optimality_gap import ModelFit, bound_of, optimality_gap
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.partition import Partition
@@ -18,7 +18,7 @@ from ovplace.core.placement import Placement
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers import portfolio
 from ovplace.cost.solvers.solution import Solution
-from ovplace.errors import DeviceError, PlacementError, StoreError
+from ovplace.errors import DeviceError, PlacementError, StoreError, UsageError
 from ovplace.profiling.obtain import Costs
 from ovplace.search.comparison.final_comparison import decide
 from ovplace.search.completed_run import CompletedRun, measured_placements, open_completed_run
@@ -142,6 +142,25 @@ def test_what_was_not_profiled_is_measured_now(tmp_path, monkeypatch):
         found = bound_of(run, 5.0, silent)
         assert store.measurements() == known  # baselines are not measured again
     assert (found.costs_source, found.costs_measured_now) == ("random", True)
+
+
+def test_groups_are_measured_on_other_inputs_where_some_are_named(tmp_path, monkeypatch):
+    run, made, configs = finished(tmp_path, table()), small_session(tmp_path, table()), []
+    gone, here = tmp_path / "gone.npz", tmp_path / "here.npz"
+    moved = replace(run, config=replace(run.config, search=replace(run.config.search, input=str(gone))))
+
+    def opened(config, *_):
+        configs.append(config)
+        return made
+
+    monkeypatch.setattr(module, "open_completed_run", lambda _: moved)
+    monkeypatch.setattr(module, "open_session", opened)
+    monkeypatch.setattr(module, "obtain_costs", lambda *_: Costs(table(), {}))
+    with pytest.raises(UsageError, match=r"gone\.npz' do not exist; check the path, or name another file with -i"):
+        optimality_gap(tmp_path, 5.0, silent)
+    here.touch()
+    assert optimality_gap(tmp_path, 5.0, silent, str(here)).costs_measured_now
+    assert [config.search.input for config in configs] == [str(here)]
 
 
 def test_steps_name_devices_with_labels(tmp_path, monkeypatch):

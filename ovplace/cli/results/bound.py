@@ -11,6 +11,7 @@ import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
+from ovplace.cli.results.input_option import input_option
 
 if TYPE_CHECKING:
     from ovplace.commands.optimality_gap import ModelOptimum, OptimalityGap
@@ -30,21 +31,23 @@ PROVEN = 1e-6
     show_default=True,
     help="Time limit of the solver: 90s, 10m.",
 )
+@input_option
 @options.as_json
 @options.common
 @click.pass_obj
-def command(console: Console, run: str, time_limit_s: float, as_json: bool) -> None:
+def command(console: Console, run: str, time_limit_s: float, input_path: str, as_json: bool) -> None:
     """Show how far the answer in the folder RUN is from the optimum of the cost model.
 
-    The costs of the model's groups are those that the run has measured; if it has none, they are measured now. They are
-    fitted to the trials of the run. The optimum is that of the cost model, which may differ from that of the machine.
+    The costs of the model's groups are those that the run has measured; only if it has none, they are measured now, on
+    the inputs of the run or those of -i. They are fitted to the trials of the run. The optimum is that of the cost
+    model, which may differ from that of the machine.
     """
     from ovplace.cli.output.tables import show_json
     from ovplace.commands.optimality_gap import optimality_gap
     from ovplace.progress import listening
 
     with listening(console) as listener:
-        found = optimality_gap(Path(run), time_limit_s, listener)
+        found = optimality_gap(Path(run), time_limit_s, listener, input_path)
     if as_json:
         show_json(found.to_json())
     else:

@@ -148,6 +148,7 @@ def test_a_run_that_began_with_relative_paths_is_checked_and_measured_from_anywh
     with pytest.raises(UsageError, match=r"inputs\.npz' do not exist; check the path, or name another file with input"):
         run.check(progress=False)
     assert run.check(input=moved, progress=False).changes == ()
+    assert run.measure(input=moved, progress=False).failed is False
 
 
 def test_inputs_that_were_changed_are_told(ovplace, tmp_path):
