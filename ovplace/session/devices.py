@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
 from ovplace.devices.select import Selection, among, select
@@ -56,4 +58,7 @@ def _simulated_devices(config: RunConfig, machine: str, devices: tuple[Device, .
     if config.devices or config.search.emulate_gpu:
         said = "[devices]" if config.devices else "--emulate-gpu"
         raise UsageError(f"{said} is of real devices, and this run is on a simulated machine; leave one of them out")
-    return among(config.search.device, machine, devices)
+    selection = among(config.search.device, machine, devices)
+    if not config.search.input:
+        return selection
+    return replace(selection, note=f"{selection.note}, and the inputs are not read")

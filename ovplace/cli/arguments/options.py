@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from ovplace.cli.output.console import Console
@@ -288,6 +289,11 @@ searching = _all(
     ),
     click.option("--require-gain", is_flag=True, default=None, help="Exit with code 3 unless a placement wins."),
 )
+
+
+def was_given(name: str) -> bool:
+    """Return whether an option of this command, by the name of its argument, was given or is at its default."""
+    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

@@ -133,6 +133,8 @@ def command(
     if input_path:
         said["-i"] = input_path
     asked = BenchmarkCall(load, percent, said)
+    for note in _ignored(api, report_type):
+        console.log(f"note: {note}")
     if report_type:
         check_folder(Path(report_folder), ELSEWHERE)
     with listening(console) as listener:
@@ -148,6 +150,14 @@ def command(
             console.log(f"statistics report is stored to {path}")
     if failed := [one.name for one in found if not one.times]:
         raise BackendError(f"{', '.join(failed)} could not be run; the reasons stand in the result")
+
+
+def _ignored(api: str, report_type: str | None) -> Iterator[str]:
+    """Yield what is said of options that do nothing beside the others; benchmark_app passes over them in silence."""
+    if api == "sync" and options.was_given("n_requests"):
+        yield "-nireq is for -api async; inference is synchronous, with one request"
+    if not report_type and (options.was_given("report_folder") or options.was_given("json_stats")):
+        yield "-report_folder and -json_stats are for reports, and none is written without -report_type"
 
 
 def _lines(found: list[Benchmarked], percent: int, emulated: Mapping[str, bool]) -> Iterator[str]:

@@ -31,6 +31,8 @@ def command(console: Console, /, runs: tuple[str, ...], output: str | None, live
     from ovplace.report.write import write_comparison, write_report
 
     folders, target = [Path(run) for run in runs], Path(output) if output else None
+    if options.was_given("port") and not live:
+        raise click.UsageError("--port is that of --live; leave it out, or give both")
     if live:
         if output:
             raise click.UsageError("--live writes no file; leave out -o")

@@ -73,6 +73,8 @@ def command(
         folder: effective(config_file, settings, {"model": find_model(model), **options.given(search)}, folder)
         for model, folder in zip(models, _folders(models, output), strict=True)
     }
+    if options.was_given("jobs") and len(configs) == 1:
+        console.log("note: --jobs is the number of models at the same time, and there is one")
     if dry_run:
         from ovplace.cli.output.dry_run import show_estimates
 

@@ -71,11 +71,15 @@ def command(
     'ovplace optimize --policy FILE' then starts from the policy.
     """
     from ovplace.cli.output.tables import show_json
+    from ovplace.errors import UsageError
     from ovplace.progress import listening
     from ovplace.train.run_training import run_training
     from ovplace.train.seeds import train_seeds
     from ovplace.train.training_plan import find_config, read_plan
 
+    if options.was_given("jobs") and (seeds is None or cluster is not None):
+        said = "--jobs trains several --seeds at the same time on this machine"
+        raise UsageError(f"{said}; leave it out, or give --seeds N and no --cluster")
     file = find_config(config)
     plan = read_plan(file, settings)
     path = Path(output or plan.config.output)

@@ -84,11 +84,27 @@ def test_another_percentile_is_reported_under_its_name(ovplace, finished, monkey
     times = replace(TIMES, latencies_ms=(1.0, 2.0, 9.0), duration_ms=12.0)
     monkeypatch.setattr(benchmark_module, "isolated_call", lambda *_, **__: times)
     options = ("-niter", "3", "-latency_percentile", percent)
-    shown = ovplace("benchmark", finished[0], *options).out
-    assert f"[ INFO ]    {percent} percentile:     9.00 ms\n" in shown
-    assert "Median" not in shown
+    shown = ovplace("benchmark", finished[0], *options)
+    assert f"[ INFO ]    {percent} percentile:     9.00 ms\n" in shown.out
+    assert "Median" not in shown.out
+    assert "note: " not in shown.err
     found = data(ovplace("benchmark", finished[0], *options, "--json"))[PLACEMENT]["execution_results"]
     assert (found[f"latency ({percent} percentile) (ms)"], "latency (ms)" in found) == ("9.00", False)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-nireq", "4"), "-nireq is for -api async"),
+        (("-report_folder", "reports"), "-report_folder and -json_stats are for reports"),
+        (("-json_stats",), "-report_folder and -json_stats are for reports"),
+    ],
+)
+def test_options_that_do_nothing_are_told(ovplace, finished, monkeypatch, options, said):
+    monkeypatch.setattr(benchmark_module, "isolated_call", lambda *_, **__: TIMES)
+    done = ovplace("benchmark", finished[0], "-niter", "3", *options)
+    assert (done.code, done.err.count("note: ")) == (0, 1)
+    assert f"note: {said}" in done.err
 
 
 def test_reports(ovplace, finished, tmp_path):

@@ -89,7 +89,7 @@ def test_measure(ovplace, detector):
     assert data["environment"]["simulated"] == "core-ultra"
 
 
-def test_dry_run(ovplace, detector):
+def test_dry_run(ovplace, detector, tmp_path):
     done = ovplace("optimize", detector, "--machine", "null", "--dry-run", "--json")
     plan = json.loads(done.out)
     assert plan["devices"] == ["GPU.0", "GPU.1"]
@@ -97,6 +97,11 @@ def test_dry_run(ovplace, detector):
     assert "simulated machine" in plan["note"]
     assert "is not known" in plan["basis"]
     assert plan["seconds"] > 0
+    assert "--jobs" not in done.err
+    (inputs := tmp_path / "inputs.npz").touch()
+    both = ovplace("optimize", detector, "--machine", "null", "--dry-run", "--json", "--jobs", "2", "-i", inputs)
+    assert "note: --jobs is the number of models at the same time, and there is one" in both.err
+    assert json.loads(both.out)["note"].endswith("; no inference is run, and the inputs are not read")
 
 
 @pytest.mark.parametrize(
