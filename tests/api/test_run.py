@@ -36,7 +36,7 @@ def run(tmp_path_factory):
 
 def test_it_is_what_its_folder_says(run):
     opened = ovplace.open_run(run.folder)
-    assert opened == run
+    assert {opened} == {run}
     assert opened.best == RunFolder(run.folder).read_result().best
     assert opened.to_json() == json.loads((run.folder / "result.json").read_text())
 

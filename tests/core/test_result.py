@@ -147,6 +147,7 @@ def test_a_file_without_a_version_is_refused():
 def test_the_folder_is_no_part_of_the_result(tmp_path):
     result = run_result()
     assert replace(result, folder=tmp_path) == result
+    assert len({result, replace(result, folder=tmp_path), run_result(verdict=Verdict(Status.SAME, "CPU"))}) == 2
     assert RunResult.from_json(result.to_json(), tmp_path).folder == tmp_path
 
 

@@ -101,6 +101,10 @@ class RunResult:
     found: BestPlacement | None = None
     folder: Path = field(default=Path(), compare=False)
 
+    def __hash__(self) -> int:
+        """Return a hash of what tells runs apart: tables in other fields have none."""
+        return hash((self.model.hash, self.best.hash, self.verdict.ratio))
+
     @property
     def is_faster(self) -> bool:
         """True if a placement was found that is faster than every baseline."""
