@@ -103,6 +103,10 @@ class ReportWarning(RuntimeWarning):
     """A run is finished, and its report could not be written."""
 
 
+class ExportWarning(UserWarning):
+    """A form does not carry all of the placement that was exported."""
+
+
 class InterruptedRunError(OvplaceError):
     """The user stopped the run; what was measured is saved and the same folder continues."""
 

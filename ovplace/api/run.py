@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import closing
 from dataclasses import fields, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from ovplace.config.files import given_path
 from ovplace.core.measurement import Trial
 from ovplace.core.result.labels import label
 from ovplace.core.result.run_result import RunResult
-from ovplace.errors import UsageError
+from ovplace.errors import ExportWarning, UsageError
 from ovplace.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -133,11 +134,19 @@ class Run(RunResult):
         Raises:
             OvplaceError: there is no such form or setting, `path` is no path, a file of a run or its model, or the
                 files cannot be written.
+
+        Warns:
+            ExportWarning: the form cannot carry all of the placement, such as variants of a device.
         """
-        from ovplace.commands.export import export, exporter
+        from ovplace.commands.export import export, exporter, limits
 
         using = exporter(str(form), [f"{name}={value}" for name, value in settings.items()])
-        return export(self._path, using, given_path(path, "the export", "'exported'") if path else None)
+        target = given_path(path, "the export", "'exported'") if path else None
+        left_out = limits(self._path, using)
+        written = export(self._path, using, target)
+        for limit in left_out:
+            warnings.warn(limit, ExportWarning, stacklevel=3)
+        return written
 
     @with_python_texts
     def measure(

@@ -63,6 +63,21 @@ def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Pa
             raise StoreError(f"cannot write '{target}': {error.strerror}; choose another place with -o") from error
 
 
+def limits(folder: Path, using: Exporter) -> tuple[str, ...]:
+    """Return what a form cannot carry of the answer that lies in a run folder, one line each.
+
+    Args:
+        folder: a finished run, or an exported one.
+        using: the exporter.
+
+    Raises:
+        PlacementError: there is no finished run.
+    """
+    check(folder)
+    with blaming(type(using), "the exporter"):
+        return using.limits(folder)
+
+
 def check(folder: Path) -> None:
     """Check that there is an answer to export.
 

@@ -19,7 +19,7 @@ from ovplace.core.measurement import ErrorKind, Measurement, Trial
 from ovplace.core.placement import Placement
 from ovplace.core.statistics import Interval
 from ovplace.devices import emulated_gpu
-from ovplace.errors import PlacementError, UsageError
+from ovplace.errors import ExportWarning, PlacementError, UsageError
 from ovplace.store.run_folder import RunFolder
 from ovplace.testing import fake_backend, models
 from ovplace.testing.results import baseline_summary, run_result
@@ -194,7 +194,9 @@ def test_it_is_found_from_another_working_directory(run, tmp_path, monkeypatch):
     assert [trial.ratio for trial in named.trials] == [trial.ratio for trial in run.trials]
     assert named.placement == run.placement
     assert named.load()
-    assert named.export("json") == [run.folder.absolute() / "affinity.json"]
+    with pytest.warns(ExportWarning, match="hello_affinity registers no variants, .*: CPU_A") as warned:
+        assert named.export("json") == [run.folder.absolute() / "affinity.json"]
+    assert warned[0].filename == __file__
     assert named.report() == run.folder.absolute() / "report.html"
     assert named.measure().measured[-1].error is None
     assert named.benchmark(time=0.01)[-1].error == ""

@@ -46,15 +46,14 @@ class _Command(click.Command):
 @click.pass_obj
 def command(console: Console, run: str, form: str, output: str | None, settings: tuple[str, ...]) -> None:
     """Write the answer in the folder RUN in another form."""
-    from ovplace.commands.export import check, export, exporter
+    from ovplace.commands.export import export, exporter, limits
     from ovplace.plugins.blame import blaming
     from ovplace.plugins.protocols import TextExporter
 
     folder, using = Path(run), exporter(form, settings)
-    check(folder)
+    notes = [f"note: {limit}" for limit in limits(folder, using)]
     blaming_it, advice = partial(blaming, type(using), "the exporter"), ""
     with blaming_it():
-        limits = using.limits(folder)
         text = using.text(folder) if output is None and isinstance(using, TextExporter) else None
     if text is not None:
         click.echo(text, nl=False)
@@ -63,5 +62,5 @@ def command(console: Console, run: str, form: str, output: str | None, settings:
         click.echo("\n".join(map(str, written)))
         with blaming_it():
             advice = using.next_step(run, written)
-    for line in (*(f"note: {limit}" for limit in limits), *filter(None, [advice])):
+    for line in (*notes, *filter(None, [advice])):
         console.log(line)
