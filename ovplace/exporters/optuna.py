@@ -36,7 +36,8 @@ class Exporter(protocols.Exporter):
     """Writes one study, named after the run folder.
 
     Operations that no trial told apart are one parameter, named after the first of them, whose values are devices. The
-    value of a trial is its latency over the reference's, measured in turns; lower is better.
+    value of a trial is its latency over the reference's, measured in turns; lower is better. Optuna counts trials; the
+    attribute `trial` is a trial's number in the run, of which some may be missing.
     """
 
     target: ClassVar[str] = "study.db"
@@ -77,7 +78,7 @@ def _study(optuna: Any, name: str, result: RunResult, trials: Sequence[Trial], n
         study.set_user_attr("model", Path(result.model.path).name)
         study.set_user_attr("devices", [label(result, name) for name in result.device_names])
         choices = _distinct_choices(trials, names, partial(label, result))
-        study.add_trials([_converted(optuna, trial, choices, t) for t, trial in enumerate(trials)])
+        study.add_trials([_converted(optuna, trial, choices, row) for row, trial in enumerate(trials)])
         with closing(storage.engine.raw_connection()) as connection:
             return bytes(connection.driver_connection.serialize())
     finally:
@@ -110,11 +111,15 @@ def _distinct_choices(
     }
 
 
-def _converted(optuna: Any, trial: Trial, choices: Mapping[str, Sequence[str]], number: int) -> Any:
+def _converted(optuna: Any, trial: Trial, choices: Mapping[str, Sequence[str]], row: int) -> Any:
     space = {
         name: optuna.distributions.CategoricalDistribution(sorted(set(column))) for name, column in choices.items()
     }
-    attributes: dict[str, object] = {"origin": trial.origin, "submodels": list(trial.measurement.submodels)}
+    attributes: dict[str, object] = {
+        "trial": trial.number,
+        "origin": trial.origin,
+        "submodels": list(trial.measurement.submodels),
+    }
     if trial.measurement.ok:
         attributes["latency_ms"] = trial.measurement.median_ms
     else:
@@ -123,7 +128,7 @@ def _converted(optuna: Any, trial: Trial, choices: Mapping[str, Sequence[str]], 
     return optuna.trial.create_trial(
         state=optuna.trial.TrialState.COMPLETE if works else optuna.trial.TrialState.FAIL,
         value=trial.ratio if works else None,
-        params={name: column[number] for name, column in choices.items()},
+        params={name: column[row] for name, column in choices.items()},
         distributions=space,
         user_attrs=attributes,
     )

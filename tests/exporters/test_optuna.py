@@ -105,11 +105,11 @@ def test_a_failed_trial_keeps_its_error(run, tmp_path):
     failed = Measurement.failed(ErrorKind.CRASH, "gone")
     with closing(RunFolder(folder).open_store()) as store:
         placement = store.trials()[0].placement
-        store.add_trial("failed", Trial(12, placement, failed, math.inf, "cut", cached=False))
+        store.add_trial("failed", Trial(14, placement, failed, math.inf, "cut", cached=False))  # 12 and 13 are missing
     Exporter(Config()).write(folder, tmp_path / "study.db")
     last = optuna.load_study(study_name=None, storage=f"sqlite:///{tmp_path / 'study.db'}").trials[-1]
     assert (last.state, last.value) == (optuna.trial.TrialState.FAIL, None)
-    assert last.user_attrs == {"origin": "cut", "submodels": [], "error": f"{failed.error}: gone"}
+    assert last.user_attrs == {"trial": 14, "origin": "cut", "submodels": [], "error": f"{failed.error}: gone"}
 
 
 def test_trials_may_be_on_a_device_that_a_later_call_did_not_have(run, tmp_path):
