@@ -63,8 +63,8 @@ def test_an_affinity_for_another_device_is_refused(ovplace, tiny, tmp_path):
 
 def test_a_simulated_machine_says_so_and_names_what_a_device_lacks(ovplace):
     done = ovplace("explain", "models/demo.xml", "--machine", "core-ultra", "-d", "HETERO:NPU,CPU")
-    assert "NPU (simulated)" in done.out
-    assert "NPU does not support 1 Softmax, 1 Sin" in done.out
+    assert "19 submodels: 17 on NPU (simulated), 2 on CPU (simulated)." in done.out
+    assert "; NPU (simulated) does not support 1 Softmax, 1 Sin, CPU (simulated) supports all." in done.out
 
 
 def test_an_affinity_that_its_device_refuses_is_named():
@@ -111,7 +111,7 @@ def test_an_operation_that_the_emulated_gpu_computes_wrongly_is_called_that(ovpl
     ov.save_model(models.nonzero(), tmp_path / "model.xml")
     said = ovplace("explain", tmp_path / "model.xml", "-d", "HETERO:GPU,CPU", "--emulate-gpu").out.splitlines()
     assert said[-1].startswith("ovplace never makes this placement: the emulated GPU has no correct kernel for '")
-    assert said[-2].endswith("; GPU does not support, or computes wrongly, 1 NonZero, CPU supports all.")
+    assert said[-2].endswith("; GPU (emulated) does not support, or computes wrongly, 1 NonZero, CPU supports all.")
 
 
 @emulating

@@ -106,7 +106,7 @@ def _submodels(found: Explanation) -> str:
         return "1 submodel" if chain else "no submodel, for nothing is computed"
     counts = Counter(chain)
     shown = " ".join(chain) if len(chain) <= SHOWN else ", ".join(f"{n} on {name}" for name, n in counts.items())
-    return f"{len(chain)} submodels: {shown}"
+    return f"{len(chain)} submodels: {_label(found, shown)}"
 
 
 def _rule(found: Explanation) -> str:
@@ -123,12 +123,13 @@ def _rule(found: Explanation) -> str:
 def _support(found: Explanation) -> str:
     parts = []
     for device in found.devices:
+        name = _label(found, device.name)
         if not device.unsupported:
-            parts.append(f"{device.name} supports all")
+            parts.append(f"{name} supports all")
             continue
         kinds = [f"{count} {kind}" for kind, count in device.unsupported.items()]
         others = len(kinds) - SHOWN
         more = f" and {others} other type{'s' * (others != 1)}" if others > 0 else ""
         or_wrongly = ", or computes wrongly," if device.emulated else ""  # HETERO believes what its plugin says
-        parts.append(f"{device.name} does not support{or_wrongly} {', '.join(kinds[:SHOWN])}{more}")
+        parts.append(f"{name} does not support{or_wrongly} {', '.join(kinds[:SHOWN])}{more}")
     return ", ".join(parts)
