@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from ovplace.atomic import delete_abandoned
 from ovplace.config import toml
 from ovplace.config.resolve import choose_plugin
 from ovplace.errors import ConfigError, StoreError
@@ -58,7 +59,10 @@ def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Pa
             check_keeps_runs(target, folder)
             check_keeps_model(target, folder)
             target.parent.mkdir(parents=True, exist_ok=True)
-            return using.write(folder, target)
+            written = using.write(folder, target)
+            for path in written:  # what an export that was killed had made of it
+                delete_abandoned(path.parent, (path.name,))
+            return written
         except OSError as error:
             raise StoreError(f"cannot write '{target}': {error.strerror}; choose another place with -o") from error
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from ovplace.atomic import atomic_write
+from ovplace.atomic import atomic_write, delete_abandoned
 from ovplace.errors import ReportWarning, StoreError
 from ovplace.report.ablation import is_ablation, read_ablation
 from ovplace.report.collect import collect
@@ -93,6 +93,7 @@ def _written(target: Path, page: str, runs: Sequence[Path] = ()) -> Path:
             check_keeps_model(target, run)
         target.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(target, page)
+        delete_abandoned(target.parent, (target.name,))  # what a report that was killed had made of it
     except OSError as error:
         raise StoreError(f"cannot write '{target}': {error.strerror}; choose another place with -o") from error
     return target

@@ -111,7 +111,7 @@ class RunFolder:
     @property
     def temporary_names(self) -> tuple[str, ...]:
         """Names of what is made under a temporary name first, so that a killed process may leave it."""
-        files = (self.config, self.given_inputs, self.placement, self.result, self.report)
+        files = (self.config, self.given_inputs, self.placement, self.result, self.score, self.report)
         return (LINKS, *(path.name for path in files))
 
     def answer_files(self) -> list[Path]:

@@ -11,7 +11,7 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ovplace.commands.export import exporter
+from ovplace.commands.export import export, exporter
 from ovplace.core.device import Device
 from ovplace.errors import UsageError
 from ovplace.ir.load import load
@@ -183,6 +183,13 @@ def test_no_form_overwrites_the_model_of_the_run(ovplace, finished, tmp_path, fo
     done = ovplace("export", run, "--to", form, "-o", target)
     assert (done.code, done.out, target.read_text()) == (2, "", "mine")
     assert f"'{target}' is the model of the run" in done.err
+
+
+def test_what_a_killed_export_has_left_is_deleted(split, tmp_path):
+    for name in ("p.json", "q.json"):
+        (tmp_path / f"{name}.{10**30}.tmp").touch()
+    export(split, exporter("json"), tmp_path / "p.json")
+    assert {path.name for path in tmp_path.iterdir()} == {"p.json", f"q.json.{10**30}.tmp"}
 
 
 def contents(folder):

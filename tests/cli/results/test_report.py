@@ -80,7 +80,9 @@ def test_no_report_overwrites_a_run(ovplace, finished):
         assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
         assert "belongs to a run" in done.err
     assert (folder / "result.json").read_bytes() == before
+    (begun := folder / f"report.html.{10**30}.tmp").touch()  # as of a report that was killed
     assert ovplace("report", folder, "-o", folder / "report.html").code == 0
+    assert not begun.exists()
 
 
 def test_no_report_overwrites_the_model_of_a_run(ovplace, finished, tiny):
