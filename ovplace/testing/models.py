@@ -149,6 +149,16 @@ def delayed() -> ov.Model:
     return _model(outputs, [x], sinks)
 
 
+def prompt() -> ov.Model:
+    """A mask as long as what is read first, as where a language model reads a prompt: it fits the first state alone."""
+    x, mask = _input("x", 1, 4, 8), _input("mask", 4, 4)
+    variable = state_variable("past", [1, -1, 8])
+    past = ops.read_value(ops.constant(np.zeros((1, 0, 8), np.float32)), variable)
+    keys = ops.concat([past, ops.tanh(x)], 1)
+    scores = ops.add(ops.matmul(x, keys, False, True), mask)
+    return _model([ops.exp(scores)], [x, mask], [ops.assign(keys, variable)])
+
+
 def nonzero() -> ov.Model:
     """Rows chosen by value: shapes that only inference knows, and a ShapeOf chain on them."""
     x = _input("x", 4, 6)

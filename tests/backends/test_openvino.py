@@ -132,18 +132,8 @@ def test_state_starts_anew(saved, name):
     np.testing.assert_allclose(outputs[1], backend.reference[0], atol=1e-6)
 
 
-def prompt():
-    """Return a model whose mask is as long as what it reads first, as that of a language model that reads a prompt."""
-    x, mask = ops.parameter([1, 4, 8], np.float32, name="x"), ops.parameter([4, 4], np.float32, name="mask")
-    variable = models.state_variable("past", [1, -1, 8])
-    past = ops.read_value(ops.constant(np.zeros((1, 0, 8), np.float32)), variable)
-    keys = ops.concat([past, ops.tanh(x)], 1)
-    scores = ops.add(ops.matmul(x, keys, transpose_a=False, transpose_b=True), mask)
-    return ov.Model([ops.result(ops.exp(scores))], [ops.assign(keys, variable)], [x, mask])
-
-
 def test_inputs_that_fit_the_first_state_only_are_measured_with_it(saved):
-    path = saved(prompt())
+    path = saved(models.prompt())
     graph = read_graph(path)
     measured = Backend(Job(path, PAIR)).measure([whole(graph), whole(graph, "CPU_B")], SPEC)
     assert [(m.ok, m.error_text) for m in measured] == [(True, "")] * 2

@@ -26,10 +26,12 @@ from ovplace.commands.benchmark import PLACEMENT, BenchmarkCall, Benchmarked, be
 from ovplace.core.device import Device
 from ovplace.errors import BackendError, InUseError
 from ovplace.ir.placed_model import write_placed
+from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.timing.requests import LayerTime, Load, RequestTimes, time_requests
 from ovplace.session.events import silent
 from ovplace.store.device_lock import for_worker
 from ovplace.store.run_folder import RunFolder
+from ovplace.testing import models
 
 TIMES = RequestTimes((1.0,), 1.0, 0.0, 0.0, 0.0, 1, "CPU")
 ASKED = BenchmarkCall(Load("sync", 1, 1, 0.0), 50, {"-niter": "1"})
@@ -250,6 +252,15 @@ def test_the_arrays_of_the_file_are_what_runs(finished, tmp_path, monkeypatch):
     np.savez(inputs, x=np.full((1, 3, 8, 8), 7, np.float32))
     time_requests(finished[0], [], "CPU", Load("async", 2, 1, 0.0, input_path=str(inputs)))
     assert [np.unique(array).tolist() for array in filled] == [[7.0], [7.0]]
+
+
+def test_inputs_that_fit_the_first_state_only_run_with_it(tmp_path):
+    ov.save_model(models.prompt(), tmp_path / "model.xml")
+    prepare(tmp_path / "model.xml", tmp_path / "prepared.xml")
+    names = [op.get_friendly_name() for op in ov.Core().read_model(tmp_path / "prepared.xml").get_ops()]
+    write_placed(tmp_path / "prepared.xml", tmp_path, dict.fromkeys(names, "CPU"), [Device("CPU", "CPU")], {})
+    for api, n in (("sync", 3), ("async", 4)):
+        assert len(time_requests(tmp_path, [], "CPU", Load(api, 2, 3, 0.0)).latencies_ms) == n
 
 
 @pytest.mark.skipif(not APP, reason="no benchmark_app")
