@@ -34,9 +34,13 @@ _NO_MEMORY = (
     "DefaultCPUAllocator:",
     "Storage size calculation overflowed",
     "Overflow when unpacking long",
+    "array is too big",
+    "Maximum allowed dimension exceeded",
+    "Maximum allowed size exceeded",
 )
-"""What Python says where memory runs out as it makes a lock (`Modules/_threadmodule.c`), and torch as it makes a tensor
-(`c10/core/impl/alloc_cpu.cpp`), also one whose size is beyond 64 bits; neither raises a `MemoryError`."""
+"""What Python says where memory runs out as it makes a lock (`Modules/_threadmodule.c`), torch as it makes a tensor
+(`c10/core/impl/alloc_cpu.cpp`), also one whose size is beyond 64 bits, and numpy of such an array
+(`numpy/_core/src/multiarray/ctors.c`); none of them raises a `MemoryError`."""
 
 
 def exit_code(console: Console, act: Callable[[], object]) -> int:

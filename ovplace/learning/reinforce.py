@@ -24,12 +24,16 @@ SIGNALS: dict[str, Callable[[FloatArray], FloatArray]] = {"sqrt": np.sqrt, "iden
 """Increasing functions of the latency ratio, to be minimised."""
 
 
+MOST_SAMPLES = 1_000_000
+"""Each sample of a batch has a generator of random numbers of its own."""
+
+
 @dataclass(frozen=True)
 class ReinforceSettings:
     """Settings of the update; `docs/explanation/systems/seq2seq.md` has the formulas.
 
     Attributes:
-        samples: placements between two updates.
+        samples: placements between two updates, at most a million.
         signal: function of the latency ratio that is minimised: `sqrt`, `identity` or `log1p`.
         failure_ratio: latency ratio assigned to a failure, at least 1; 0 for twice the highest ratio seen.
         baseline: initial value of the signal's moving average: that of a `failure`, or the mean of the `first` samples.
@@ -69,7 +73,9 @@ class ReinforceSettings:
     def __post_init__(self) -> None:
         """Check choices and ranges."""
         check_choices(self, {"signal": SIGNALS, "baseline": ("failure", "first")})
-        for name in ("samples", "epochs", "anneal", "rate_decay_every"):
+        if not 1 <= self.samples <= MOST_SAMPLES:
+            raise ValueError(f"samples must be between 1 and {MOST_SAMPLES}, got {self.samples}")
+        for name in ("epochs", "anneal", "rate_decay_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         for name in _NOT_NEGATIVE:

@@ -292,10 +292,23 @@ def of_more_digits():
     torch.empty(10**30)
 
 
+def beyond_all_arrays():
+    np.zeros((2**40, 2**40))
+
+
+def of_a_size_beyond():
+    np.arange(10**30)
+
+
+def of_more_digits_than_a_dimension():
+    np.zeros(10**30)
+
+
 NO_TENSOR = [without_a_tensor, beyond_64_bits, of_more_digits]
+NO_ARRAY = [beyond_all_arrays, of_a_size_beyond, of_more_digits_than_a_dimension]
 
 
-@pytest.mark.parametrize("broken", [without_a_cause, hidden_by_c_code, without_a_lock, *NO_TENSOR])
+@pytest.mark.parametrize("broken", [without_a_cause, hidden_by_c_code, without_a_lock, *NO_TENSOR, *NO_ARRAY])
 def test_there_is_no_memory_left(ovplace, monkeypatch, broken):
     monkeypatch.setattr(discover, "discover", lambda *_: broken())
     fails(ovplace("devices"), 1, "out of memory", "the same command again")

@@ -24,6 +24,12 @@ PLAIN = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("samples", [0, 2**63])
+def test_a_batch_has_a_sensible_size(samples):
+    with pytest.raises(ValueError, match=f"samples must be between 1 and 1000000, got {samples}"):
+        ReinforceSettings(samples=samples)
+
+
 class Table(SampledPolicy):
     """One decision between three options; as simple as a policy can be."""
 
