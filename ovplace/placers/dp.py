@@ -55,9 +55,8 @@ class Placer(CostModelPlacer):
         self._certificate = solve_chain(self._table).certificate
         self._waiting = _optima(self._table, config.weights)
 
-    @property
-    def certificate(self) -> Certificate:
-        """Value and lower bound of the dynamic program."""
+    def certificate(self, time_limit_s: float) -> Certificate:
+        """Return value and lower bound of the dynamic program, which is solved already."""
         return self._certificate
 
     def ask(self, n: int) -> Sequence[Placement]:

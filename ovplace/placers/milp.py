@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 
 from ovplace.core.certificate import FULL, Certificate
 from ovplace.core.measurement import Trial
@@ -63,12 +64,9 @@ class Placer(CostModelPlacer):
         self._hashes: list[str] = []
         self._certificate: Certificate | None = None
 
-    @property
-    def certificate(self) -> Certificate:
-        """Value and lower bound of the optimum under the measured costs; computed when first needed."""
-        if self._certificate is None:
-            self._certificate = self._solution(0).certificate
-        return self._certificate
+    def certificate(self, time_limit_s: float) -> Certificate:
+        """Return value and lower bound of the optimum under the measured costs, computed where nothing was asked."""
+        return self._certificate or self._solution(0, time_limit_s).certificate
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return the next solution that is new; none when all weights were solved."""
@@ -103,10 +101,10 @@ class Placer(CostModelPlacer):
         self._solved, self._hashes = state["solved"], list(state["hashes"])
         self._certificate = state["certificate"] and Certificate(**state["certificate"])
 
-    def _solution(self, number: int) -> Solution:
+    def _solution(self, number: int, time_limit_s: float = inf) -> Solution:
         """Return the optimum for the measured costs (number 0) or for a weight (number 1 and up)."""
-        config = self._config
+        config, limit_s = self._config, min(time_limit_s, self._config.time_limit_s)
         if number == 0:
-            return solve_milp(self._table, FULL, config.time_limit_s, config.gap)
+            return solve_milp(self._table, FULL, limit_s, config.gap)
         table = weighted(self._table, config.weights[number - 1])
-        return solve_milp(table, FULL, config.time_limit_s, config.weighted_gap)
+        return solve_milp(table, FULL, limit_s, config.weighted_gap)

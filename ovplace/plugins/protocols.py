@@ -151,9 +151,12 @@ class Placer(ABC):
         """What the user should know of the finished search, a sentence each, for the result; nothing by default."""
         return ()
 
-    @property
-    def certificate(self) -> Certificate | None:
-        """Proof of how good the best proposal is under the cost model, for the result; None without one."""
+    def certificate(self, time_limit_s: float) -> Certificate | None:
+        """Return a proof of how good the best proposal is under the cost model, for the result; None without one.
+
+        Args:
+            time_limit_s: seconds that it may take at most; infinite for no limit.
+        """
         return None
 
 

@@ -30,10 +30,12 @@ _NO_GAIN = 1e-5
 
 _TIME_LIMIT_S = 10.0
 """Time limit of the mixed-integer program that bounds the gain on more than two devices, or where the model may exceed
-the memory of one."""
+the memory of one; less in a call that has little time left."""
 
 
-def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs | None) -> str:
+def why_hopeless(
+    session: Session, baselines: Sequence[Baseline], costs: Costs | None, time_limit_s: float = float("inf")
+) -> str:
     """Return why no search is needed, for the verdict's notes; empty where one is.
 
     A search is needed where the profile is incomplete or guessed in part, or takes another device than the reference
@@ -44,6 +46,7 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
         session: the run.
         baselines: measured, the reference first: the fastest single device, unless the run began with another one.
         costs: costs of the groups; None where the placer needs none.
+        time_limit_s: seconds that the proof may take at most.
     """
     config = session.config
     if not config.search.early_exit or config.placer.get("policy"):
@@ -56,7 +59,7 @@ def why_hopeless(session: Session, baselines: Sequence[Baseline], costs: Costs |
         return ""
     if not np.isfinite(alone_ms[fastest]) or names[fastest] != baselines[0].name:
         return ""
-    gain = gain_bound(costs.table, fastest, FACTOR, _TIME_LIMIT_S)
+    gain = gain_bound(costs.table, fastest, FACTOR, min(time_limit_s, _TIME_LIMIT_S))
     if gain > LEAST_GAIN:
         return ""
     best = session.shown(names[fastest])

@@ -153,7 +153,7 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
             costs = obtain_costs(measurer, baselines, listener)
     table = costs.table if costs else None
     measurer.enter(Phase.SEARCH)
-    hopeless = why_hopeless(measurer.session, baselines, costs)
+    hopeless = why_hopeless(measurer.session, baselines, costs, measurer.time.proof_s)
     with measurer.seconds.searching():
         loop = make_loop(measurer, baselines[0], listener, table)
         trials = measurer.store.trials() if hopeless else loop.run()
@@ -165,7 +165,8 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
             aside |= loop.requests.notes
         cut = measurer.deadline.left_s <= 0  # before the certificate, which may take seconds
     with placer.blaming():
-        certificate, info, notes = loop.placer.certificate, loop.placer.info, [*loop.placer.notes]
+        certificate = loop.placer.certificate(measurer.time.proof_s)
+        info, notes = loop.placer.info, [*loop.placer.notes]
     told = [*notes, loop.diverged] if loop.diverged else notes
     return _Searched(trials, costs, certificate, info, told, hopeless, aside, cut)
 

@@ -24,6 +24,9 @@ RESERVED_SHARES = (0.25, 0.4)
 FINALISTS_SHARE = 0.3
 """Part of the time of the final comparison in which finalists are measured again."""
 
+PROOF_SHARE = 0.1
+"""Part of the time left of the call that a solver may take to prove something: it measures nothing meanwhile."""
+
 
 class TimeIsUpError(Exception):
     """A measurement could not begin, or did not end, within the time of its phase; it says nothing of the candidate."""
@@ -113,6 +116,11 @@ class TimeBudget:
     def left_s(self) -> float:
         """Seconds until the end of the call; infinite for no limit."""
         return self.start_s + self.limit_s - self.clock()
+
+    @property
+    def proof_s(self) -> float:
+        """Seconds that a proof which begins now may take; infinite for no limit."""
+        return max(0.0, PROOF_SHARE * self.left_s)
 
     def expecting(self, search_s: float, comparison_s: float) -> TimeBudget:
         """Return the budget with other expectations.

@@ -47,6 +47,20 @@ def test_settings_are_finite(settings):
         Config(**settings)
 
 
+def test_a_certificate_takes_no_longer_than_is_given(monkeypatch):
+    of, limits = problem(layered(3, 0), 2), []
+    solved = solve_min_cut(of.costs)
+
+    def solve(_, limit_s):
+        limits.append(limit_s)
+        return solved
+
+    monkeypatch.setattr(placer_module, "solve_pairwise", solve)
+    for limit_s in (np.inf, 3.0):
+        assert Placer(of, Config()).certificate(limit_s) == solved.certificate
+    assert limits == [10.0, 3.0]
+
+
 @pytest.mark.parametrize("seed", slow_except([0], range(4)))
 def test_it_finds_out_what_fails_and_does_without(seed):
     of = problem(layered(GROUPS, seed), 2, seed)

@@ -122,6 +122,20 @@ def test_a_gain_that_is_only_rounding_is_none(run, monkeypatch, gain, said):
     assert f": none {said} " in why_hopeless(made, baselines, Costs(table, {}))
 
 
+def test_the_proof_takes_no_longer_than_the_call_has_time(run, monkeypatch):
+    made, baselines, table = run
+    limits = []
+
+    def bound(*given):
+        limits.append(given[-1])
+        return 0.0
+
+    monkeypatch.setattr("ovplace.search.early_exit.gain_bound", bound)
+    for left_s in (np.inf, 3.0):
+        assert why_hopeless(made, baselines, Costs(table, {}), left_s)
+    assert limits == [10.0, 3.0]
+
+
 @pytest.mark.parametrize(("gain", "hopeless"), [(0.01, True), (0.0101, False), (0.5, False)])
 def test_a_gain_of_more_than_a_percent_is_searched_for(run, monkeypatch, gain, hopeless):
     made, baselines, table = run

@@ -77,22 +77,27 @@ def test_a_search_finds_trials_and_counts_its_time(exploring):
 def test_a_placer_that_works_with_costs_gets_those_of_the_profile(exploring, costs, monkeypatch):
     real = registry.load("placers", "min_cut")
     placer: Any = real.factory
-    seen = []
+    seen, limits = [], []
 
     class Spy(placer):
         def __init__(self, of, config):
             seen.append(of)
             super().__init__(of, config)
 
+        def certificate(self, time_limit_s):
+            limits.append(time_limit_s)
+            return super().certificate(time_limit_s)
+
     monkeypatch.setattr(real.module, "Placer", Spy)
     compared = []
     monkeypatch.setattr(explore_module, "decide", noting(compared, decide))
     measurer = exploring(placer="min_cut")
+    measurer.time = TimeBudget(0.0, 1e6, clock=lambda: 0.0)
     found = explore(measurer, silent, "an earlier answer")
     assert compared[0][-2:] == (costs.table, "an earlier answer")
     assert seen[0].costs is costs.table
     assert seen[0].graph is measurer.session.graph
-    assert (found.costs, found.certificate.solver) == ({"measured": 3}, "min_cut")
+    assert (found.costs, found.certificate.solver, limits) == ({"measured": 3}, "min_cut", [1e5])
     assert 0 < measurer.seconds.profiling < 60
 
 
@@ -110,11 +115,13 @@ def test_a_search_that_cannot_gain_is_left_out_and_says_why(exploring, costs, mo
     assert len(earlier.trials) == 1
     asked = []
     monkeypatch.setattr(explore_module, "why_hopeless", noting(asked, lambda *_: "it is hopeless"))
-    found = explore(exploring(placer="min_cut", budget=9), silent)
+    measurer = exploring(placer="min_cut", budget=9)
+    measurer.time = TimeBudget(0.0, 1e6, clock=lambda: 0.0)
+    found = explore(measurer, silent)
     assert [trial.number for trial in found.trials] == [0], "those of an earlier call"
     assert found.comparison.verdict.notes == ("it is hopeless",)
     assert found.costs == {"measured": 3}
-    assert [(baselines[0].name, given) for _, baselines, given in asked] == [("CPU_0", costs)]
+    assert [(baselines[0].name, *given) for _, baselines, *given in asked] == [("CPU_0", costs, 1e5)]
 
 
 def test_a_policy_that_has_diverged_is_noted(exploring, monkeypatch):

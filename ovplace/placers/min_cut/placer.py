@@ -40,7 +40,8 @@ class Config:
         cost_noise: assumed relative error of the costs of the profile, at least 0: a standard deviation, of each cost
             alone and of all costs of a kind together. Draws use a larger one where the measurements show larger errors.
         time_limit_s: time limit in seconds of the mixed-integer program of the certificate, which is used for more
-            than two devices, or where the model may exceed the memory of one; above 0.
+            than two devices, or where the model may exceed the memory of one; above 0. A call that has little time left
+            takes less.
     """
 
     weights: tuple[float, ...] = (1.0, 0.5, 2.0, 0.25, 4.0, 0.0)
@@ -87,14 +88,11 @@ class Placer(CostModelPlacer):
         self._seen: set[str] = set()  # hashes of the observed placements
         self._told: set[bytes] = set()  # observed choices, which take less to look up
         self._exhausted: set[int] = set()  # observations without new neighbours
-        self._certificate: Certificate | None = None
 
-    @property
-    def certificate(self) -> Certificate:
-        """Value and lower bound of the optimum of the first model; computed when first needed."""
-        if self._certificate is None:
-            self._certificate = solve_pairwise(self._table, self._config.time_limit_s).certificate
-        return self._certificate
+    def certificate(self, time_limit_s: float) -> Certificate:
+        """Return value and lower bound of the optimum of the first model."""
+        limit_s = min(time_limit_s, self._config.time_limit_s)
+        return solve_pairwise(self._table, limit_s).certificate
 
     def ask(self, n: int) -> Sequence[Placement]:
         """Return up to `n` placements not measured before; none when all placements were."""

@@ -160,8 +160,8 @@ class PlacerContract(PluginContract):
         placer = _fresh(plugin, "diamond")
         advance(placer, 3)
         assert all(isinstance(name, str) and isfinite(value) for name, value in placer.info.items())
-        if placer.certificate is not None:
-            assert placer.certificate.lower_bound_ms <= placer.certificate.value_ms * (1 + 1e-9)
+        if certificate := placer.certificate(inf):
+            assert certificate.lower_bound_ms <= certificate.value_ms * (1 + 1e-9)
 
     def test_an_asynchronous_placer_learns_from_any_answer(self, plugin: Plugin) -> None:
         """It asks for nothing that is open, is told the last first, and goes on from a state with open placements."""
