@@ -185,8 +185,11 @@ def _timed(measurer: Measurer, key: str) -> TimedParts | None:
 
 
 def _key(session: Session) -> str:
-    """Return what a profile depends on: model, groups, devices, drivers, versions, inputs, repeats and stages."""
-    config = session.config.profiling
+    """Return what a profile depends on: model, groups, devices, drivers, versions, inputs, how parts are timed.
+
+    The deadline is part of it, as it decides which parts are lost.
+    """
+    config, deadline_s = session.config.profiling, session.config.measure.deadline_s
     return cache_key(
         session.graph.content_hash,
         session.problem.partition.group_of.tolist(),
@@ -194,6 +197,6 @@ def _key(session: Session) -> str:
         [device.to_dict() for device in session.devices],
         session.facts,
         session.input_id,
-        [config.repeats, config.blocks, session.runs_stages],
+        [config.repeats, config.blocks, session.runs_stages, deadline_s],
         session.config.plugins.backend.options,
     )

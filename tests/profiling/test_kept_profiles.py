@@ -48,7 +48,7 @@ def test_another_run_reuses_the_profile(tmp_path, store, open_links):
     assert second.table.to_dict() == first.table.to_dict()
 
 
-@pytest.mark.parametrize("change", ["seed", "damage", "reuse"])
+@pytest.mark.parametrize("change", ["seed", "damage", "reuse", "deadline"])
 def test_another_question_is_measured_anew(tmp_path, store, open_links, cache, change):
     pool, asked = counting()
     obtain(measurer(tmp_path, store, pool), open_links)
@@ -58,6 +58,8 @@ def test_another_question_is_measured_anew(tmp_path, store, open_links, cache, c
         next(cache.iterdir()).write_text('{"format": 3, "unit_of": "?"}')
     if change == "reuse":
         of.session.config = replace(of.session.config, profiling=ProfilingConfig(reuse=False))
+    if change == "deadline":
+        of.session.config = replace(of.session.config, measure=replace(of.session.config.measure, deadline_s=600.0))
     found = obtain(of, open_links)
     other.close()
     assert len(asked) == 2 * count and not found.about["reused"]
