@@ -30,6 +30,7 @@ class Problem:
         features: node features, one row for each operation, `[N, F]`.
         seed: root seed.
         costs: the costs of groups, transfers and submodels; None unless the placer returns true from `needs_costs`.
+        feature_names: names of the node features that `features` has columns of, in their order.
     """
 
     graph: OpGraph = field(repr=False)
@@ -39,6 +40,7 @@ class Problem:
     features: FloatArray = field(repr=False)
     seed: int = 0
     costs: CostTable | None = field(default=None, repr=False)
+    feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check shapes, and that every group has a device."""

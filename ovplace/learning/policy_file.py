@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ovplace.atomic import replacing
+from ovplace.core.problem import Problem
 from ovplace.core.text.json_text import parse_json
 from ovplace.errors import ConfigError, StoreError, UsageError
 from ovplace.plugins import registry
@@ -210,18 +211,17 @@ class PolicyFile:
                 "'ovplace train'"
             ) from error
 
-    def check_features(self, n_features: int) -> None:
-        """Check that a problem has the features that the policy was trained with.
-
-        Args:
-            n_features: columns of the problem's features.
+    def check_features(self, problem: Problem) -> None:
+        """Check that a problem has the features that the policy was trained with, if it was trained with any.
 
         Raises:
-            UsageError: the number of columns differs.
+            UsageError: they are others, in another order, or have another number of columns.
         """
-        if self.features and n_features != self.n_features:
+        names, columns = problem.feature_names, problem.features.shape[1]
+        if self.features and (names, columns) != (self.features, self.n_features):
             raise UsageError(
-                f"the policy was trained with {self.n_features} feature columns, and the problem has {n_features}; "
+                f"the policy was trained with the features {', '.join(self.features)} ({self.n_features} columns), and "
+                f"the problem has {', '.join(names) or 'none'} ({columns}); "
                 f"give --set search.features={','.join(self.features)}"
             )
 

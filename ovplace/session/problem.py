@@ -41,6 +41,7 @@ def make_problem(
         supported=supported,
         features=compute_features(graph, config.plugins.features),
         seed=config.search.seed,
+        feature_names=tuple(feature.plugin.name for feature in config.plugins.features),
     )
 
 

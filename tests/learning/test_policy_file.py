@@ -139,12 +139,24 @@ def test_wrong_paths_and_wrong_placers_are_named(file, tmp_path):
         PolicyFile.read(SHIPPED, "random")
 
 
+def with_features(names, columns):
+    of = problem(diamond())
+    return replace(of, features=np.zeros((len(of.graph), columns)), feature_names=names)
+
+
 def test_other_features_and_vocabularies_are_refused(file, monkeypatch):
     policy = PolicyFile.read(file)
-    policy.check_features(208)
-    with pytest.raises(UsageError, match=r"208 feature columns, and the problem has 7.*op_type,depth"):
-        policy.check_features(7)
-    made(features=())[1].check_features(7)  # a policy without features takes any problem
+    same = with_features(("op_type", "depth"), 208)
+    policy.check_features(same)
+    for names, columns, said in (
+        (("depth", "op_type"), 208, r"depth, op_type \(208\)"),
+        (("op_type", "degree"), 208, r"op_type, degree \(208\)"),
+        (("op_type", "depth"), 7, r"op_type, depth \(7\)"),
+        ((), 1, r"none \(1\)"),
+    ):
+        with pytest.raises(UsageError, match=rf"op_type, depth \(208 .* has {said}; give .*=op_type,depth$"):
+            policy.check_features(with_features(names, columns))
+        made(features=())[1].check_features(with_features(names, columns))  # one without features takes any problem
     monkeypatch.setattr("ovplace.features.op_type.VOCABULARY", ("Add", "Relu"))
     with pytest.raises(UsageError, match=r"do not mean what they did"):
         PolicyFile.read(file)

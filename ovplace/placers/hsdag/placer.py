@@ -275,7 +275,7 @@ class Placer(protocols.Placer):
         if self._built:
             return
         file = PolicyFile.read(self._config.policy, NAME)
-        file.check_features(self._problem.features.shape[1])
+        file.check_features(self._problem)
         with file.limiting():
             self._build(file.over(self._config))
         file.into(self._learner.policy)
