@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,6 +92,11 @@ class CostTable:
     def n_devices(self) -> int:
         """Number of devices D."""
         return int(self.group_ms.shape[1])
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of all the numbers."""
+        return hashlib.blake2b(json.dumps(self.to_dict()).encode(), digest_size=16).hexdigest()
 
     def uniform(self, device: int) -> IntArray:
         """Return every group on one device, `[G]`, whether or not all can run there."""

@@ -122,6 +122,11 @@ class Controllers:
             self.batches[number].weights = self.batches[number].weights or weights
         return batch
 
+    def drop(self) -> None:
+        """Forget the present batches; what is asked for and not answered is in none any more."""
+        self.batches = [ControllerBatch(asked=batch.asked) for batch in self.batches]
+        self.pending = [(digest, NOBODY, 0) for digest, *_ in self.pending]
+
     def join(self) -> int | None:
         """Return a controller without a batch, a new one if need be; None where there are too many."""
         for number, batch in enumerate(self.batches):

@@ -74,6 +74,7 @@ class Placer(protocols.Placer):
         self._problem, self._config = problem, config
         self._progress, self._built = HsdagProgress(), False
         self._seen, self._controllers = Seen(), Controllers([ControllerBatch()])
+        self._costs = problem.costs.hash if problem.costs else ""
         if not config.policy:
             self._build(config)
             self._proposals = self._uniform() + self._imitated()
@@ -135,8 +136,8 @@ class Placer(protocols.Placer):
     def state(self) -> State:
         """Return weights and optimiser, those that open episodes were drawn from, and the progress."""
         self._read_policy()
-        progress = asdict(self._progress)
-        state = {"weights": self._weights, "progress": progress, **self._controllers.state(), **self._seen.state()}
+        state: dict[str, object] = {"weights": self._weights, "progress": asdict(self._progress), "costs": self._costs}
+        state |= self._controllers.state() | self._seen.state()
         if self._config.policy:
             state["policy"] = {"settings": dict(self._config.policy_settings), "choice": self._proposals[-1].tolist()}
         return state
@@ -144,11 +145,15 @@ class Placer(protocols.Placer):
     def restore(self, state: State) -> None:
         """Continue from `state`; the steps of open episodes are drawn again from the same random numbers.
 
+        Where a profile was completed meanwhile, they would be other placements: such episodes are dropped.
+
         Raises:
             StoreError: the state was saved by another version.
         """
         self._progress = from_saved(HsdagProgress, state.get("progress", {}))
         self._controllers, self._seen = Controllers.of(state), Seen.of(state)
+        if state.get("costs", self._costs) != self._costs:
+            self._controllers.drop()
         if "policy" in state:
             self._build(replace(self._config, **state["policy"]["settings"]))
             self._proposals = [*self._uniform(), np.array(state["policy"]["choice"], dtype=np.int64)]

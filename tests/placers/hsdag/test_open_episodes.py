@@ -76,6 +76,20 @@ def test_while_an_answer_is_late_others_are_begun_and_learned(settings):
     assert placer.info["updates"] == 4
 
 
+def test_an_episode_that_was_drawn_by_other_costs_is_dropped():
+    placer = built(TUNED)
+    first, late = placer.ask(2)
+    tell(placer, first)
+    state = json.loads(json.dumps(placer.state()))
+    completed = replace(OF, costs=replace(OF.costs, group_ms=2 * OF.costs.group_ms))
+    for of, asked in ((OF, 1), (completed, 3)):
+        other = built(TUNED, of)
+        other.restore(state)
+        tell(other, late)
+        assert len(other.ask(3)) == asked, "the rest of an episode, or a new one"
+        assert other.info["updates"] == 0
+
+
 def test_no_more_are_begun_than_there_may_be():
     placer = built(TUNED, redraws=0)
     assert len(placer.ask(1) + placer.ask(1000)) == 3 * MOST_CONTROLLERS
