@@ -26,9 +26,19 @@ T = TypeVar("T")
 WAIT_S = 60.0
 """Time without any machine of the class after which a search ends; it can be continued."""
 
+SILENCE_S = 60.0
+"""Silence of the scheduler after which a search ends; it can be continued."""
+
 POLL_S = 0.5
 
+_LOOKS = 10
+"""How often a search looks whether the scheduler is silent before it ends."""
+
 _GONE = "the scheduler at '{address}' is gone; start it again, the same command continues the run"
+_SILENT = (
+    "the scheduler at '{address}' has said nothing for {silence_s:g} s: it is stopped, as by Ctrl-Z, or its machine "
+    "hangs; let it go on or start it again, the same command continues the run"
+)
 _OTHER_VERSION = (
     "the scheduler at '{address}' sent what this version does not understand: {why}; install ovplace {version} on all "
     "machines of the fleet, the same command continues the run"
@@ -60,6 +70,7 @@ class Cluster:
         self._asked: dict[int, Future[Message]] = {}
         self._held: deque[Message] = deque()
         self._in_flight = 0  # requests that are sent and not answered
+        self._looked = 0  # for a sign of life, since the last one
         self._kept: dict[str, asyncio.Future[Message]] = {}
         self._sent: dict[tuple[str, int, int], str] = {}
         self._numbers = itertools.count(1)
@@ -236,10 +247,23 @@ class Cluster:
         found: Message = await kept
         return found
 
+    async def _watch(self) -> None:
+        """End the connection to a scheduler that is silent for too long.
+
+        Looks are counted, not seconds: a search that was stopped itself has heard nothing either.
+        """
+        while self._looked < _LOOKS:
+            await asyncio.sleep(SILENCE_S / _LOOKS)
+            self._looked += 1
+        self._why_gone = _SILENT.format(address=self.address, silence_s=SILENCE_S)
+        self._channel.abort()
+
     async def _read(self) -> None:
+        watching = asyncio.create_task(self._watch())
         try:
             while True:
                 self._take(await self._channel.receive())
+                self._looked = 0
                 await self._send_held()
         except ChannelClosedError as error:
             if isinstance(error.__cause__, MessageTooLongError):
@@ -248,6 +272,7 @@ class Cluster:
             why = f"{type(error).__name__}: {error}"
             self._why_gone = _OTHER_VERSION.format(address=self.address, why=why, version=__version__)
         finally:
+            watching.cancel()
             self._channel.abort()
             self._end()
 
@@ -264,7 +289,7 @@ class Cluster:
             self.training = frozenset(map(str, message["names"]))
         elif op == "kept":
             self._kept.pop(message["hash"]).set_result(message)
-        else:
+        elif op != "alive":
             with self._changed:
                 self._update(op, message)
                 self.changes += 1

@@ -152,6 +152,10 @@ class Dispatcher:
             if now - worker.heard_s > self._patience_s or _late(worker, now)
         ]
 
+    def say_alive(self) -> None:
+        """Tell searches that the scheduler is there: an answer that they wait for may take long."""
+        self._tell_all({"op": "alive"})
+
     def enter(self, client: str) -> None:
         """Take a search in, and tell it the machines, and which of them train."""
         self._searches[client] = _Search()

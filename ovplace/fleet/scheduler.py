@@ -23,6 +23,9 @@ from ovplace.version import __version__
 HOST, PORT = "127.0.0.1", 8786
 """Where it listens unless told otherwise: this machine only, on the port that Dask's scheduler has."""
 
+ALIVE_S = 5.0
+"""Searches hear at least so often that the scheduler is there, in seconds."""
+
 LONGEST_TITLE = 200
 """Characters of the title of a search that are kept."""
 
@@ -82,7 +85,8 @@ class Scheduler:
         try:
             ready(f"tls://{listener.listen_address.rpartition('/')[2]}")
             while True:
-                await asyncio.sleep(self._patience_s / 3)
+                await asyncio.sleep(min(self._patience_s / 3, ALIVE_S))
+                self._dispatcher.say_alive()
                 for name in self._dispatcher.silent():
                     self._log(f"machine '{name}' is given up: it says nothing, or does not end a request")
                     self._close(name)

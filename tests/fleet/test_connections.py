@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
 from click.testing import CliRunner
@@ -169,6 +170,38 @@ def test_a_worker_says_once_why_it_does_not_find_its_scheduler_again(certificate
     with pytest.raises(UsageError, match="enough"):
         asyncio.run(worker.serve("tls://host:1", certificates, said.append))
     assert said == ["the scheduler at tls://host:1 is gone; looking for it", "gone", "certificate expired"]
+
+
+def test_a_search_ends_where_its_scheduler_says_nothing(certificates, monkeypatch):
+    monkeypatch.setattr("ovplace.fleet.cluster.SILENCE_S", 0.1)
+
+    async def search():
+        async def be_stopped(channel):
+            await channel.send({"op": "machines", "machines": []})
+            with suppress(ChannelClosedError):
+                while True:
+                    await channel.receive()
+
+        listener = await open_listener("tls://127.0.0.1:0", certificates, be_stopped)
+        cluster = await asyncio.to_thread(Cluster, listener.contact_address, certificates)
+        with pytest.raises(BackendError, match=r"has said nothing for 0\.1 s: it is stopped, .* continues the run"):
+            await asked(cluster)
+        await asyncio.to_thread(cluster.close)
+        listener.stop()
+
+    asyncio.run(search())
+
+
+def test_a_scheduler_without_anything_to_say_says_that_it_is_there(certificates, tmp_path, monkeypatch):
+    monkeypatch.setattr("ovplace.fleet.cluster.SILENCE_S", 0.2)
+    monkeypatch.setattr("ovplace.fleet.scheduler.ALIVE_S", 0.01)
+
+    async def search():
+        async with fleet(certificates, tmp_path) as (cluster, _):
+            await asyncio.sleep(0.3)
+            assert cluster.wait_for(lambda _: True, timeout_s=0.0) == []
+
+    asyncio.run(search())
 
 
 @pytest.mark.parametrize(
