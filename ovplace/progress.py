@@ -106,7 +106,7 @@ def describe(event: Progress, left_s: float) -> str:
     """
     count = f"{event.done}/{event.total}" if event.total else str(event.done)
     text = f"last {event.text}" if event.phase == "search" else event.text
-    best = f"best {100 * event.best_ratio:.0f} % of the best single device" if math.isfinite(event.best_ratio) else ""
+    best = f"best {100 * event.best_ratio:.0f} % of {event.reference} alone" if math.isfinite(event.best_ratio) else ""
     left = f"about {_duration(left_s)} left" if 1 <= left_s < math.inf else ""
     return ", ".join(part for part in (f"{event.phase} {count}", best, left, text) if part)
 

@@ -17,7 +17,7 @@ EVENTS = [
     Progress("prepare", 1, 3, "no GPU found"),
     Progress("start", 0, 1, "starting the measuring process"),
     Progress("prepare", 2, 3, "9 operations in 3 groups"),
-    *(Progress("search", i, 20, "0.9", 0.5) for i in range(1, 21)),
+    *(Progress("search", i, 20, "0.9", 0.5, reference="CPU") for i in range(1, 21)),
 ]
 
 
@@ -47,7 +47,7 @@ def _count_threads():
 def test_lines(monkeypatch):
     lines = told(io.StringIO(), monkeypatch).splitlines()
     assert lines[:2] == ["no GPU found", "9 operations in 3 groups"]
-    assert lines[-1] == "search 20/20, best 50 % of the best single device, last 0.9"
+    assert lines[-1] == "search 20/20, best 50 % of CPU alone, last 0.9"
     assert 3 < len(lines) < 12
 
 

@@ -13,6 +13,7 @@ from ovplace.core.result.run_result import RunResult
 from ovplace.errors import OvplaceError
 from ovplace.search.continuation import finishing_limits
 from ovplace.search.run import EMULATED
+from ovplace.session.baselines import reference_of
 from ovplace.store.lock import Holder, holder
 from ovplace.store.run_folder import RunFolder
 
@@ -45,6 +46,7 @@ class RunState:
         failed: how many of those that were measured have no latency.
         best: the best placement so far; None where none worked.
         holder: the process that searches; None where the run was stopped.
+        reference: the single device that ratios are relative to.
         emulated: for each device whether it is emulated; empty without a best placement.
         simulated: whether all of them are simulated.
     """
@@ -57,6 +59,7 @@ class RunState:
     failed: int
     best: BestSoFar | None
     holder: Holder | None
+    reference: str = ""
     emulated: Mapping[str, bool] = field(default_factory=dict)
     simulated: bool = False
 
@@ -89,7 +92,7 @@ def read_state(folder: Path) -> RunState:
     if not files.has_begun:
         return RunState(model="", placer="", budget=0, trials=0, measured=0, failed=0, best=None, holder=process)
     config = files.read_config()
-    search, (trials, emulated) = config.search, _stored(files)
+    search, (trials, emulated, reference) = config.search, _stored(files)
     working = [trial for trial in trials if isfinite(trial.ratio)]
     measured = [trial for trial in trials if not trial.cached]
     best = min(working, key=lambda trial: trial.ratio, default=None)
@@ -102,6 +105,7 @@ def read_state(folder: Path) -> RunState:
         failed=sum(not isfinite(trial.ratio) for trial in measured),
         best=BestSoFar(best.number, best.ratio, best.placement.ops_per_device()) if best else None,
         holder=process,
+        reference=reference,
         emulated={name: name in emulated for name in best.placement.devices} if best else {},
         simulated=config.plugins.backend.factory.simulated,
     )
@@ -143,10 +147,10 @@ def _is_empty(files: RunFolder) -> bool:
     return not files.database.exists() or not files.database.stat().st_size
 
 
-def _stored(files: RunFolder) -> tuple[Sequence[Trial], Sequence[str]]:
-    """Return the trials of a run, and which of its devices are emulated."""
+def _stored(files: RunFolder) -> tuple[Sequence[Trial], Sequence[str], str]:
+    """Return the trials of a run, which of its devices are emulated, and what ratios are relative to."""
     if _is_empty(files):
-        return [], []
+        return [], [], ""
     with closing(files.open_store()) as store:
         emulated = store.get(EMULATED)
-        return store.trials(), emulated if isinstance(emulated, list) else []
+        return store.trials(), emulated if isinstance(emulated, list) else [], reference_of(store)

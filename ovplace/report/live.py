@@ -22,6 +22,7 @@ from ovplace.report.page import live_html
 from ovplace.report.sections.history import HistorySection, history_of
 from ovplace.report.sections.verdict import caution
 from ovplace.search.run import EMULATED
+from ovplace.session.baselines import reference_of
 from ovplace.store.lock import holder
 from ovplace.store.run_folder import RunFolder
 
@@ -53,7 +54,8 @@ class Follower:
 
     def __init__(self, folder: RunFolder) -> None:
         """Read nothing yet; the run need not have begun."""
-        self._folder, self._trials, self._placer, self._lock = folder, dict[int, Trial](), "", Lock()
+        self._folder, self._trials, self._lock = folder, dict[int, Trial](), Lock()
+        self._placer = self._reference = ""
 
     def snapshot(self) -> Snapshot:
         """Return what is known of the run now.
@@ -70,7 +72,7 @@ class Follower:
                 if store.count_trials() < len(self._trials):
                     self._forget()
                 self._trials |= {trial.number: trial for trial in store.trials(first=self._first_missing())}
-                emulated = store.get(EMULATED)
+                emulated, self._reference = store.get(EMULATED), reference_of(store)
             self._placer = self._placer or folder.read_config().search.placer
             return self._seen(emulated if isinstance(emulated, list) else [])
 
@@ -87,9 +89,11 @@ class Follower:
         machine = trials[0].measurement.facts.get("simulated", "") if trials else ""
         names = trials[0].placement.devices if trials else ()
         told = {name: name in emulated for name in names}
-        history = history_of(
-            trials, self._placer, "the best single device", lambda name: marked(name, told, bool(machine))
-        )
+
+        def shown(name: str) -> str:
+            return marked(name, told, bool(machine))
+
+        history = history_of(trials, self._placer, shown(self._reference), shown)
         return Snapshot(
             begun=True,
             running=holder(self._folder.lock) is not None,

@@ -16,7 +16,7 @@ from ovplace.search.loop import Budget, Loop
 from ovplace.search.requests import LocalRequests, Requests
 from ovplace.search.result import Findings
 from ovplace.search.staging import Staging, stages_over_hetero, staging_notes
-from ovplace.search.time_limit import expected_s, time_notes, with_labels, with_time_left
+from ovplace.search.time_limit import expected_s, time_notes, with_labels, with_reference, with_time_left
 from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener
@@ -47,6 +47,7 @@ def explore(measurer: Measurer, listener: Listener, earlier_answer: str = "") ->
     session = measurer.session
     listener = with_labels(with_time_left(listener, measurer), session)
     baselines = limiting_baselines(measurer, listener)
+    listener = with_reference(listener, session.shown(baselines[0].name))
     searched = _search(measurer, baselines, listener)
     about = searched.costs.about if searched.costs else None
     with measurer.seconds.counting("comparison"):

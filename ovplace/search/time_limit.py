@@ -76,6 +76,16 @@ def with_labels(listener: Listener, session: Session) -> Listener:
     return listen
 
 
+def with_reference(listener: Listener, name: str) -> Listener:
+    """Return a listener that is told, too, what ratios are relative to.
+
+    Args:
+        listener: is called with each step.
+        name: of the reference, as users see it.
+    """
+    return lambda event: listener(replace(event, reference=name))
+
+
 def with_time_left(listener: Listener, measurer: Measurer) -> Listener:
     """Return a listener that is told, too, how long the call may still take.
 

@@ -47,6 +47,11 @@ class Baseline:
         return self.candidate.name
 
 
+def reference_of(store: RunStore) -> str:
+    """Return what ratios of a run's trials are relative to: a single device, in words where its name is not stored."""
+    return str(store.get(_REFERENCE) or "the best single device")
+
+
 def distinct_answers(baselines: Sequence[Baseline]) -> list[Baseline]:
     """Return the baselines that work and may be the answer, one a placement, the first of each.
 
@@ -103,7 +108,7 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
         baselines.append(
             Baseline(candidate, stored.measurement, stored.ratio, competes and placement is not None, placement)
         )
-    listener(Progress("baselines", total, total, f"the best single device is {fastest.name}", 1.0))
+    listener(Progress("baselines", total, total, f"the best single device is {fastest.name}"))
     return baselines
 
 
@@ -126,7 +131,7 @@ def _earlier_reference(store: RunStore, measured: Mapping[str, Measurement]) -> 
 
     An earlier call may have had no time for the device that proves the fastest now.
     """
-    found = measured.get(str(store.get(_REFERENCE))) if store.count_trials() else None
+    found = measured.get(reference_of(store)) if store.count_trials() else None
     return found if found and found.ok else None
 
 

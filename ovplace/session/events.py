@@ -17,11 +17,11 @@ class Progress:
         done: steps of the phase that are done.
         total: steps of the phase; 0 where unknown.
         text: what has just happened.
-        best_ratio: best latency so far over the reference's, which is the fastest single device unless the run began
-            with another one; infinite before there is one.
+        best_ratio: best latency so far over the reference's; infinite before there is one.
         phase_s: seconds that the phase may take from now on; infinite for no limit.
         later_s: seconds expected of the phases after it; infinite where unknown.
         call_s: seconds left of the call's limit; infinite for none.
+        reference: the fastest single device, unless the run began with another one; empty before it is known.
     """
 
     phase: str
@@ -32,6 +32,7 @@ class Progress:
     phase_s: float = float("inf")
     later_s: float = 0.0
     call_s: float = float("inf")
+    reference: str = ""
 
 
 Listener = Callable[[Progress], None]

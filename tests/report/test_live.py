@@ -53,6 +53,7 @@ def test_a_run_is_awaited_then_followed_then_finished(server):
     for trial in evidence().trials:
         store.add_trial(f"key {trial.number}", trial)
     store.put(EMULATED, ["GPU"])
+    store.put("reference", "GPU")
     with folder.locked():
         assert json.loads(get(server, "data.json"))["running"] is True
     found = json.loads(get(server, "data.json"))
@@ -60,6 +61,7 @@ def test_a_run_is_awaited_then_followed_then_finished(server):
     assert "GPU is emulated" in found["caution"]
     assert found["history"]["on_devices"][1] == "40 on GPU (emulated), 40 on CPU"
     assert (found["begun"], found["running"], found["finished"]) == (True, False, False)
+    assert found["history"]["reference"] == "GPU (emulated)"
     assert found["history"]["best"] == [1.2, 1.1, 1.0, 0.9, 0.8, 0.8]
     assert status(server, "report.html") == 404
     folder.result.write_text("{}", encoding="utf-8")

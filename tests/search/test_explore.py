@@ -198,6 +198,7 @@ def test_steps_are_told_with_labels_and_the_time_left(exploring):
     explore(measurer, told.append)
     assert "the best single device is CPU_0 (simulated)" in {event.text for event in told}
     assert all(0 < event.call_s <= 1e6 for event in told)
+    assert {(event.phase, event.reference) for event in told} >= {("baselines", ""), ("search", "CPU_0 (simulated)")}
 
 
 @pytest.mark.parametrize(

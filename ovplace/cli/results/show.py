@@ -86,4 +86,5 @@ def _best(state: RunState) -> str:
         return ""
     shown = partial(marked, emulated=state.emulated, simulated=state.simulated)
     used = operations(state.best.ops_per_device, shown)
-    return f"{100 * state.best.ratio:.0f} % of the best single device, measured once: {used} (trial {state.best.trial})"
+    alone = f"{100 * state.best.ratio:.0f} % of {shown(state.reference)} alone"
+    return f"{alone}, measured once: {used} (trial {state.best.trial})"
