@@ -76,15 +76,16 @@ class Compiler:
         )
 
     def compile_reference(self, model: ov.Model) -> ov.CompiledModel:
-        """Return a model compiled for the CPU in f32, whatever the devices of the run are set to.
+        """Return a model compiled for the CPU in f32, by a Core of its own: the run may set properties on its CPU.
 
         Raises:
             RuntimeError: it does not compile.
         """
+        core = ov.Core()
         return self._imported_or_built(
-            self._key("reference", str(self._core.get_property("CPU", "FULL_DEVICE_NAME"))),
-            lambda blob: self._core.import_model(blob, "CPU", _F32),
-            partial(self._core.compile_model, model, "CPU", _F32),
+            self._key("reference", [str(core.get_property("CPU", "FULL_DEVICE_NAME")), _F32]),
+            lambda blob: core.import_model(blob, "CPU", _F32),
+            partial(core.compile_model, model, "CPU", _F32),
         )
 
     def compile_placement(

@@ -263,18 +263,24 @@ def test_another_process_imports_what_was_compiled(tmp_path, everything_is_kept)
         np.testing.assert_array_equal(a, b)
 
 
-def test_another_process_imports_whole_models(tmp_path, everything_is_kept):
-    compiled = []
+def test_another_process_imports_whole_models(tmp_path, everything_is_kept, monkeypatch):
     for _ in range(2):
         prepared = Prepared(models.residual(), tmp_path)
         whole_models = [
             prepared.compiler.compile_reference(prepared.model),
             prepared.compiler.compile_automatic(prepared.model, "HETERO:CPU_A,CPU_B", list(DEVICES.values())),
         ]
-        compiled.append(prepared.core.compiled)
         first, second = (prepared.outputs(whole_model)[0][0] for whole_model in whole_models)
         np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-6)
-    assert compiled == [2, 0]
+        monkeypatch.delattr(Compiler, "_built", raising=False)  # the second time, nothing is compiled
+
+
+def test_the_reference_has_no_property_of_the_devices(tmp_path, everything_is_kept):
+    prepared = Prepared(models.residual(), tmp_path)
+    register(prepared.core, [Device("CPU", "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})])
+    for _ in range(2):  # compiled, then imported
+        reference = prepared.compiler.compile_reference(prepared.model)
+        assert str(reference.get_property("EXECUTION_MODE_HINT")).endswith("PERFORMANCE")
 
 
 @pytest.mark.parametrize("kind", KINDS)
