@@ -15,7 +15,8 @@ from ovplace.session.session import Session
 
 FACTOR = 2.0
 """Factor by which costs of the profile may be wrong in favour of splits, all of them at once: those of other devices,
-transfers and submodels, and what neighbours save on the best device, whose own latency is measured.
+transfers and submodels, and what neighbours save on the best device, whose own latency is measured. It has to cover
+the shares of groups that were timed together, too, which are guesses.
 
 `benchmarks/studies/early_exit.py` counts how many searches a factor skips, and what they lose. With 2 it is 25 to
 31 % of them and nothing, whatever the spread of the errors; with 1.5, about half of them, and a gain of 33 % was lost
