@@ -1,4 +1,4 @@
-"""Finds, by measuring, on which device each operation of a model should run under OpenVINO's HETERO plugin.
+"""Finds, by measuring, which device should run each operation of a model under OpenVINO's HETERO plugin.
 
     import ovplace
     run = ovplace.optimize("model.xml", device=["GPU", "CPU"], time="2m")
