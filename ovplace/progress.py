@@ -60,7 +60,7 @@ def showing(progress: bool, given: Listener | None = None) -> Iterator[Listener]
     """
     wanted = given_bool(progress, "progress")
     if given is not None and not callable(given):
-        raise UsageError(f"a listener is a function of one step, got {type(given).__name__}; leave it out for a bar")
+        raise UsageError(f"a listener must be a function of one argument, got {type(given).__name__}; leave it out")
     if given is not None:
         yield given
     elif wanted and _in_notebook():

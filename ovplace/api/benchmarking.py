@@ -30,7 +30,7 @@ def benchmark_run(
         UsageError: the run is simulated, the inputs are not there, or an argument is not usable.
     """
     if api not in ("sync", "async"):
-        raise UsageError(f"api is 'sync' or 'async', got '{api}'")
+        raise UsageError(f"api must be 'sync' or 'async', got '{api}'")
     load = Load(api=api, n_requests=_whole(requests), time_s=seconds(time))
     with showing(progress) as listener:
         return benchmark_all(folder, load, listener, str(input))
@@ -40,4 +40,4 @@ def _whole(requests: object) -> int:
     """Return a number of requests, which may be one of numpy."""
     if isinstance(requests, Integral) and int(requests) >= 0:
         return int(requests)
-    raise UsageError(f"requests is a whole number from 0 on, got {requests!r}; 0 leaves it to the compiled model")
+    raise UsageError(f"requests must be a whole number, 0 or more, got {requests!r}; 0 leaves it to the compiled model")

@@ -109,7 +109,7 @@ def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
         array = np.asarray(value.detach() if hasattr(value, "detach") else value)
     except (TypeError, ValueError, RuntimeError) as error:  # lists of different lengths, tensors on a GPU
         why = str(error).splitlines()[0]
-        raise UsageError(f"input '{name}' is no array: {why}; give a numpy array of the input's type") from error
+        raise UsageError(f"input '{name}' is not an array: {why}; give a numpy array of the input's type") from error
     if array.dtype.hasobject:
-        raise UsageError(f"input '{name}' is no array, got {type(value).__name__}; give a numpy array of numbers")
+        raise UsageError(f"input '{name}' is not an array, got {type(value).__name__}; give a numpy array of numbers")
     return array

@@ -28,7 +28,7 @@ def plot_history(run: Run, axes: Axes | None = None) -> Axes:
     """
     axes = _new_axes() if axes is None else axes
     if not hasattr(axes, "step"):
-        raise UsageError(f"axes are those of one picture, got {type(axes).__name__}; leave them out for new ones")
+        raise UsageError(f"axes must be matplotlib axes, got {type(axes).__name__}; leave them out for new ones")
     reference = label(run, run.baselines[0].name)
     for origin in dict.fromkeys(trial.origin for trial in run.trials):
         ran = [trial for trial in run.trials if trial.origin == origin and isfinite(trial.ratio)]
@@ -55,7 +55,7 @@ def _new_axes() -> Axes:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise UsageError("a picture needs matplotlib; pip install 'ovplace[notebook]'") from error
+        raise UsageError("a plot needs matplotlib; pip install 'ovplace[notebook]'") from error
     from matplotlib import pyplot
 
     figure: Figure = pyplot.figure(layout="constrained")

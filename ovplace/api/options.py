@@ -103,7 +103,7 @@ def setting_texts(settings: str | Sequence[str]) -> tuple[str, ...]:
     texts: tuple[Any, ...] = (settings,) if one else tuple(settings)
     for text in texts:
         if not isinstance(text, str):
-            raise UsageError(f"settings are texts, such as ['search.budget=20'], got {text!r}; write section.key=value")
+            raise UsageError(f"settings must be strings, such as ['search.budget=20'], got {text!r}")
     return texts
 
 
@@ -116,7 +116,7 @@ def placement_table(placement: object) -> Mapping[str, str] | None:
     if placement is None or (isinstance(placement, Mapping) and _is_of_texts(placement)):
         return placement
     raise UsageError(
-        f"a placement is a mapping from names of operations to names of devices, got {placement!r:.80}; "
+        f"a placement must map names of operations to names of devices, got {placement!r:.80}; "
         "give one such as run.placement"
     )
 
@@ -142,7 +142,8 @@ def _device_text(value: str | Sequence[str]) -> str:
     try:
         return value if isinstance(value, str) else ",".join(value)
     except TypeError:
-        raise UsageError(f"device is a text or a list of texts, got {value!r}; write device=['GPU', 'CPU']") from None
+        said = f"device must be a string or a list of strings, got {value!r}"
+        raise UsageError(f"{said}; write device=['GPU', 'CPU']") from None
 
 
 def shape_text(value: str | Sequence[int] | Mapping[str, Sequence[int]]) -> str:
@@ -159,7 +160,7 @@ def shape_text(value: str | Sequence[int] | Mapping[str, Sequence[int]]) -> str:
         return shape_item("", value)
     except TypeError:
         raise UsageError(
-            f"shape is a list of numbers or a mapping from names to lists, got {value!r}; "
+            f"shape must be a list of numbers or a mapping from names to lists, got {value!r}; "
             "write shape=[1, 3, 224, 224] or shape={'NAME': [1, 8]}"
         ) from None
 

@@ -121,22 +121,22 @@ class Run(RunResult):
 
     @with_python_texts
     def export(self, form: str, path: str | Path | None = None, **settings: object) -> list[Path]:
-        """Write the answer in another form, as `ovplace export` does.
+        """Write the answer in another format, as `ovplace export` does.
 
         Args:
-            form: name of the exporter: `python`, `cpp`, `json`, `blob`, `netron`, `dot`, ...
-            path: the file to write, or the folder if the form has several files; by default one in the run folder.
+            form: name of the format: `python`, `cpp`, `json`, `blob`, `netron`, `dot`, ...
+            path: the file to write, or the folder if the format has several files; by default one in the run folder.
             **settings: settings of the exporter.
 
         Returns:
             The files written, the main one first.
 
         Raises:
-            OvplaceError: there is no such form or setting, `path` is no path, a file of a run or its model, or the
+            OvplaceError: there is no such format or setting, `path` is no path, a file of a run or its model, or the
                 files cannot be written.
 
         Warns:
-            ExportWarning: the form cannot carry all of the placement, such as variants of a device.
+            ExportWarning: the format cannot carry all of the placement, such as variants of a device.
         """
         from ovplace.commands.export import export, exporter, limits
 

@@ -41,7 +41,7 @@ def optimize(
     listener: Listener | None = None,
     **options: Unpack[SearchOptions],
 ) -> Run:
-    """Find on which device each operation of `model` should run, and leave the answer in `folder`.
+    """Find which device should run each operation of `model`, and write the answer into `folder`.
 
     Args:
         model: a file of any format OpenVINO reads, or a model in memory, which is saved into `folder` first; `demo`

@@ -77,7 +77,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message().rstrip(".") + _see_help(error), error.exit_code
     if _is_out_of_memory(error):
-        return "out of memory; what was measured is stored: give the same command again where there is more", 1
+        return "out of memory; what was measured is stored: repeat the same command where there is more", 1
     if isinstance(error, OSError) and (text := _of_the_system(error)):
         return text, 1
     return f"internal error: {type(error).__name__}: {error}; run again with --debug and report it", 1

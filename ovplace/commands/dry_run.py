@@ -132,15 +132,15 @@ def _counts(config: RunConfig, selection: Selection, *, is_searched: bool) -> di
 
 
 _SIMULATED = (
-    "from the preparing here, once more for each process; on a simulated machine nothing is run, and how long the "
-    "placer thinks is not known"
+    "from the time to prepare the model, once for each process; a simulated machine runs nothing, and the time of the "
+    "placer is not known"
 )
 
 
 def _basis(seen: FirstTiming) -> str:
     return (
         f"from one compilation ({seen.compiling_s:.2f} s) and one inference ({seen.inferring_s * 1e3:.1f} ms) on "
-        "the CPU here, as if every placement took that; a GPU compiles several times as long"
+        "the CPU here, as if every placement took as long; compiling for a GPU takes several times as long"
     )
 
 

@@ -1,4 +1,4 @@
-"""Writing the answer of a run in another form."""
+"""Writing the answer of a run in another format."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def exporter(name: str, settings: Iterable[str] = ()) -> Exporter:
 
 
 def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Path]:
-    """Write the answer that lies in a run folder in another form.
+    """Write the answer that lies in a run folder in another format.
 
     Args:
         folder: a finished run, or an exported one.

@@ -16,5 +16,5 @@ def given_bool(value: object, name: str) -> bool:
         UsageError: it is something else, such as the text `no`, which would count as true.
     """
     if isinstance(value, str) or value not in (True, False, None):
-        raise UsageError(f"{name} is True or False, got {value!r:.80}")
+        raise UsageError(f"{name} must be True or False, got {value!r:.80}")
     return bool(value)

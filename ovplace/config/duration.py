@@ -23,7 +23,7 @@ def seconds(value: str | float) -> float:
     """
     text = str(value)
     if not _DURATION.fullmatch(text):
-        raise UsageError(f"'{text}' is no duration; write 90s, 10m or 1h30m")
+        raise UsageError(f"'{text}' is not a duration; write 90s, 10m or 1h30m")
     found = sum(float(number) * _UNITS[unit or "s"] for number, unit in _PART.findall(text))
     if found <= 0:
         raise UsageError(f"a duration must be positive, got '{text}'; leave it out for the default")

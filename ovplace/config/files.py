@@ -28,7 +28,7 @@ def given_path(value: object, what: str, example: str) -> Path:
     """
     if not isinstance(value, str | PathLike):
         raise UsageError(
-            f"{what} is a path, got {type(value).__name__}; give a text or a pathlib.Path, such as {example}"
+            f"{what} must be a path, got {type(value).__name__}; give a string or a pathlib.Path, such as {example}"
         )
     return reachable(Path(value), what)
 

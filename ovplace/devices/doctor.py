@@ -163,7 +163,7 @@ def _gpu(machine: Machine) -> Finding:
 
 def _gpu_of_wsl(machine: Machine) -> Finding:
     if not (machine.root / "dev/dxg").exists():
-        text = "this is WSL, and Windows passes no GPU on: there is no /dev/dxg"
+        text = "this is WSL, and Windows gives it no GPU: there is no /dev/dxg"
         return Finding("GPU", False, text, "wsl.exe --update && wsl.exe --shutdown")
     if not (machine.root / "usr/lib/wsl/lib/libdxcore.so").exists():
         text = "this is WSL, and Windows' GPU driver is not mounted into it; install Intel's graphics driver in Windows"
@@ -202,9 +202,9 @@ def _is_there(machine: Machine, library: Path) -> bool:
 
 def _npu(machine: Machine) -> Finding:
     if machine.platform == "win32":
-        return Finding("NPU", False, "OpenVINO sees no Intel NPU; if there is one, its driver comes by Windows Update")
+        return Finding("NPU", False, "OpenVINO sees no Intel NPU; if there is one, Windows Update has its driver")
     if machine.is_wsl:
-        return Finding("NPU", True, "this is WSL, which passes no NPU on; use OpenVINO under Windows for it")
+        return Finding("NPU", True, "this is WSL, which has no access to NPUs; use OpenVINO under Windows for them")
     nodes = intel_nodes(machine.root, "accel/accel*", "accel")
     if not nodes:
         return _no_node(machine, "NPU", _ACCELERATOR, "/dev/accel", "sudo modprobe intel_vpu")

@@ -97,7 +97,7 @@ def among(text: str, machine: str, devices: Sequence[Device]) -> Selection:
     chosen = []
     for request in parse_devices(text) if text.strip() else ():
         if not request.is_bare:
-            raise UsageError(f"device '{request.name}' has properties, a simulated device has none; write -d by names")
+            raise UsageError(f"device '{request.name}' has properties, a simulated one has none; name it without them")
         if request.name not in by_name:
             raise DeviceError(
                 f"device '{request.name}' is not on the simulated machine '{machine}' (devices: {', '.join(by_name)})"

@@ -127,7 +127,7 @@ def _check_scheduling(requests: Sequence[DeviceRequest]) -> None:
         if differing:
             raise UsageError(
                 f"devices '{other.name}' and '{request.name}' differ in {', '.join(differing)}, which HETERO does not "
-                "keep once a model is split: the difference would seem a gain; give both the same, or neither"
+                "keep once a model is split: the difference would look like a gain; give both the same, or neither"
             )
 
 
@@ -180,7 +180,7 @@ def _property_text(place: str, key: str, value: object) -> str:
         return "YES" if value else "NO"  # as OpenVINO prints them
     if isinstance(value, str | int | float):
         return str(value)
-    raise ConfigError(f"{place} property {key} must be a text, a number or a boolean, got {value!r}")
+    raise ConfigError(f"{place} property {key} must be a string, a number or a boolean, got {value!r}")
 
 
 def _checked(request: DeviceRequest) -> DeviceRequest:
@@ -192,7 +192,7 @@ def _checked(request: DeviceRequest) -> DeviceRequest:
             f"try '{request.base.replace('.', '')}_A'"
         )
     if request.name.endswith(_OWN_SUFFIXES):
-        raise UsageError(f"device name '{request.name}' ends as names do that ovplace makes up itself; choose another")
+        raise UsageError(f"device name '{request.name}' has an ending that ovplace itself uses; choose another")
     if "DEVICE_ID" in request.properties:
         raise UsageError(f"device '{request.name}' sets DEVICE_ID; name the device instead, such as GPU.1")
     return request

@@ -88,7 +88,7 @@ def read_score(folder: Path) -> RunScore | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
-        raise StoreError(f"cannot read '{path}': {error}; delete it and give the command again") from error
+        raise StoreError(f"cannot read '{path}': {error}; delete it and run the command again") from error
 
 
 def measured_score(result: RunResult) -> RunScore:

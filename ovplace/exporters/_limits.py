@@ -12,7 +12,7 @@ def emulated_only_in_python(devices: Sequence[Device]) -> tuple[str, ...]:
     names = [device.name for device in devices if device.emulated]
     if not names:
         return ()
-    return (f"{', '.join(names)} was the emulated GPU, which only Python has; elsewhere it is the machine's own GPU",)
+    return (f"{', '.join(names)} was the emulated GPU, which only Python has; elsewhere the name means a real GPU",)
 
 
 def unregistered(devices: Sequence[Device], consumer: str) -> tuple[str, ...]:
@@ -26,9 +26,9 @@ def unregistered(devices: Sequence[Device], consumer: str) -> tuple[str, ...]:
     changed = [f"{device.name} without {_properties(device)}" for device in devices if _is_changed(device)]
     lines = []
     if variants:
-        lines.append(f"{consumer} registers no variants, it cannot load this placement: {', '.join(variants)}")
+        lines.append(f"{consumer} registers no variants, so it cannot load this placement: {', '.join(variants)}")
     if changed:
-        lines.append(f"{consumer} sets no properties, it will run {', '.join(changed)}")
+        lines.append(f"{consumer} sets no properties, so it will run {', '.join(changed)}")
     return tuple(lines)
 
 

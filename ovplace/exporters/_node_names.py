@@ -81,10 +81,10 @@ def _device_of_tensor(found: PlacedModel) -> dict[str, str]:
 def _of_operations(found: PlacedModel, why: str) -> NamedNodes:
     ops = [op for op in found.model.get_ordered_ops() if op.get_type_name() not in FREE]
     made_up = [op.get_friendly_name() for op in ops if _is_made_up(op)]
-    limits = [f"{why}; the rules are over the names of OpenVINO's operations, which nodes may not have"]
+    limits = [f"{why}; the rules use the names of OpenVINO's operations, which nodes may not have"]
     if made_up:
         limits.append(
-            f"{len(made_up)} of {len(ops)} names are OpenVINO's own, such as {made_up[0]!r}; no rule has them"
+            f"{len(made_up)} of {len(ops)} names are OpenVINO's own, such as {made_up[0]!r}, so they have no rule"
         )
     names = [op.get_friendly_name() for op in ops if not _is_made_up(op)]
     return NamedNodes([(name, found.table[name]) for name in names], tuple(limits))

@@ -50,6 +50,6 @@ class Exporter(protocols.Exporter):
         """Return how to import the blob."""
         return (
             "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device "
-            "properties, set them first as the program does that "
+            "properties: set them first, as in the program that "
             f"'ovplace export {shlex.quote(run)} --to python' writes"
         )

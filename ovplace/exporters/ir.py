@@ -26,6 +26,6 @@ class Exporter(ModelFolderExporter):
     def next_step(self, run: str, written: Sequence[Path]) -> str:
         """Return how to load the folder."""
         return (
-            f"load it with ovplace.load({str(written[0].parent)!r}), or without ovplace as the program does that "
+            f"load it with ovplace.load({str(written[0].parent)!r}), or without ovplace as in the program that "
             f"'ovplace export {shlex.quote(run)} --to python' writes"
         )

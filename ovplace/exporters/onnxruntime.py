@@ -111,7 +111,7 @@ def _unsaid(names: Sequence[tuple[str, str]]) -> Iterator[str]:
     sayable = _sayable(names)
     nameless = sum(not name for name, _ in names)
     if nameless:
-        yield f"{nameless} of {len(names)} nodes have no name, so that no rule fits them; ONNX Runtime places them"
+        yield f"{nameless} of {len(names)} nodes have no name that a rule could match; ONNX Runtime places them"
     left_out = [name for name, _ in names if name and name not in sayable]
     if left_out:
         yield (
@@ -122,7 +122,7 @@ def _unsaid(names: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 def _too_long(value: str) -> Iterator[str]:
     if (n_bytes := len(value.encode())) > MAX_BYTES:
-        yield f"the rules have {n_bytes} bytes, ONNX Runtime takes at most {MAX_BYTES}"
+        yield f"the rules have {n_bytes} bytes, but ONNX Runtime takes at most {MAX_BYTES}"
 
 
 def _sayable(names: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -244,5 +244,5 @@ def located(address: str) -> str:
     host, _, port = place.rpartition(":")
     is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= _LAST_PORT
     if scheme != "tls" or not separator or not host or "/" in host or not is_port:
-        raise UsageError(f"'{address}' is no address of a scheduler; write tls://HOST:PORT")
+        raise UsageError(f"'{address}' is not the address of a scheduler; write tls://HOST:PORT")
     return place

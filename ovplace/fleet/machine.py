@@ -44,7 +44,7 @@ class Machine:
         """
         if not _NAME.fullmatch(self.name):
             raise UsageError(
-                f"'{self.name}' is no name of a machine: letters, digits, '.', '_' and '-'; choose a --name"
+                f"'{self.name}' cannot name a machine; choose a --name of letters, digits, '.', '_' and '-'"
             )
 
     def to_dict(self) -> dict[str, Any]:

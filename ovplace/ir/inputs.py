@@ -113,7 +113,7 @@ def read_inputs(model: ov.Model, path: Path) -> list[Array]:
     try:
         arrays = read_arrays(path)
     except (OSError, ValueError) as error:
-        raise ModelError(f"cannot read the inputs '{path}': {error}; give an .npz with one array an input") from error
+        raise ModelError(f"cannot read the inputs '{path}': {error}; give an .npz, one array for each input") from error
     pairs = zip(model.inputs, input_names(model), strict=True)
     return [_matching(port, names, arrays, path) for port, names in pairs]
 

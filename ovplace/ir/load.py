@@ -95,7 +95,7 @@ def open_placed(folder: Path, core: ov.Core | None = None) -> tuple[ov.Core, Pla
 
     core = ov.Core() if core is None else core
     if not isinstance(core, ov.Core):
-        raise UsageError(f"core is an openvino.Core, got {type(core).__name__}; leave it out for a new one")
+        raise UsageError(f"core must be an openvino.Core, got {type(core).__name__}; leave it out for a new one")
     found = placed_model.read_placed(core, folder)
     _check_present(core, found.devices, folder)
     register(core, found.devices)

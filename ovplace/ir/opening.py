@@ -70,7 +70,7 @@ def _check(path: Path) -> None:
             raise ModelError(f"'{path}' is a folder without saved_model.pb; give a model file: {_KNOWN}")
         return
     if not path.is_file():
-        raise ModelError(f"'{path}' is no regular file, and OpenVINO reads models from nothing else; copy it into one")
+        raise ModelError(f"'{path}' is not a regular file, which OpenVINO needs; copy the model into one")
     framework = _FORMATS.get(path.suffix.lower())
     if framework is None:
         raise ModelError(f"'{path}' has the unknown suffix '{path.suffix}'; known are {_KNOWN}")

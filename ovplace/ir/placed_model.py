@@ -93,7 +93,7 @@ def save_placed(model: ov.Model, folder: Path, table: Mapping[str, str]) -> None
     except (OSError, RuntimeError) as error:
         raise PlacementError(
             f"cannot write the placed model into '{folder}': {unwritten(error, folder)}; make room there, or "
-            "mend the folder, and give the same command again"
+            "mend the folder, and repeat the same command"
         ) from error
 
 

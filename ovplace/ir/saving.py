@@ -53,7 +53,7 @@ def save_in_memory_model(model: object, folder: Path, begun: bool) -> Path:
     """
     if not isinstance(model, ov.Model):
         raise UsageError(
-            f"a model is a path or an openvino.Model, got {type(model).__name__}; convert it by openvino.convert_model"
+            f"the model must be a path or an openvino.Model, got {type(model).__name__}; use openvino.convert_model"
         )
     path = RunFolder(folder).given_model
     try:

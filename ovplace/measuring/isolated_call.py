@@ -56,8 +56,8 @@ def isolated_call(
         code, answer, said = _answered(pickle.dumps((act, arguments)), total_s if total_s < inf else None)
     except subprocess.TimeoutExpired:
         if own_s == DEADLINE_S:
-            raise ModelError(f"OpenVINO did not end {doing} within {total_s:g} s; {_EXPORT}") from None
-        raise ModelError(f"{doing} was not done within the {limit_s:g} s of the call; give more with --time") from None
+            raise ModelError(f"OpenVINO did not finish {doing} within {total_s:g} s; {_EXPORT}") from None
+        raise ModelError(f"{doing} did not end within the {limit_s:g} s of the call; give more with --time") from None
     try:
         value, error = message_of(answer)
     except Exception:  # half an answer can raise anything

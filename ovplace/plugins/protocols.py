@@ -320,7 +320,7 @@ class Backend(ABC):
 
 
 class Exporter(ABC):
-    """Writes the answer of a finished run in another form. Built as `Exporter(config)` by `ovplace export`.
+    """Writes the answer of a finished run in another format. Built as `Exporter(config)` by `ovplace export`.
 
     Attributes:
         target: usual name, within the run folder, of the file, or of the folder where there are several files.
@@ -345,7 +345,7 @@ class Exporter(ABC):
         """
 
     def limits(self, folder: Path) -> tuple[str, ...]:
-        """Return what this form cannot carry of the placement in `folder`, one line each; shown after writing.
+        """Return what this format cannot carry of the placement in `folder`, one line each; shown after writing.
 
         Args:
             folder: a finished run, or an exported one.
@@ -363,7 +363,7 @@ class Exporter(ABC):
 
 
 class TextExporter(Exporter):
-    """Base of exporters whose form is one text, which goes to standard output where the user names no file."""
+    """Base of exporters whose format is one text, which goes to standard output where the user names no file."""
 
     @abstractmethod
     def text(self, folder: Path) -> str:

@@ -174,7 +174,7 @@ def _lack(module: ModuleType, kind: str) -> str:
         _check_defaults(config)
     except Exception as error:
         return f".Config needs a default and a type for every field: {error}"
-    return "" if isinstance(getattr(module, "PRESETS", {}), Mapping) else ".PRESETS is no mapping"
+    return "" if isinstance(getattr(module, "PRESETS", {}), Mapping) else ".PRESETS is not a mapping"
 
 
 def _check_defaults(config: Any) -> None:

@@ -97,7 +97,7 @@ def read_ablation(folder: Path) -> Ablation:
     try:
         return ablation_of(json.loads((folder / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"cannot read '{folder / FILE}': {error}; give the 'ovplace ablate' command again") from error
+        raise StoreError(f"cannot read '{folder / FILE}': {error}; run the 'ovplace ablate' command again") from error
 
 
 def ablation_of(data: Mapping[str, Any]) -> Ablation:

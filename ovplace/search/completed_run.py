@@ -77,7 +77,7 @@ def open_completed_run(path: Path) -> CompletedRun:
     if strange := sorted(set(table.values()) - set(result.device_names)):
         raise StoreError(
             f"'{folder.placement}' names the device '{strange[0]}', the run was on {', '.join(result.device_names)}; "
-            "give its 'ovplace optimize' again"
+            "run its 'ovplace optimize' again"
         )
     with closing(folder.open_store()) as store:
         partition = stored_groups(store, len(graph)) or form_groups(config, graph)

@@ -117,7 +117,7 @@ def time_notes(
         return ()
     budget = measurer.session.config.search.measurements
     if not trials:  # for lack of time, or because the placer knows none
-        return ("the time did not suffice to measure a placement; expect more of a longer time limit",) if cut else ()
+        return ("there was no time to measure a placement; give a longer time limit",) if cut else ()
     found = []
     estimated, timed, failed = ((costs or {}).get(name, 0) for name in ("estimated", "measured", "failed"))
     if estimated > timed + failed:
@@ -129,5 +129,5 @@ def time_notes(
     elif not cut and budget and n_measured >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
         left = f"{measurer.time.left_s:.0f} s before the time was up"
         placements = f"{budget} placement{'s' * (budget != 1)}"
-        found.append(f"the search ended with its budget of {placements}, {left}; a larger budget uses them")
+        found.append(f"the search had used its budget of {placements}, {left}; a larger budget uses the rest")
     return tuple(found)

@@ -34,8 +34,8 @@ def not_finite_notes(facts: Mapping[str, str]) -> tuple[str, ...]:
     if not (names := facts.get(NOT_FINITE)):
         return ()
     return (
-        f"no value of {names} is finite on the CPU with these inputs: of such an output, only the places of infinities "
-        "and NaN are compared; give other inputs",
+        f"no value of {names} is finite on the CPU with these inputs: only the places of infinities and NaN were "
+        "compared; give other inputs",
     )
 
 

@@ -116,12 +116,12 @@ def check_settings(config: RunConfig) -> None:
     _ = config.plugins
     inputs = config.search.input
     if inputs and reachable(Path(inputs), "the inputs").is_dir():
-        raise UsageError(f"the inputs '{inputs}' are a folder; name an .npz file with one array an input with -i")
+        raise UsageError(f"the inputs '{inputs}' are a folder; name an .npz file with one array for each input with -i")
     if inputs and not Path(inputs).is_file():
         raise UsageError(f"the inputs '{inputs}' do not exist; check the path, or name another file with -i")
     if inputs and Path(inputs).suffix == ".npy":
         raise UsageError(
-            f"the inputs '{inputs}' have no names; give an .npz with one array an input: "
+            f"the inputs '{inputs}' have no names; give an .npz with one array for each input: "
             f"np.savez('inputs.npz', NAME=np.load('{inputs}'))"
         )
 

@@ -177,7 +177,7 @@ def _most_frequent(config: RunConfig, machines: list[Machine], began_on: str) ->
     alike = [choice for choice in choices if began_on in ("", _in_words(choice.device_class))]
     if not alike:
         raise DeviceError(
-            f"this run began on machines with {began_on}, and there are others only ({choices[0].machine.name}: "
+            f"this run began on machines with {began_on}, and there are only others ({choices[0].machine.name}: "
             f"{_in_words(choices[0].device_class)}); start 'ovplace worker' on one of these, or choose another folder "
             "with -o"
         )

@@ -49,7 +49,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with path.open("rb") as file:
             if not zipfile.is_zipfile(file):
-                raise ValueError("it is no .npz archive, or is cut off")
+                raise ValueError("it is not an .npz archive, or is cut off")
             with np.lib.npyio.NpzFile(file) as archive:  # `np.load` takes other files for pickled objects
                 found = {name: archive[name] for name in archive.files}
     except DAMAGE as error:

@@ -181,7 +181,7 @@ class RunFolder:
         Args:
             missing: the name of the file.
         """
-        advice = "give the 'ovplace optimize' command again"
+        advice = "run the 'ovplace optimize' command again"
         if found := holder(self.lock):
             advice = f"{found} searches it; 'ovplace show {self.typed}' tells how far it is"
         return PlacementError(f"'{self}' holds no finished run: there is no {missing}; {advice}")
@@ -252,7 +252,7 @@ class RunFolder:
         try:
             return RunResult.from_json(parse_json(self.result.read_text(encoding="utf-8")), self.path)
         except (OSError, ValueError) as error:
-            raise StoreError(f"cannot read the run in '{self}': {error}; give its 'ovplace optimize' again") from error
+            raise StoreError(f"cannot read the run in '{self}': {error}; run its 'ovplace optimize' again") from error
 
     def read_placement(self) -> dict[str, str]:
         """Return the placement of the answer: device name of each operation, by the operation's name.
@@ -264,7 +264,7 @@ class RunFolder:
             return parse_table(self.placement.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"cannot read the placement '{self.placement}': {error}; give its 'ovplace optimize' again"
+                f"cannot read the placement '{self.placement}': {error}; run its 'ovplace optimize' again"
             ) from error
 
     def write_result(self, result: RunResult) -> None:
@@ -285,7 +285,7 @@ class RunFolder:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(
-                f"cannot delete '{path}', to make it anew: {error.strerror}; delete it, and give the same command again"
+                f"cannot delete '{path}', to make it anew: {error.strerror}; delete it, and repeat the same command"
             ) from error
 
     def _unwritable(self, error: OSError) -> StoreError:

@@ -110,9 +110,7 @@ def _train(plan: TrainingPlan, folder: Path, site: TrainingSite) -> Data:
         report = {**answer, "policy": str(policy)}
         _score(report)
     except _NO_REPORT as error:
-        raise BackendError(
-            f"the training with seed {plan.config.seed} was answered with no report; try again"
-        ) from error
+        raise BackendError(f"the training with seed {plan.config.seed} ended without a report; try again") from error
     about = {"version": VERSION, "plan": plan.text, "machines": plan.machine_digests}
     kept = {**about, "report": report, "digest": fingerprint(policy)}
     write_json(policy.with_suffix(".json"), kept)

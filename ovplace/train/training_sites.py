@@ -113,7 +113,7 @@ class TrainsOnFleet:
         try:
             report: Data = parse_json(answer["report"])
         except ValueError as error:
-            raise BackendError("a machine answered a training with no report; the same command tries again") from error
+            raise BackendError("a machine ended a training without a report; the same command tries again") from error
         return report
 
     def stop(self) -> None:

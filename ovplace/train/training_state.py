@@ -44,7 +44,7 @@ def read_training_state(file: Path) -> TrainingState | None:
         data = parse_json(file.read_text(encoding="utf-8"))
         if data.get("version") != VERSION:
             raise ConfigError(
-                f"'{file}' is of version {data.get('version', 0)}, this ovplace reads {VERSION}; delete it and give "
+                f"'{file}' is of version {data.get('version', 0)}, this ovplace reads {VERSION}; delete it and run "
                 "'ovplace train' again to train from the beginning"
             )
         recent, machines = tuple(map(float, data["recent"])), tuple(map(str, data.get("machines", ())))

@@ -276,15 +276,15 @@ def done_config(run):
 @pytest.mark.parametrize(("wrong", "said"), [
     ({"zzz": 5}, "unknown option 'zzz'; there are: backend, batch, budget"),
     ({"time": 0}, "a duration must be positive, got '0'; leave it out for the default"),
-    ({"time": "soon"}, "'soon' is no duration; write 90s, 10m or 1h30m"),
+    ({"time": "soon"}, "'soon' is not a duration; write 90s, 10m or 1h30m"),
     ({"budget": 0}, "budget must be at least 1, got 0"),
     ({"max_error": -1}, "max_error must not be negative, got -1"),
-    ({"shape": 5}, "shape is a list of numbers or a mapping from names to lists, got 5; write shape="),
-    ({"shape": {"x": None}}, "shape is a list of numbers or a mapping from names to lists, got {'x': None}"),
-    ({"device": 5}, "device is a text or a list of texts, got 5; write device="),
-    ({"device": [3]}, r"device is a text or a list of texts, got \[3\]"),
-    ({"input": {"x": None}}, "input 'x' is no array, got NoneType; give a numpy array of numbers"),
-    ({"input": {"x": [[1], [1, 2]]}}, "input 'x' is no array: .*; give a numpy array"),
+    ({"shape": 5}, "shape must be a list of numbers or a mapping from names to lists, got 5; write shape="),
+    ({"shape": {"x": None}}, "shape must be a list of numbers or a mapping from names to lists, got {'x': None}"),
+    ({"device": 5}, "device must be a string or a list of strings, got 5; write device="),
+    ({"device": [3]}, r"device must be a string or a list of strings, got \[3\]"),
+    ({"input": {"x": None}}, "input 'x' is not an array, got NoneType; give a numpy array of numbers"),
+    ({"input": {"x": [[1], [1, 2]]}}, "input 'x' is not an array: .*; give a numpy array"),
 ])  # fmt: skip
 def test_a_wrong_option_is_one_clear_line(model, tmp_path, wrong, said):
     with pytest.raises(UsageError, match=said):
@@ -295,7 +295,7 @@ def test_a_wrong_option_is_one_clear_line(model, tmp_path, wrong, said):
 @pytest.mark.parametrize("wrong", [3, [3], None])
 def test_settings_are_texts(model, tmp_path, wrong):
     for call in (ovplace.optimize, ovplace.measure, ovplace.explain):
-        with pytest.raises(UsageError, match=r"settings are texts, such as .*, got (3|None); write section.key=value"):
+        with pytest.raises(UsageError, match=r"settings must be strings, such as .*, got (3|None)"):
             call(model, settings=wrong)
 
 

@@ -134,7 +134,7 @@ def test_several_placements_are_measured_in_turns(run):
     other = dict.fromkeys(run.placement, "CPU_B")
     found = ovplace.measure(run.folder / "placed.xml", {"first": run.placement, "second": other}, **given)
     assert [row.name for row in found.measured] == ["CPU_A", "CPU_B", "first", "second"]
-    with pytest.raises(UsageError, match=r"a placement is a mapping from names of operations .*, got 7"):
+    with pytest.raises(UsageError, match=r"a placement must map names of operations .*, got 7"):
         ovplace.measure(run.folder / "placed.xml", {"first": run.placement, "second": 7}, **given)
 
 
@@ -151,7 +151,7 @@ def test_its_benchmark_runs_the_answer_and_its_baselines(run):
     assert [one.error for one in found] == [""] * len(found)
     assert found[-1].name == "the placement"
     assert all(one.throughput > 0 for one in found)
-    with pytest.raises(UsageError, match="api is 'sync' or 'async', got 'asinc'"):
+    with pytest.raises(UsageError, match="api must be 'sync' or 'async', got 'asinc'"):
         run.benchmark(api="asinc")
 
 

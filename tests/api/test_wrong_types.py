@@ -23,12 +23,12 @@ def run(tmp_path_factory):
 
 @pytest.mark.parametrize("call", [ovplace.measure, ovplace.explain])
 @pytest.mark.parametrize(("wrong", "said"), [
-    ({"model": 7}, "a model is a path or an openvino.Model, got int"),
-    ({"model": 7, "input": [1.0]}, "a model is a path or an openvino.Model, got int"),
-    ({"placement": "CPU"}, "a placement is a mapping from names of operations to names of devices, got 'CPU'"),
-    ({"placement": {"logits": 1}}, "a placement is a mapping .*, got {'logits': 1}; give one such as run.placement"),
-    ({"config_file": 5}, "the configuration is a path, got int"),
-    ({"listener": 5}, "a listener is a function of one step, got int; leave it out"),
+    ({"model": 7}, "the model must be a path or an openvino.Model, got int"),
+    ({"model": 7, "input": [1.0]}, "the model must be a path or an openvino.Model, got int"),
+    ({"placement": "CPU"}, "a placement must map names of operations to names of devices, got 'CPU'"),
+    ({"placement": {"logits": 1}}, "a placement must map .*, got {'logits': 1}; give one such as run.placement"),
+    ({"config_file": 5}, "the configuration must be a path, got int"),
+    ({"listener": 5}, "a listener must be a function of one argument, got int; leave it out"),
 ])  # fmt: skip
 def test_measuring_and_explaining(call, wrong, said):
     with pytest.raises(UsageError, match=said):
@@ -37,16 +37,16 @@ def test_measuring_and_explaining(call, wrong, said):
 
 def test_run_folders(run):
     for call in (ovplace.bound, ovplace.load, ovplace.open_run):
-        with pytest.raises(UsageError, match=r"the run folder is a path, got Run; give .* such as run\.folder"):
+        with pytest.raises(UsageError, match=r"the run folder must be a path, got Run; give .* such as run\.folder"):
             call(run)
-    with pytest.raises(UsageError, match="the run folder is a path, got int"):
+    with pytest.raises(UsageError, match="the run folder must be a path, got int"):
         ovplace.optimize(MODEL, 5)
 
 
 def test_exports_and_reports(run):
-    with pytest.raises(UsageError, match="the export is a path, got int; give a text"):
+    with pytest.raises(UsageError, match="the export must be a path, got int; give a string"):
         run.export("json", path=5)
-    with pytest.raises(UsageError, match="the report is a path, got int"):
+    with pytest.raises(UsageError, match="the report must be a path, got int"):
         run.report(path=5)
     with pytest.raises(UsageError, match="unknown exporter 'None'; there are: blob, cpp, "):
         run.export(None)
@@ -55,9 +55,9 @@ def test_exports_and_reports(run):
 @pytest.mark.parametrize("name", ["progress", "rigorous"])
 def test_texts_are_no_booleans(run, name):
     for call in (run.measure, run.check, lambda **given: ovplace.measure(MODEL, **SIMULATED, **given)):
-        with pytest.raises(UsageError, match=f"{name} is True or False, got 'no'"):
+        with pytest.raises(UsageError, match=f"{name} must be True or False, got 'no'"):
             call(**{name: "no"})
-    with pytest.raises(UsageError, match=f"{name} is True or False, got 'no'"):
+    with pytest.raises(UsageError, match=f"{name} must be True or False, got 'no'"):
         ovplace.optimize(MODEL, run.folder, budget=1, **{name: "no"}, **SIMULATED)
     assert ovplace.optimize(MODEL, run.folder, budget=1, **{name: np.False_}, **SIMULATED) == run
 
@@ -103,7 +103,7 @@ def test_a_folder_is_no_report(run, folder):
 
 @pytest.mark.parametrize("wrong", [None, b"demo", 7])
 def test_what_is_no_model_needs_no_folder(wrong):
-    with pytest.raises(UsageError, match=f"a model is a path or an openvino.Model, got {type(wrong).__name__}"):
+    with pytest.raises(UsageError, match=f"the model must be a path or an openvino.Model, got {type(wrong).__name__}"):
         ovplace.optimize(wrong)
 
 
@@ -114,22 +114,22 @@ def test_the_time_limit_of_a_bound(run, wrong):
 
 
 def test_pictures(run):
-    with pytest.raises(UsageError, match="axes are those of one picture, got ndarray; leave them out for new ones"):
+    with pytest.raises(UsageError, match="axes must be matplotlib axes, got ndarray; leave them out for new ones"):
         run.plot_history(np.array([None, None]))
 
 
 def test_loading(run):
-    with pytest.raises(UsageError, match=r"core is an openvino\.Core, got int"):
+    with pytest.raises(UsageError, match=r"core must be an openvino\.Core, got int"):
         run.load(5)
-    with pytest.raises(UsageError, match="cache_dir is a path, got int"):
+    with pytest.raises(UsageError, match="cache_dir must be a path, got int"):
         run.load(cache_dir=5)
 
 
 @pytest.mark.parametrize(("wrong", "said"), [
-    ({"requests": "two"}, "requests is a whole number from 0 on, got 'two'"),
-    ({"requests": -1}, "requests is a whole number from 0 on, got -1"),
-    ({"time": [1]}, r"'\[1\]' is no duration"),
-    ({"api": 3}, "api is 'sync' or 'async', got '3'"),
+    ({"requests": "two"}, "requests must be a whole number, 0 or more, got 'two'"),
+    ({"requests": -1}, "requests must be a whole number, 0 or more, got -1"),
+    ({"time": [1]}, r"'\[1\]' is not a duration"),
+    ({"api": 3}, "api must be 'sync' or 'async', got '3'"),
 ])  # fmt: skip
 def test_benchmarks(run, wrong, said):
     with pytest.raises(UsageError, match=said):

@@ -311,7 +311,7 @@ NO_ARRAY = [beyond_all_arrays, of_a_size_beyond, of_more_digits_than_a_dimension
 @pytest.mark.parametrize("broken", [without_a_cause, hidden_by_c_code, without_a_lock, *NO_TENSOR, *NO_ARRAY])
 def test_there_is_no_memory_left(ovplace, monkeypatch, broken):
     monkeypatch.setattr(discover, "discover", lambda *_: broken())
-    fails(ovplace("devices"), 1, "out of memory", "the same command again")
+    fails(ovplace("devices"), 1, "out of memory", "repeat the same command")
 
 
 def test_what_nobody_expected(ovplace, monkeypatch):

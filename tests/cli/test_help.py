@@ -63,7 +63,7 @@ def test_each_option_says_what_holds_without_it(path, option, text):
     (["optimize", "TINY", "--time", "0"], "a duration must be positive, got '0'; leave it out for the default"),
     (["bound", "run", "--time-limit", "0"], "a duration must be positive, got '0'; leave it out for the default"),
     (["optimize", "TINY", "--max-error", "-1"], "max_error must not be negative, got -1; leave it out"),
-    (["optimize", "TINY", "--input", "NPY"], "have no names; give an .npz with one array an input: np.savez("),
+    (["optimize", "TINY", "--input", "NPY"], "have no names; give an .npz with one array for each input: np.savez("),
 ])  # fmt: skip
 def test_a_slip_is_one_line_with_advice(ovplace, tiny, tmp_path, words, said):
     inputs = tmp_path / "x.npy"

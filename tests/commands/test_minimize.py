@@ -63,8 +63,8 @@ def test_a_device_that_is_gone_and_had_no_operation_does_not_matter(tmp_path):
 @pytest.mark.parametrize(
     ("staged", "text"),
     [
-        (False, "and now works; what fails at times cannot be made smaller"),
-        (True, "and now works by HETERO; what fails at times, or stage by stage only, cannot be made smaller"),
+        (False, "and now works; an intermittent failure cannot be reduced"),
+        (True, "and now works by HETERO; an intermittent failure, or one in stages only, cannot be reduced"),
     ],
 )
 def test_a_failure_that_does_not_come_again_may_be_one_of_stages(staged, text, tmp_path, monkeypatch):
@@ -100,7 +100,7 @@ def failed_trial(of):
 def test_a_trial_that_works_now_or_is_of_other_devices_is_refused(tmp_path):
     of = session(tmp_path, direct())
     trial = failed_trial(of)
-    with pytest.raises(PlacementError, match=r"trial 3 failed \(compile\) and now works; what fails at times"):
+    with pytest.raises(PlacementError, match=r"trial 3 failed \(compile\) and now works; an intermittent failure"):
         cut_of_trial(of, Oracle(direct(), 20.0), trial)
     with pytest.raises(PlacementError, match=r"failed \(compile\) and now fails otherwise \(output_mismatch\)"):
         cut_of_trial(of, Oracle(direct(fault="wrong_outputs"), 20.0), trial)

@@ -83,7 +83,7 @@ def test_the_emulated_gpu_is_to_be_installed_where_it_can_run(machine, monkeypat
         (GPU_NODE | APT | LOADER | DRIVER, "too old", "sudo apt install intel-opencl-icd"),
         (
             {"proc/version": "Linux Microsoft WSL2"},
-            "Windows passes no GPU on",
+            "Windows gives it no GPU",
             "wsl.exe --update && wsl.exe --shutdown",
         ),
         (

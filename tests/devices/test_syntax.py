@@ -47,7 +47,7 @@ def test_reads(text, expected):
         ("CPU{A:1,A:2}", "cannot read"),
         ("CPU.A=CPU", "dot"),
         ("GPU=GPU.1", "not a device's own"),
-        ("CPU_NULL=CPU", "makes up"),
+        ("CPU_NULL=CPU", "itself uses"),
         ("GPU{DEVICE_ID:1}", "GPU.1"),
         ("BIG=CPU", "must contain 'CPU'"),
         ("CPU{INFERENCE_NUM_THREADS:1},GPU", "taskset"),

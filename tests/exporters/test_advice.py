@@ -51,21 +51,21 @@ def test_the_command_takes_any_path(name, target, written, purpose, command):
             "placed.blob",
             "load it with core.import_model(blob, 'HETERO'), or the one device's name; a blob carries no device ",
         ),
-        ("ir", "ir", "load it with ovplace.load('out'), or without ovplace as the program does that "),
+        ("ir", "ir", "load it with ovplace.load('out'), or without ovplace as in the program that "),
     ],
 )
 def test_where_devices_must_be_set_first_the_program_that_does_is_named(name, target, beginning):
     assert exporter(name).target == target
     advice = exporter(name).next_step("runs/demo", [Path("out/placed.xml")])
     assert advice.startswith(beginning)
-    (command,) = re.findall("as the program does that '(ovplace .*)' writes$", advice)
+    (command,) = re.findall("as in the program that '(ovplace .*)' writes$", advice)
     assert shlex.split(command) == ["ovplace", "export", "runs/demo", "--to", "python"]
 
 
 @pytest.mark.parametrize("name", ["blob", "ir"])
 def test_the_command_of_that_program_takes_any_folder(name):
     advice = exporter(name).next_step("a run's", [Path("out/placed.xml")])
-    (command,) = re.findall("as the program does that '(ovplace .*)' writes$", advice)
+    (command,) = re.findall("as in the program that '(ovplace .*)' writes$", advice)
     assert shlex.split(command) == ["ovplace", "export", "a run's", "--to", "python"]
 
 

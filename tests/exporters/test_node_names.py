@@ -84,7 +84,7 @@ def test_each_node_is_sent_where_the_placement_has_its_tensor(run):
 
 def test_nodes_without_a_rule_are_said(run):
     (unnamed,) = Exporter(Config()).limits(run)
-    assert unnamed == "1 of 7 nodes have no name, so that no rule fits them; ONNX Runtime places them"
+    assert unnamed == "1 of 7 nodes have no name that a rule could match; ONNX Runtime places them"
 
 
 def test_nodes_that_became_nothing_are_said(run, file):
@@ -119,7 +119,7 @@ def test_without_the_file_openvinos_own_names_are_in_no_rule(run, file, break_it
     break_it(run, file)
     why, made_up = Exporter(Config()).limits(run)
     assert re.search(words, why)
-    assert why.endswith("the rules are over the names of OpenVINO's operations, which nodes may not have")
+    assert why.endswith("the rules use the names of OpenVINO's operations, which nodes may not have")
     assert "names are OpenVINO's own, such as 'MVN_" in made_up
     rules = rules_of(run)
     assert longest(rules, "/enc/ln") == "gpu"

@@ -100,7 +100,7 @@ def test_too_long_a_text_is_said(monkeypatch, tmp_path):
     length = len(json.loads(Exporter(Config()).text(folder))[KEY].encode())
     monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_BYTES", length - 1)
     *others, line = Exporter(Config()).limits(folder)
-    assert line == f"the rules have {length} bytes, ONNX Runtime takes at most {length - 1}"
+    assert line == f"the rules have {length} bytes, but ONNX Runtime takes at most {length - 1}"
     monkeypatch.setattr("ovplace.exporters.onnxruntime.MAX_BYTES", length)
     assert Exporter(Config()).limits(folder) == tuple(others)
 

@@ -122,7 +122,7 @@ def test_a_worker_hears_more_while_a_job_takes_long_to_end(tmp_path):
     ["tls://:8786", "tls://host:", "tls://host:65536", "tls://host:٣", "tcp://host:1", "tls://[tls://host]:1", ""],
 )
 def test_what_is_no_address_is_refused_before_anything_is_tried(address):
-    with pytest.raises(UsageError, match="is no address of a scheduler; write tls://HOST:PORT"):
+    with pytest.raises(UsageError, match="is not the address of a scheduler; write tls://HOST:PORT"):
         located(address)
 
 
@@ -207,7 +207,7 @@ def test_a_scheduler_without_anything_to_say_says_that_it_is_there(certificates,
 @pytest.mark.parametrize(
     ("machine", "error"),
     [
-        ({"name": "no name"}, "UsageError: 'no name' is no name of a machine"),
+        ({"name": "no name"}, "UsageError: 'no name' cannot name a machine"),
         ({"devices": [{"name": "X", "base": "CPU"}]}, "DeviceError: device name 'X' must contain 'CPU'"),
         ({"versions": []}, "AttributeError: 'list' object has no attribute 'items'"),
         ({"devices": 1}, "TypeError: 'int' object is not iterable"),

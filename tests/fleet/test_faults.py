@@ -117,7 +117,7 @@ def test_a_killed_search_goes_on_but_not_on_other_hardware(start):
         search = start_search(fleet, 2 * BUDGET)
         _, said = search.communicate(timeout=120)
         assert search.returncode == 1
-        assert "this run began on machines with GPU Flex 170, and there are others only" in said
+        assert "this run began on machines with GPU Flex 170, and there are only others" in said
 
 
 def test_workers_find_a_scheduler_that_comes_back_and_the_same_command_goes_on(start):

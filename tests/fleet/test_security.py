@@ -96,7 +96,7 @@ def test_a_worker_takes_no_pickled_callable_from_its_scheduler(kind, certificate
 @pytest.mark.parametrize(
     ("said_of_itself", "error"),
     [
-        ({"name": "no name"}, "UsageError: 'no name' is no name of a machine"),
+        ({"name": "no name"}, "UsageError: 'no name' cannot name a machine"),
         ({"devices": [{"name": "X", "base": "CPU"}]}, "DeviceError: device name 'X' must contain 'CPU'"),
     ],
 )

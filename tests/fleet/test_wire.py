@@ -262,5 +262,5 @@ def test_machines_are_alike_where_the_devices_of_the_run_are():
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 65, "ä", "a\n"])
 def test_names_of_machines(name):
-    with pytest.raises(UsageError, match="no name of a machine"):
+    with pytest.raises(UsageError, match="cannot name a machine"):
         Machine(name)

@@ -62,7 +62,7 @@ OTHERS = {
     "result.json": (text_with(b'"schema": 1', b'"schema": 99'), "ovplace optimize"),
     "policy.npz": (policy, "ovplace train"),
     "weights.txt": (weights, "another folder with -o"),
-    "training.state": (text_with(b'"version": 1', b'"version": 99'), "delete it and give 'ovplace train' again"),
+    "training.state": (text_with(b'"version": 1', b'"version": 99'), "delete it and run 'ovplace train' again"),
     "profile.json": (text_with(b'"format": 3', b'"format": 99'), None),
     "key.blob": (text_with(b"blob 2", b"blob 9"), None),
 }

@@ -82,6 +82,6 @@ def test_a_prepared_model_that_cannot_be_written_leaves_the_earlier_one(monkeypa
 def test_a_placed_model_that_cannot_be_written_leaves_no_part_of_it(monkeypatch, tmp_path) -> None:
     model = models.residual()
     monkeypatch.setattr(ov, "save_model", partly)
-    with pytest.raises(PlacementError, match=r"there\); make room there, or .* and give the same command again$"):
+    with pytest.raises(PlacementError, match=r"there\); make room there, or .* and repeat the same command$"):
         save_placed(model, tmp_path, {op.get_friendly_name(): "CPU" for op in model.get_ops()})
     assert not list(tmp_path.iterdir())

@@ -52,7 +52,7 @@ def test_a_crash_is_seen_though_a_helper_lives_on(tmp_path):
 
 def test_helpers_end_with_a_process_that_hangs(tmp_path):
     note = tmp_path / "pid"
-    with pytest.raises(ModelError, match="was not done within the 2 s"):
+    with pytest.raises(ModelError, match="did not end within the 2 s"):
         isolated_call("reading 'x'", os.system, f"sleep 60 & echo $! > {note}; wait", limit_s=2.0)
     helper = int(note.read_text())
     waited = time.monotonic() + 10
@@ -76,7 +76,7 @@ def test_a_process_that_ends_by_itself_is_not_taken_for_a_crash_of_openvino():
 
 def test_a_process_that_hangs_is_killed(monkeypatch):
     monkeypatch.setattr(module, "DEADLINE_S", 1.0)
-    with pytest.raises(ModelError, match=r"^OpenVINO did not end reading 'x' within 1 s; export"):
+    with pytest.raises(ModelError, match=r"^OpenVINO did not finish reading 'x' within 1 s; export"):
         isolated_call("reading 'x'", time.sleep, 60)
 
 
@@ -84,7 +84,7 @@ def test_a_process_that_no_signal_ends_is_left_behind(monkeypatch):
     stuck = []
     monkeypatch.setattr(module, "kill_group", stuck.append)
     monkeypatch.setattr(module, "KILL_DEADLINE_S", 0.1)
-    with pytest.raises(ModelError, match=r"^sleeping was not done within the 0\.2 s of the call"):
+    with pytest.raises(ModelError, match=r"^sleeping did not end within the 0\.2 s of the call"):
         isolated_call("sleeping", time.sleep, 60, limit_s=0.2)
     assert stuck[0].poll() is None
     stuck[0].kill()
@@ -122,7 +122,7 @@ def test_ctrl_c_ends_the_other_process(monkeypatch):
 
 
 def test_a_call_ends_with_its_time():
-    with pytest.raises(ModelError, match=r"sleeping was not done within the 0.2 s of the call; give more with --time"):
+    with pytest.raises(ModelError, match=r"sleeping did not end within the 0.2 s of the call; give more with --time"):
         isolated_call("sleeping", time.sleep, 60, limit_s=0.2)
 
 

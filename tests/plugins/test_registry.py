@@ -110,7 +110,7 @@ class Feature(protocols.Feature):
     (WHOLE.replace("Config: pass", "Config: x: 'Y' = 1"), "Config needs a default and a type .* name 'Y' is not"),
     (WHOLE.replace("Config: pass", "Config: x: object = object()"), "Config needs .* as TOML, which has no object"),
     (WHOLE.replace("Config: pass", "Config: x: int = 'y'"), "Config needs a default .* 'x' must be int, got 'y'"),
-    (WHOLE + "PRESETS = 5", "PRESETS is no mapping"),
+    (WHOLE + "PRESETS = 5", "PRESETS is not a mapping"),
 ])  # fmt: skip
 def test_a_broken_plug_in_is_one_clear_error(tmp_path, monkeypatch, source, said):
     (tmp_path / "broken_feature.py").write_text(source)

@@ -88,5 +88,5 @@ def test_its_folder_gets_the_page_and_a_run_without_one_is_told(tmp_path):
 )
 def test_a_damaged_file_and_one_of_another_version_are_refused(data, words, tmp_path):
     (tmp_path / FILE).write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(StoreError, match=f"{words}.*; give the 'ovplace ablate' command again"):
+    with pytest.raises(StoreError, match=f"{words}.*; run the 'ovplace ablate' command again"):
         read_ablation(tmp_path)

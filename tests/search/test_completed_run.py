@@ -48,7 +48,7 @@ def test_a_placement_on_other_devices_is_refused(folder, tmp_path):
     path = shutil.copytree(folder, tmp_path / "run") / "placement.json"
     table = json.loads(path.read_text())
     path.write_text(json.dumps(table | {min(table): "NOPE"}))
-    with pytest.raises(StoreError, match=r"names the device 'NOPE', the run was on GPU, CPU; give its 'ovplace optim"):
+    with pytest.raises(StoreError, match=r"names the device 'NOPE', the run was on GPU, CPU; run its 'ovplace optim"):
         open_completed_run(path.parent)
 
 

@@ -221,7 +221,7 @@ def test_a_folder_in_the_place_of_a_file_of_the_answer_is_one_clear_error(model,
     finished()
     path.unlink()
     path.mkdir()
-    with pytest.raises(StoreError, match=f"cannot delete '{path}', to make it anew: .*; delete it, and give the same"):
+    with pytest.raises(StoreError, match=f"cannot delete '{path}', to make it anew: .*; delete it, and repeat"):
         simulated(model, path.parent, budget=2)
     path.rmdir()
     assert simulated(model, path.parent, budget=2).search.seconds.measuring == 0.0

@@ -143,7 +143,7 @@ def test_what_is_noticed_of_machines_follows_the_notes_of_the_comparison(explori
     found = explore(measurer, silent)
     assert found.aside == {"box": "it is slow"}
     *_, budget, busy, aside = found.comparison.verdict.notes
-    assert budget.startswith("the search ended with its budget of 4 placements")
+    assert budget.startswith("the search had used its budget of 4 placements")
     assert (busy, aside) == ("it was busy", "machine 'box' was set aside: it is slow")
     assert [(name, len(trials)) for name, trials in asked] == [("CPU_0", 4)]
 
@@ -170,7 +170,7 @@ def test_a_short_time_is_enough_where_measuring_takes_none(exploring):
 
 
 @pytest.mark.parametrize(
-    ("left_s", "measured", "said"), [(0.0, 3, "was cut short after 3 of 4"), (0.5, 4, "ended with its budget of 4")]
+    ("left_s", "measured", "said"), [(0.0, 3, "was cut short after 3 of 4"), (0.5, 4, "had used its budget of 4")]
 )
 def test_a_search_is_cut_short_when_no_time_is_left(exploring, monkeypatch, left_s, measured, said):
     def ending(measurer, *given):

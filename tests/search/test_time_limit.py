@@ -154,8 +154,8 @@ def test_a_budget_that_ends_before_the_time_does_says_so(store, budget, left_s, 
     of = measurer(world, store, budget=budget)
     trials = [Trial(i, Placement.uniform(OPS, "CPU_0"), Measurement((1.0,), (1,)), 1.0, "t") for i in range(50)]
     world.now += LIMIT_S - left_s
-    ended = f"the search ended with its budget of 50 placements, {left_s:.0f} s before the time was up"
-    assert time_notes(of, trials, None, cut=False) == (f"{ended}; a larger budget uses them",) * said
+    ended = f"the search had used its budget of 50 placements, {left_s:.0f} s before the time was up"
+    assert time_notes(of, trials, None, cut=False) == (f"{ended}; a larger budget uses the rest",) * said
     cut_short = f"the search was cut short after 50 of {budget} placements"
     assert time_notes(of, trials, {}, cut=True) == (cut_short,) * (budget > 50)
 
@@ -178,9 +178,7 @@ def test_a_call_without_a_limit_or_anything_to_place_is_not_cut_short(store):
     world = World(SLOW["nothing"])
     assert time_notes(measurer(world, store, limit_s=float("inf")), [], None, cut=True) == ()
     of = measurer(world, store)
-    assert time_notes(of, [], None, cut=True) == (
-        "the time did not suffice to measure a placement; expect more of a longer time limit",
-    )
+    assert time_notes(of, [], None, cut=True) == ("there was no time to measure a placement; give a longer time limit",)
     assert time_notes(of, [], None, cut=False) == ()  # the placer knew none
     of.session.problem = problem(of.session.graph, partition=Partition(np.zeros(OPS, dtype=int)))
     assert time_notes(of, [], None, cut=True) == ()
@@ -201,7 +199,7 @@ def test_the_number_of_rounds_follows_the_duration_of_the_first_one(store):
 
 def test_a_search_that_ended_early_says_so(store):
     found = explore(measurer(World(lambda c, spec: 0.01, split=0.5), store, budget=3), silent)
-    assert any("ended with its budget of 3 placements" in note for note in found.comparison.verdict.notes)
+    assert any("had used its budget of 3 placements" in note for note in found.comparison.verdict.notes)
 
 
 def test_a_search_that_finds_nothing_uses_the_time_kept_for_the_comparison(store, monkeypatch):
@@ -242,7 +240,7 @@ def test_a_call_that_measured_baselines_only_answers_with_the_best(store):
     found = explore(measurer(placed, store), silent)
     assert not found.trials
     assert found.comparison.origin == "CPU_0"
-    assert any("did not suffice to measure a placement" in note for note in found.comparison.verdict.notes)
+    assert any("was no time to measure a placement" in note for note in found.comparison.verdict.notes)
 
 
 def test_a_baseline_without_time_is_listed_and_measured_by_a_later_call(store):

@@ -44,7 +44,7 @@ def test_a_result_of_another_version_is_refused_in_one_line_that_says_what_to_do
         folder.read_result()
     text = str(caught.value)
     assert "schema 2, this ovplace reads 1" in text
-    assert text.endswith("give its 'ovplace optimize' again")
+    assert text.endswith("run its 'ovplace optimize' again")
     assert "\n" not in text
 
 
@@ -59,15 +59,15 @@ def test_a_damaged_result_is_one_clear_error(folder, content):
     ("content", "told"),
     [
         ("", "Expecting value"),
-        ("[]", "no flat JSON object"),
-        ("3", "no flat JSON object"),
-        ('{"a": 1}', "no flat JSON object"),
+        ("[]", "not a flat JSON object"),
+        ("3", "not a flat JSON object"),
+        ('{"a": 1}', "not a flat JSON object"),
         ('{"a": "CPU", "b": "CPU", "a": "GPU"}', "it names 'a' twice"),
     ],
 )
 def test_a_damaged_placement_is_one_clear_error(folder, content, told):
     folder.placement.write_text(content)
-    with pytest.raises(StoreError, match=rf"cannot read the placement '.*placement\.json': .*{told}.*; give its"):
+    with pytest.raises(StoreError, match=rf"cannot read the placement '.*placement\.json': .*{told}.*; run its"):
         folder.read_placement()
 
 

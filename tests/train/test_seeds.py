@@ -132,7 +132,7 @@ def test_results_from_before_a_machine_was_changed_are_refused(plans, tmp_path):
 def test_an_answer_that_is_no_report_is_not_kept(answer, plans, tmp_path, monkeypatch):
     site = Scores(s4=1.0)
     monkeypatch.setattr(site, "train", lambda plan, output: answer)
-    with pytest.raises(BackendError, match="seed 4 was answered with no report"):
+    with pytest.raises(BackendError, match="seed 4 ended without a report"):
         train_seeds(plans[:1], tmp_path / "policy.npz", site, silent)
     assert train_seeds(plans[:1], tmp_path / "policy.npz", Scores(s4=1.0), silent)["seed"] == 4
 

@@ -25,7 +25,7 @@ def explained(fails: str, advice: str) -> Iterator[None]:
         yield
     except RuntimeError as error:
         text = without_positions(error)[:300].rstrip(". ")
-        raise ModelError(f"the model {fails} the CPU in f32, the reference of every check: {text}; {advice}") from error
+        raise ModelError(f"the model {fails} the CPU in f32, which every check needs: {text}; {advice}") from error
 
 
 def failure(kind: ErrorKind, error: Exception) -> Measurement:

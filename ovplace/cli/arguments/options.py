@@ -180,7 +180,7 @@ placement = click.option(
     "--placement",
     metavar="FILE.json",
     shell_complete=completes_path,
-    help="Flat JSON from operation names to devices, as in placement.json of a run.",
+    help="Flat JSON object that maps operation names to devices, like placement.json of a run.",
 )
 
 placements = click.option(
@@ -189,7 +189,7 @@ placements = click.option(
     multiple=True,
     metavar="FILE.json",
     shell_complete=completes_path,
-    help="Flat JSON from operation names to devices, as in placement.json of a run; may be repeated.",
+    help="Flat JSON object that maps operation names to devices, like placement.json of a run; may be repeated.",
 )
 
 rigorous = click.option("--rigorous", is_flag=True, help="Use up to twenty fresh processes, for a narrower interval.")

@@ -28,7 +28,7 @@ def command() -> None:
     "--output",
     metavar="DIR",
     shell_complete=options.completes_path,
-    help="The folder; by default the one in which all commands look.",
+    help="Folder of the certificates; by default the one where all commands look.",
 )
 @options.common
 def certs(output: str | None) -> None:

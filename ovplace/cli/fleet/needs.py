@@ -19,7 +19,7 @@ class _Gib(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
         if not isfinite(number):
-            self.fail(f"{value} is no number of GiB; write one such as 20", param, ctx)
+            self.fail(f"{value} is not a number of GiB; write one such as 20", param, ctx)
         return number
 
 

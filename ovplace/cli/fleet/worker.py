@@ -16,7 +16,7 @@ from ovplace.cli.output.console import Console
 @options.common
 @click.pass_obj
 def command(console: Console, address: str, name: str, room_gib: float) -> None:
-    """Let searches and trainings of a fleet use this machine until this is stopped.
+    """Let searches and trainings of a fleet use this machine until the command is stopped.
 
     Only one worker runs on a machine, and no search at the same time, because that would disturb what it measures. The
     worker measures in child processes as a local run does, listens on no port, and accepts requests to measure and to

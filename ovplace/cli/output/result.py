@@ -98,7 +98,7 @@ def _next_lines(result: RunResult) -> Iterator[str]:
     if not result.environment.simulated:  # else this machine may lack the devices
         program = f"import ovplace; compiled = ovplace.load({str(result.folder)!r})"
         yield f"Load it:    python -c {_in_double_quotes(program)}"
-    yield f"Other forms: ovplace export {folder.typed} --to {'|'.join(registry.names('exporters'))}"
+    yield f"Other formats: ovplace export {folder.typed} --to {'|'.join(registry.names('exporters'))}"
 
 
 def _in_double_quotes(program: str) -> str:

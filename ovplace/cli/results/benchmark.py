@@ -59,7 +59,7 @@ class _BenchmarkApp(click.Command):
     "--number_infer_requests",
     "n_requests",
     type=click.IntRange(min=1),
-    help="Requests at once, with async; by default as many as the device asks for.",
+    help="Number of inference requests, with async; by default as many as the device asks for.",
 )
 @click.option(
     "-api",

@@ -87,8 +87,8 @@ def sentences(found: OptimalityGap) -> Iterator[str]:
     simulated = f" of the simulated machine {machine}" if machine else ""
     if found.best.model_ms is None:
         yield (
-            "The model has no value for the answer, which divides groups that the model knows only whole, or has a "
-            "group that failed when it was profiled alone."
+            "The cost model cannot predict the answer, which divides one of its groups, or has a group that failed "
+            "when it was profiled alone."
         )
     elif _none(found.best.above_optimum) and _none(found.optimum.gap):
         yield f"Under the cost model{simulated} the answer is optimal: no placement of these groups is faster."

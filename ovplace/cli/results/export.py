@@ -1,4 +1,4 @@
-"""`ovplace export`: the answer of a run in another form."""
+"""`ovplace export`: the answer of a run in another format."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class _Command(click.Command):
         """Write a line for each exporter."""
         from ovplace.plugins import registry
 
-        with formatter.section("Forms"):
+        with formatter.section("Formats"):
             formatter.write_dl([(name, registry.summary("exporters", name)) for name in registry.names("exporters")])
 
 
-@click.command(cls=_Command, short_help="Write a run's answer in another form.")
+@click.command(cls=_Command, short_help="Write a run's answer in another format.")
 @options.run
 @click.option(
     "--to",
@@ -30,22 +30,22 @@ class _Command(click.Command):
     required=True,
     metavar="NAME",
     shell_complete=options.completes("exporters"),
-    help="The form, see below.",
+    help="The format, see below.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="PATH",
     shell_complete=options.completes_path,
-    help="File, or folder for ir, python and cpp. By default texts go to standard output, other forms into RUN.",
+    help="File, or folder for ir, python and cpp. By default text formats go to standard output, others into RUN.",
 )
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a setting of the form; may be repeated."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Give a setting of the format; may be repeated."
 )
 @options.common
 @click.pass_obj
 def command(console: Console, run: str, form: str, output: str | None, settings: tuple[str, ...]) -> None:
-    """Write the answer in the folder RUN in another form."""
+    """Write the answer in the folder RUN in another format."""
     from ovplace.commands.export import export, exporter, limits
     from ovplace.plugins.blame import blaming
     from ovplace.plugins.protocols import TextExporter

@@ -1,4 +1,4 @@
-"""`ovplace minimize`: the smallest cut that fails as a trial did."""
+"""`ovplace minimize`: a failed trial reduced to the smallest cut that fails as it did."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ovplace.commands.minimizing.minimize import Minimized
 
 
-@click.command(short_help="Find the smallest cut that fails as a trial did.")
+@click.command(short_help="Reduce a failed trial to a small model that fails, too.")
 @options.run
 @click.argument("trial", metavar="TRIAL", type=click.IntRange(min=0))
 @click.option(
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def command(
     console: Console, run: str, trial: int, output: str | None, most: int, input_path: str, as_json: bool
 ) -> None:
-    """Find the smallest cut that fails as trial TRIAL of the folder RUN did: by a crash, an error or wrong outputs.
+    """Reduce the failed trial TRIAL of the folder RUN to the smallest cut that fails as it did, such as by a crash.
 
     The cut is written as a model of its own, with its inputs, a report, and a program that shows the failure with
     OpenVINO and NumPy alone; only on the emulated GPU does it need ovplace as well.

@@ -29,7 +29,7 @@ Data = dict[str, Any]
     "settings",
     multiple=True,
     metavar="SECTION.KEY=VALUE",
-    help="Change the base of all variants; may be repeated.",
+    help="Change a setting of the base that all variants share; may be repeated.",
 )
 @click.option(
     "--only",
@@ -53,7 +53,7 @@ def command(
     table_only: bool,
     as_json: bool,
 ) -> None:
-    """Run the variants in CONFIG, each on all its models and machines with all its seeds, and compare them.
+    """Run each variant in CONFIG on all its models and machines with all seeds, and compare the variants.
 
     CONFIG is a TOML file, or the name of one that comes with ovplace. Each run has a run folder, as with 'ovplace
     optimize'. The same command continues a stopped ablation; finished runs are not repeated.

@@ -54,13 +54,13 @@ def command(
     as_json: bool,
     **search: Any,
 ) -> None:
-    """Find on which device each operation of MODEL should run, and leave the files of the answer in a folder.
+    """Find which device should run each operation of MODEL, and write the files of the answer into a folder.
 
     MODEL is a file of any format that OpenVINO reads, or 'demo', which comes with ovplace. The same command continues
     a stopped run and shows the result of a finished one; a larger --budget or --time continues a finished run.
 
     Several models are searched one after another; with --machine or --cluster, --jobs of them at the same time. All
-    options apply to each search, including --time and --budget. No search starts if a model is not there; if a search
+    options apply to each search, including --time and --budget. No search starts if a model is missing; if a search
     fails, the others continue, and the exit code is 1.
     """
     from ovplace.api.model_file import find_model

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=lambda: os.cpu_count() or 1,
     show_default="all processors",
-    help="Seeds at the same time on this machine, each on one processor.",
+    help="Number of seeds at the same time on this machine, each on one processor.",
 )
 @click.option(
     "--cluster", metavar="tls://HOST:PORT", help="Train each seed on a machine of the fleet; by default on this one."

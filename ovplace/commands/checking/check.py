@@ -77,7 +77,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         except BackendError as error:
             return replace(report, problem=str(error))
         except TimeIsUpError:
-            text = f"{time_s:g} s do not suffice to measure the answer of '{folder}'; give more with --time"
+            text = f"{time_s:g} s are not enough to measure the answer of '{folder}'; give more with --time"
             raise UsageError(text) from None
 
 

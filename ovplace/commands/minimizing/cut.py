@@ -76,10 +76,10 @@ def cut_of_trial(session: Session, oracle: Oracle, trial: Trial) -> Cut:
         )
     home = _home(session, oracle, used)
     if (now := oracle.failure(placement)) != kind:
-        where, or_apart = (" by HETERO", ", or stage by stage only,") if session.runs_stages else ("", "")
+        where, or_apart = (" by HETERO", ", or one in stages only,") if session.runs_stages else ("", "")
         raise PlacementError(
             f"trial {trial.number} failed ({kind}) and now {f'fails otherwise ({now})' if now else 'works'}{where}; "
-            f"what fails at times{or_apart} cannot be made smaller"
+            f"an intermittent failure{or_apart} cannot be reduced"
         )
     groups = legal_groups(session.graph)
     choice = groups.lower(placement.indices(names))

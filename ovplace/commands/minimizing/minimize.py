@@ -165,7 +165,7 @@ def _smallest_model(session: Session, oracle: Oracle, cut: Cut, target: Path, li
         with suppress(OvplaceError):  # nobody reads what it computes, or the CPU does not run it alone
             if found := _fails_alone(session, oracle, cut, ops, target):
                 return found
-    raise PlacementError("the cut fails in the run folder, and not where its model is written anew; report it")
+    raise PlacementError("the cut fails in the run folder, but not as a model of its own; report it")
 
 
 def _growing(graph: OpGraph, cut: Cut) -> Iterator[list[int]]:

@@ -18,7 +18,7 @@ def parse_table(text: str) -> dict[str, str]:
     """
     table = parse_json(text, _unique)
     if not isinstance(table, dict) or not all(isinstance(device, str) for device in table.values()):
-        raise ValueError("it is no flat JSON object, operation name to device name")
+        raise ValueError("it is not a flat JSON object that maps operation names to device names")
     return table
 
 

@@ -123,7 +123,7 @@ def _check(steps: _Steps, unit_of: IntArray) -> None:
         groups = np.flatnonzero(unit_of == stranded[0])
         raise PlacementError(
             f"no device can run all of the {len(groups)} groups {groups.min()} to {groups.max()}, which the placer "
-            "'dp' keeps together; take the placer 'min_cut'"
+            "'dp' keeps together; use the placer 'min_cut'"
         )
 
 

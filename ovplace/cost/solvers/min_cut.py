@@ -71,7 +71,7 @@ def solve_min_cut(table: CostTable, rounds: int = ROUNDS) -> Solution:
     Cost: in practice about linear in groups, edges and readers; `benchmarks/micro/solvers.py` prints it.
     """
     if table.n_devices != 2:
-        raise ValueError(f"a minimum cut needs exactly 2 devices, got {table.n_devices}; take milp for more")
+        raise ValueError(f"a minimum cut needs exactly 2 devices, got {table.n_devices}; use milp for more")
     start = time.perf_counter()
     costs = folded(table)
     device_of, value, bound = _minimum(_network(costs), costs, rounds)

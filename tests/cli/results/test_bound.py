@@ -89,7 +89,7 @@ def test_an_optimum_that_failed_in_the_run_is_called_that():
 
 
 def test_an_answer_without_a_value():
-    assert "no value" in said(best={"model_ms": None, "above_optimum": None, "above_bound": None})
+    assert "cannot predict the answer" in said(best={"model_ms": None, "above_optimum": None, "above_bound": None})
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_too_little_time_for_the_answer_after_that_of_the_baselines_says_nothing
     monkeypatch.setattr(check_module, "_measured_again", no_time)
     done = ovplace("check", faster.folder, "--time", "5s")
     assert (done.code, done.out) == (2, "")
-    assert "5 s do not suffice to measure the answer of" in done.err
+    assert "5 s are not enough to measure the answer of" in done.err
     assert phases == [Phase.SEARCH]
 
 
@@ -88,7 +88,7 @@ def test_too_little_time_to_compare_an_answer_says_nothing_about_it(ovplace, slo
     monkeypatch.setattr(Session, "start_afresh", lambda _: None)  # a process for each of twenty rounds
     done = ovplace("check", slower.folder, "--time", "60s")
     assert (done.code, done.out) == (2, "")
-    assert "60 s do not suffice to measure the answer of" in done.err
+    assert "60 s are not enough to measure the answer of" in done.err
 
 
 @pytest.mark.slow

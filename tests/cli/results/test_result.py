@@ -229,12 +229,12 @@ def test_what_to_do_next_can_be_typed_as_it_stands(capsys, folder):
     command = ["sh", "-c", f'set -- {lines["Load it"]}; printf %s "$3"']
     program = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert ast.literal_eval(program.partition("ovplace.load(")[2].removesuffix(")")) == folder
-    assert shlex.split(lines["Other forms"])[:4] == ["ovplace", "export", folder, "--to"]
-    assert lines["Other forms"].split()[-1].split("|") == registry.names("exporters")
+    assert shlex.split(lines["Other formats"])[:4] == ["ovplace", "export", folder, "--to"]
+    assert lines["Other formats"].split()[-1].split("|") == registry.names("exporters")
 
 
 def test_what_cannot_be_loaded_here_is_not_offered(capsys):
     show_result(replace(RESULT, environment=replace(RESULT.environment, simulated="two-gpus")))
     out = capsys.readouterr().out
     assert "Load it" not in out
-    assert "Other forms: " in out
+    assert "Other formats: " in out

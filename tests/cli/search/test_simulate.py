@@ -111,7 +111,7 @@ def test_dry_run(ovplace, detector, tmp_path):
         (["--machine", "cor-ultra"], 2, "did you mean 'core-ultra'?"),
         (["--machine", "null", "--backend", "openvino"], 2, "leave one of them out"),
         (["--machine", "null", "-d", "GPU.0,CPU"], 1, "device 'CPU' is not on the simulated machine 'null'"),
-        (["--machine", "null", "-d", "GPU.0{NUM_STREAMS:1}"], 2, "a simulated device has none"),
+        (["--machine", "null", "-d", "GPU.0{NUM_STREAMS:1}"], 2, "a simulated one has none"),
         (["--machine", "null", "--emulate-gpu"], 2, "--emulate-gpu is of real devices"),
         (["--backend", "simulate", "--set", "devices.CPU_A.base=CPU"], 2, "[devices] is of real devices"),
         (["--machine", "null", "--set", "backend.speed=3"], 2, "unknown key 'backend.speed' of the backend 'simulate'"),

@@ -278,7 +278,7 @@ def test_shapes_that_no_memory_holds_are_one_clear_error(core: ov.Core, tmp_path
 
 def test_a_pipe_is_no_model(core: ov.Core, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.xml")
-    with pytest.raises(ModelError, match="is no regular file"):
+    with pytest.raises(ModelError, match="is not a regular file"):
         prepare(tmp_path / "m.xml", tmp_path / "out.xml", core=core)
 
 
