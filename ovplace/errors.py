@@ -1,7 +1,7 @@
-"""Every error a user can meet, as one tree.
+"""Every error that ovplace raises on purpose, as one tree.
 
     OvplaceError              exit 1
-    |-- UsageError            exit 2   the command line or a call is put wrongly
+    |-- UsageError            exit 2   the command line or the arguments of a call are wrong
     |   |-- ConfigError                a configuration key or value is not understood
     |   `-- DivergedError              a policy has diverged
     |-- ModelError                     a model cannot be read, prepared or run
@@ -38,7 +38,7 @@ class OvplaceError(Exception):
 
 
 class UsageError(OvplaceError):
-    """The command line or a call is put wrongly."""
+    """The command line or the arguments of a call are wrong."""
 
     exit_code = 2
 
@@ -48,7 +48,7 @@ class ConfigError(UsageError):
 
 
 class DivergedError(UsageError):
-    """A policy has diverged, mostly by too long steps; a search ends with what it has measured by then."""
+    """A policy has diverged, mostly because of too large a learning rate; a search ends with what it has measured."""
 
     def __init__(self, text: str = _DIVERGED) -> None:
         """Say what to change.
@@ -84,7 +84,7 @@ class InUseError(StoreError):
 
 
 class NotReachedError(OvplaceError):
-    """Finished without what the user required: a gain, or an answer that still holds; `result` is the `Run`, if any."""
+    """Finished, but a requirement is not met: a gain, or an answer that still holds; `result` is the `Run`, if any."""
 
     exit_code = 3
 

@@ -20,9 +20,9 @@ def benchmark_run(
 
     Args:
         folder: a finished run.
-        time: time of each candidate: seconds, or a text such as `10s`.
-        api: `sync`, or `async` for several requests at once.
-        requests: requests at once with `async`; 0 for the number that the compiled model asks for.
+        time: time of each candidate: seconds, or a string such as `10s`.
+        api: `sync`, or `async` for several inference requests in flight.
+        requests: inference requests in flight with `async`; 0 for the number that the compiled model asks for.
         progress: show a progress bar, where there is a terminal or a notebook.
         input: `.npz` file with one array for each input; the inputs of the run by default.
 

@@ -26,11 +26,11 @@ def check_run(
 
     Args:
         folder: the run folder.
-        time: time of the call, at most: seconds, or a text such as `2m`; 0 for no limit.
+        time: time of the call, at most: seconds, or a string such as `2m`; 0 for no limit.
         input: `.npz` file with one array for each input; the inputs of the run by default.
         rigorous: twenty fresh processes.
         progress: show a progress bar, where there is a terminal or a notebook.
-        listener: is called with each step, and shows it in place of the bar.
+        listener: a function that is called at each step (`Progress`), in place of the progress bar.
 
     Raises:
         OvplaceError: there is no finished run, its files are damaged, or the inputs are not there.

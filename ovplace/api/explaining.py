@@ -32,12 +32,12 @@ def explain(
     """Return which operations of a model would run on which device, and why; nothing is timed.
 
     Args:
-        model: a file of any format OpenVINO reads, or one in memory; `demo` comes with ovplace.
+        model: a file of any format OpenVINO reads, or an in-memory model; `demo` comes with ovplace.
         placement: device of each operation of the prepared model; None for HETERO's automatic mode.
-        settings: `section.key=value` texts, as `--set` takes them.
+        settings: `section.key=value` strings, as `--set` takes them.
         config_file: a TOML file, or the name of one that comes with ovplace.
         progress: show a progress bar, where there is a terminal or a notebook.
-        listener: is called with each step, and shows it in place of the bar.
+        listener: a function that is called at each step (`Progress`), in place of the progress bar.
         **options: where: `device=["GPU", "CPU"]`, `machine="core-ultra"`, ... (`MeasureOptions`).
 
     Returns:

@@ -45,14 +45,14 @@ def measure(
     """Time a model on each device, in turns with HETERO's automatic mode (`device="HETERO:..."`) and with placements.
 
     Args:
-        model: a file of any format OpenVINO reads, or one in memory; `demo` comes with ovplace.
+        model: a file of any format OpenVINO reads, or an in-memory model; `demo` comes with ovplace.
         placement: device of each operation of the prepared model, as `run.placement` is, or several of them by names
             of your own; none by default.
         rigorous: use twenty fresh processes, and enough samples for each percentile.
-        settings: `section.key=value` texts, as `--set` takes them.
+        settings: `section.key=value` strings, as `--set` takes them.
         config_file: a TOML file, or the name of one that comes with ovplace.
         progress: show a progress bar, where there is a terminal or a notebook.
-        listener: is called with each step, and shows it in place of the bar.
+        listener: a function that is called at each step (`Progress`), in place of the progress bar.
         **options: where to measure: `device=["GPU", "CPU"]`, `shape=[1, 3, 224, 224]`, ... (`MeasureOptions`).
 
     Raises:
@@ -81,7 +81,7 @@ def without_search(
     Args:
         model: a file, or a model in memory, which is saved into a folder that is deleted afterwards.
         options: `MeasureOptions`.
-        settings: `section.key=value` texts.
+        settings: `section.key=value` strings.
         config_file: a TOML file, or the name of one that comes with ovplace.
 
     Raises:
@@ -109,7 +109,7 @@ def measure_run(
         input: `.npz` file with one array for each input; the inputs of the run by default.
         rigorous: twenty fresh processes.
         progress: show a progress bar, where there is a terminal or a notebook.
-        listener: is called with each step, and shows it in place of the bar.
+        listener: a function that is called at each step (`Progress`), in place of the progress bar.
 
     Raises:
         OvplaceError: a device is not on this machine, or the folder or the inputs are there no longer.

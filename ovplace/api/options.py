@@ -19,16 +19,16 @@ class MeasureOptions(TypedDict, total=False):
     """Keyword arguments of `ovplace.measure`; what is left out has the default of the command line.
 
     Attributes:
-        device: devices: a list, or the text that `-d` takes.
-        shape: static input shapes: a list for a single input, a mapping from input names to lists, or the text that
+        device: devices: a list, or the string that `-d` takes.
+        shape: static input shapes: a list for a single input, a mapping from input names to lists, or the string that
             `--shape` takes.
         input: an `.npz` file with one array for each input; or a single array, a list of arrays in the order of the
-            inputs, or a mapping from their names to arrays. A model file takes no arrays without names. Arrays may be
-            torch tensors; they also give the shapes.
+            inputs, or a mapping from their names to arrays. For a model file, arrays need names. Arrays may be torch
+            tensors; they also give the shapes.
         seed: seed of all random numbers.
         backend: the backend that measures.
         machine: a simulated machine, by name or TOML file.
-        emulate_gpu: use the emulated GPU, or never use it; by default it is used if there is no GPU.
+        emulate_gpu: True to use the emulated GPU, False never to use it; by default it is used if there is no GPU.
     """
 
     device: str | Sequence[str]
@@ -49,8 +49,8 @@ class SearchOptions(MeasureOptions, total=False):
         coarsener: the coarsener, which groups the operations.
         features: names of the node features that a learned placer sees.
         budget: largest number of placements to measure; by default 60, or as many as `time` allows.
-        time: time limit of the whole call: seconds, or a text such as `90s`, `10m`, `1h30m`.
-        batch: number of placements that the placer is asked for at a time.
+        time: time limit of the whole call: seconds, or a string such as `90s`, `10m`, `1h30m`.
+        batch: number of placements that the placer proposes at a time.
         max_error: reject placements whose relative output error is larger.
         require_gain: raise `NotReachedError` unless a placement is faster than every baseline.
         stages: run the placements of the search submodel by submodel, where the backend can.

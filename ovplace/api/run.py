@@ -77,7 +77,7 @@ class Run(RunResult):
     @cached_property
     @with_python_texts
     def trials(self) -> tuple[Trial, ...]:
-        """The placements that the search asked for, in order, each with its measurement."""
+        """The placements that the placer proposed, in order, each with its measurement."""
         with closing(self._files.open_store()) as store:
             return tuple(store.trials())
 
@@ -157,13 +157,13 @@ class Run(RunResult):
         progress: bool = True,
         listener: Listener | None = None,
     ) -> MeasureReport:
-        """Time the answer again, in turns with each device alone and with HETERO's automatic mode in each order.
+        """Time the answer again, in turns with each device alone and HETERO's automatic mode with each device first.
 
         Args:
             input: `.npz` file with one array for each input; the inputs of the run by default.
             rigorous: use twenty processes, and enough samples for each percentile.
             progress: show a progress bar, where there is a terminal or a notebook.
-            listener: is called with each step, and shows it in place of the bar.
+            listener: a function that is called at each step (`Progress`), in place of the progress bar.
 
         Raises:
             OvplaceError: a device is not on this machine, or the inputs are not there.
@@ -183,14 +183,14 @@ class Run(RunResult):
         progress: bool = True,
         listener: Listener | None = None,
     ) -> CheckReport:
-        """Return whether the answer holds on this machine as it is now: it compiles, computes the same and wins again.
+        """Return whether the answer still holds on this machine: whether it compiles, computes the same and wins again.
 
         Args:
-            time: time limit of the call: seconds, or a text such as `2m`; 0 for no limit.
+            time: time limit of the call: seconds, or a string such as `2m`; 0 for no limit.
             input: `.npz` file with one array for each input; the inputs of the run by default.
             rigorous: use twenty fresh processes in the comparison.
             progress: show a progress bar, where there is a terminal or a notebook.
-            listener: is called with each step, and shows it in place of the bar.
+            listener: a function that is called at each step (`Progress`), in place of the progress bar.
 
         Raises:
             OvplaceError: files of the run are damaged.
@@ -214,9 +214,9 @@ class Run(RunResult):
         They do not take turns, so small differences say little; `measure` times them in turns.
 
         Args:
-            time: time of each candidate: seconds, or a text such as `10s`.
-            api: `sync`, or `async` for several requests at once.
-            requests: requests at once with `async`; 0 for the number that the compiled model asks for.
+            time: time of each candidate: seconds, or a string such as `10s`.
+            api: `sync`, or `async` for several inference requests in flight.
+            requests: inference requests in flight with `async`; 0 for the number that the compiled model asks for.
             input: `.npz` file with one array for each input; the inputs of the run by default.
             progress: show a progress bar, where there is a terminal or a notebook.
 

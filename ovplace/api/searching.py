@@ -44,17 +44,17 @@ def optimize(
     """Find which device should run each operation of `model`, and write the answer into `folder`.
 
     Args:
-        model: a file of any format OpenVINO reads, or a model in memory, which is saved into `folder` first; `demo`
+        model: a file of any format OpenVINO reads, or an in-memory model, which is saved into `folder` first; `demo`
             comes with ovplace. To load an answer on the emulated GPU in the same process, call
             `ovplace.enable_emulated_gpu()` before the first import of openvino.
-        folder: the run folder; by default `runs/<model name>`. It has to be given for a model in memory. If the folder
+        folder: the run folder; by default `runs/<model name>`. It has to be given for an in-memory model. If the folder
             holds this run already, the run is continued.
         rigorous: use twenty fresh processes in the final comparison, for a narrower interval.
-        settings: `section.key=value` texts, as `--set` takes them.
+        settings: `section.key=value` strings, as `--set` takes them.
         config_file: a TOML file, or the name of one that comes with ovplace.
         progress: show a progress bar, where there is a terminal or a notebook.
-        listener: is called with each step, and shows it in place of the bar.
-        **options: what to search and how long: `device=["GPU", "CPU"]`, `shape=[1, 3, 224, 224]`, `time="2m"`,
+        listener: a function that is called at each step (`Progress`), in place of the progress bar.
+        **options: what to search and for how long: `device=["GPU", "CPU"]`, `shape=[1, 3, 224, 224]`, `time="2m"`,
             `budget=100`, ... (`SearchOptions`).
 
     Returns:
@@ -137,7 +137,7 @@ def _source_and_target(model: str | Path | ov.Model, folder: str | Path | None) 
     from ovplace.ir.saving import save_in_memory_model
 
     if target is None and isinstance(model, ov.Model):
-        raise UsageError("a model in memory needs a run folder; give one: optimize(model, 'runs/mine')")
+        raise UsageError("an in-memory model needs a run folder; give one: optimize(model, 'runs/mine')")
     target = target or Path("runs")  # not used: what is no model is refused
     return str(save_in_memory_model(model, target, begun=RunFolder(target).has_begun)), target
 
@@ -155,12 +155,12 @@ def bound(
 
     Args:
         folder: the run folder.
-        time_limit_s: time limit of the solver: seconds, or a text such as `2m`; if it is reached, the gap is larger
+        time_limit_s: time limit of the solver: seconds, or a string such as `2m`; if it is reached, the gap is larger
             than 0.
         input: `.npz` file with one array for each input, on which groups are measured if the run has no costs; the
             inputs of the run by default.
         progress: show a progress bar, where there is a terminal or a notebook.
-        listener: is called with each step, and shows it in place of the bar.
+        listener: a function that is called at each step (`Progress`), in place of the progress bar.
 
     Returns:
         The answer's latency under the cost model, fitted to the run's measurements; the optimum with its lower bound

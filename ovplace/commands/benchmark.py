@@ -43,9 +43,9 @@ class Benchmarked:
     """One candidate of a benchmark.
 
     Attributes:
-        name: its name: of a baseline, or `PLACEMENT`.
-        target: the device text that was compiled for; empty for the placement.
-        times: what was found out; None where it failed.
+        name: name of a baseline, or `PLACEMENT`.
+        target: the device string that it was compiled for; empty for the placement.
+        times: the times measured; None where it failed.
         error: why it failed; empty otherwise.
     """
 

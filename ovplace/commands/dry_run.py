@@ -35,7 +35,7 @@ class Estimate:
         groups: placed as one each.
         devices: their names.
         note: what there is to know about the choice of devices.
-        baselines: simple choices measured first.
+        baselines: number of baselines.
         placements: measured in the search, at most; None for as many as the time allows.
         finalists: placements that take turns when one of those found is chosen.
         race: measurements of that, at most.

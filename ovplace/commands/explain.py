@@ -46,7 +46,7 @@ class Explanation:
         cut_bytes: bytes that are copied between devices in one inference.
         refused: names of operations whose device says that it does not support them; compiling will fail.
         placement: device of each operation, by name.
-        unusable: why HETERO cannot run it, beside `refused`; empty where nothing is known to prevent it.
+        unusable: why HETERO cannot run it, apart from `refused`; empty where no reason is known.
         simulated: name of the simulated machine; empty for real devices.
     """
 

@@ -44,8 +44,8 @@ class SearchConfig:
             one measurement later. Reading the model may take as long as the limit, ten minutes at most; starting the
             measuring process may take as long again or a minute; and devices are measured until one works. A call that
             continues a run has the full time again. 0 for no limit.
-        batch: number of placements that the placer is asked for at a time, and fewer where the budget ends: one that is
-            raised in steps may lead to other placements than one that was as large from the beginning.
+        batch: number of placements that the placer proposes at a time, fewer where the budget ends. So a budget that is
+            raised in steps may lead to other placements than one that was as large from the start.
         seed: root seed of everything random.
         emulate_gpu: whether to use the emulated GPU; without a value, where there is no real GPU.
         max_error: reject placements whose relative output error is larger. Without a value the limit is 0.001 where all

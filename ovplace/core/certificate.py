@@ -16,15 +16,15 @@ FULL = "full"
 
 @dataclass(frozen=True)
 class Certificate:
-    """The value of a placement under a cost model, and what no placement can go below.
+    """The value of a placement under a cost model, and a lower bound on that of every placement.
 
     Attributes:
         solver: what found it, such as `min_cut`.
         model: which model value and bound are of, `PAIRWISE` or `FULL`.
         value_ms: the placement's latency under that model.
-        lower_bound_ms: no placement's latency under that model is lower.
+        lower_bound_ms: lower bound on the latency of every placement under that model.
         seconds: time of the solver.
-        leaves_out: what of the full model, or of the machine, the solver did not look at.
+        leaves_out: what the solver ignores of the full model or the machine.
     """
 
     solver: str

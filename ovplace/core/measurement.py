@@ -59,15 +59,15 @@ class MeasureSpec:
 
     Attributes:
         warmup: inferences before the first sample. The very first inference comes before them; its time is kept
-            separately. A search has none, because each block begins with untimed inferences, too.
+            separately. A search does none, because each block begins with untimed inferences anyway.
         blocks: number of blocks in which each candidate of a request is timed; candidates take turns block by block.
             A search times its placements in two thirds of them, rounded up.
         repeats: smallest number of samples of each candidate in a block.
         min_time_ms: shortest time that each candidate is run in a block; short inferences get more samples. A search
             runs its placements for half of it.
         hopeless_ratio: a candidate gets a single sample if its inferences before the first block take this many times
-            as long as those of the fastest candidate of the request that runs the same part of the model, because
-            nobody needs precise figures of it. The final comparison times all candidates fully, because a placement may
+            as long as those of the fastest candidate of the request that runs the same part of the model: its
+            precise latency does not matter. The final comparison times all candidates fully, because a placement may
             be that much faster than a baseline.
         deadline_s: a request (compilation, check and all blocks of all its candidates) is stopped after this time; in
             the race, the final comparison and `ovplace measure`, after this time for each of its candidates.
@@ -140,10 +140,10 @@ class Candidate:
         target: the device string OpenVINO gets where `placement` is None, such as `AUTO:GPU,CPU`.
         part: indices of the operations that are compiled and timed alone, fed with the tensors that the whole model
             has there; empty for the whole model. The placement still names a device for every operation.
-        staged: whether the submodels of the placement are compiled and run one by one, which keeps those that other
-            placements have, too, and times each; HETERO compiles all of them anew.
-        reference: whether the others of its request are compared with it. Where it is hopeless beside them, it is
-            still timed in each block, by one inference, so that drift and outliers do not make their ratios.
+        staged: whether the submodels of the placement are compiled and run one by one. Each is timed, and those that
+            other placements share are compiled only once; HETERO compiles all of them anew.
+        reference: whether the others of its request are compared with it. If it is much slower than they are, it is
+            still timed in each block, by one inference, so that drift and outliers do not distort their ratios.
     """
 
     name: str
@@ -295,8 +295,8 @@ class Trial:
         placement: what was measured.
         measurement: its measurement.
         ratio: median latency over the reference's, measured in turns in the same request; infinite for a failure.
-        origin: the placer that asked for it, such as `local_search`.
-        cached: whether the store answered it.
+        origin: the placer that proposed it, such as `local_search`.
+        cached: whether the measurement is one that the run had stored.
     """
 
     number: int

@@ -40,7 +40,7 @@ class Quotient:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A map from operations to groups 0..G-1, every group used.
+    """A map from operations to groups 0..G-1, none of which is empty.
 
     Attributes:
         group_of: the group of each operation, `[N]`.

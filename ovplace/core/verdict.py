@@ -1,4 +1,4 @@
-"""The verdict of a run: whether its best placement is faster than the best simple choice, with an interval."""
+"""The verdict of a run: whether its best placement is faster than the best baseline, with an interval."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Status(StrEnum):
     Attributes:
         FASTER: the interval lies below 1: the placement found is the answer.
         SAME: the interval contains 1: the best baseline is the answer.
-        BASELINE: the interval lies above 1, or no other placement worked: the best baseline is the answer.
+        BASELINE: the interval lies above 1, or nothing could be compared: the best baseline is the answer.
     """
 
     FASTER = "faster"

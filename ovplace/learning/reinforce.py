@@ -49,7 +49,7 @@ class ReinforceSettings:
         entropy: initial weight of the mean entropy of a decision.
         entropy_end: weight of the mean entropy after `anneal` updates.
         anneal: updates over which the entropy weight changes.
-        max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
+        max_grad_norm: gradients with a larger norm are scaled to this one; 0 for no limit.
     """
 
     samples: int = 10

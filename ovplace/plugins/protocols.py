@@ -87,7 +87,7 @@ class Placer(ABC):
     """Proposes placements and learns from their latencies. Built as `Placer(problem, config)` before the search.
 
     Random numbers come only from `ovplace.seeds.generator(problem.seed, "placer", ...)`, so that the seed determines
-    what the placer asks for.
+    what the placer proposes.
     """
 
     @classmethod
@@ -118,7 +118,7 @@ class Placer(ABC):
 
     @abstractmethod
     def tell(self, trials: Sequence[Trial]) -> None:
-        """Learn from the measured answers to the last `ask`, in its order, failures among them."""
+        """Learn from the measurements of the placements that `ask` returned last, in its order, failures included."""
 
     @abstractmethod
     def state(self) -> State:
@@ -130,7 +130,7 @@ class Placer(ABC):
 
     @property
     def asynchronous(self) -> bool:
-        """Whether `ask` may be called while answers are open, and `tell` with any of them; False by default.
+        """Whether `ask` may be called before `tell` has delivered all answers, in any order; False by default.
 
         Where several machines measure, such a placer is asked again as soon as one is free.
         """
@@ -138,7 +138,7 @@ class Placer(ABC):
 
     @property
     def ends(self) -> bool:
-        """Whether the placer ends by itself, so that the search does not end for known placements; False by default."""
+        """Whether the placer ends by itself, so that repeated placements do not end the search; False by default."""
         return False
 
     @property
@@ -228,8 +228,8 @@ class Backend(ABC):
     `defaultdict`, for example.
 
     Attributes:
-        simulated: whether no inference is run; simulated runs of an ablation share the processor.
-        knows_costs: whether `costs` tells the costs of groups; a run then asks it instead of profiling the model.
+        simulated: whether no inference is run; an ablation does several simulated runs at the same time.
+        knows_costs: whether `costs` returns the costs of groups; a run then calls it instead of profiling the model.
         runs_stages: whether `measure` runs staged candidates submodel by submodel and times each; a search then asks
             for that.
         varies_by_process: whether latencies depend on the process, as those of compiled code do; each heat and each
@@ -243,7 +243,7 @@ class Backend(ABC):
 
     @classmethod
     def available(cls) -> str:
-        """Return an empty text if it can work on this machine, else why not and what to do; asked before a run."""
+        """Return "" if it can work on this machine, else why not and what to do; called before a run."""
         return ""
 
     @classmethod
@@ -259,7 +259,7 @@ class Backend(ABC):
 
     @classmethod
     def digest(cls, config: Any) -> str:
-        """Return a hash of the machine that it stands for; a run is not continued where it changed.
+        """Return a hash of the machine that it stands for; a run is not continued if it has changed.
 
         Args:
             config: the backend's settings.
@@ -268,7 +268,7 @@ class Backend(ABC):
 
     @classmethod  # noqa: B027 - there need not be anything to import
     def preload(cls, job: Job) -> None:
-        """Import what building takes time to import; the model's file need not be there yet.
+        """Import the modules that take long to import; the model's file need not exist yet.
 
         Asked in the measuring process before it builds the backend, while another process prepares or measures.
 
@@ -284,7 +284,7 @@ class Backend(ABC):
     def facts(self) -> Mapping[str, str]:
         """Return versions, drivers and hardware: what results depend on; part of the store's key.
 
-        `core.accuracy.NOT_FINITE` names the outputs whose check sees little, where there are any.
+        The fact `core.accuracy.NOT_FINITE` names outputs without finite values, of which little can be checked.
         """
 
     @abstractmethod
@@ -292,7 +292,7 @@ class Backend(ABC):
         """Return which device of the job can run which operation of the model, `[N, D]`; asked once a run."""
 
     def automatic(self, target: str) -> Mapping[str, str]:
-        """Return the device that OpenVINO's own rule gives each operation; empty where there is none to ask.
+        """Return the device that OpenVINO itself gives each operation; empty if the backend has no OpenVINO.
 
         Args:
             target: what a user would compile for, such as `HETERO:GPU,CPU`.

@@ -28,7 +28,7 @@ def effective(
 
     Args:
         file: a TOML file, or the name of one that comes with ovplace.
-        settings: `section.key=value` texts.
+        settings: `section.key=value` strings.
         given: options, fields of `SearchConfig`.
         folder: the run folder; a run that began there goes on without its policy file.
 

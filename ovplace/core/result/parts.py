@@ -19,7 +19,7 @@ class ModelSummary:
         path: absolute path of the model file that the user named.
         hash: content hash of the prepared model.
         ops: number of its operations.
-        groups: number of groups that were placed as one each.
+        groups: number of groups, each of which is placed as a whole.
     """
 
     path: str
@@ -38,7 +38,7 @@ class DeviceSummary:
         base: the OpenVINO device behind it, with its id.
         full_name: the hardware's name.
         properties: OpenVINO properties set on it, key to value as text.
-        default_precision: inference precision of the plugin's own choice; empty where unknown.
+        default_precision: inference precision that the plugin chooses by itself; empty where unknown.
         emulated: whether it is the GPU plugin on a CPU's OpenCL runtime.
     """
 
@@ -228,17 +228,17 @@ class SearchSummary:
     Attributes:
         placer: the placer.
         coarsener: the coarsener that formed the groups.
-        trials: placements that the placer asked for.
+        trials: placements that the placer proposed.
         measured: trials that were measured.
-        cached: trials that the run's store answered.
+        cached: trials whose measurement the run had stored already.
         failed: trials without a latency.
         seconds: the time that each part of the run took.
         outside_fraction: the fractions of time in which the runtime did not work.
-        placer_info: numbers that the placer reports of itself, by name.
+        placer_info: numbers that the placer reports about itself, by name.
         costs: origin of the cost table; None where the placer needs none.
         certificate: the solver's certificate; None where the placer has none.
-        stages_over_hetero: latency in stages over that by HETERO, measured in turns, by name of the placement: of the
-            first ones on several devices until one agrees, of those in the first heat of the race, and of its winner.
+        stages_over_hetero: latency in stages over that by HETERO, measured in turns, by name of the placement: for the
+            first ones on several devices until one agrees, for those in the first heat of the race, and its winner.
             Empty where no placement ran in stages.
         finished_under: the limits of each call that finished the run; a later call that asks for no more gets this
             result again. Empty in results of earlier versions.

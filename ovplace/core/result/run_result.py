@@ -9,7 +9,7 @@ and `ci95`, `ci98` or `ci99` is `[low, high]` of its interval of that level in p
 | `model` | `ModelSummary` | the prepared model |
 | `devices` | list of `DeviceSummary` | the devices to choose from |
 | `note` | str | remark on the choice of devices |
-| `baselines` | list of `BaselineSummary` | the simple choices, single devices first, and of these the reference |
+| `baselines` | list of `BaselineSummary` | the measured baselines: the reference, the other single devices, the rest |
 | `best` | `BestPlacement` | the answer: a placement found by the search, or the best baseline |
 | `found` | `BestPlacement` | the search's best placement, whether it won or lost; left out where nothing was compared |
 | `verdict` | `Verdict` | whether the search's best placement is faster than the best baseline |
@@ -17,7 +17,7 @@ and `ci95`, `ci98` or `ci99` is `[low, high]` of its interval of that level in p
 | `search` | `SearchSummary` | what was measured and how long it took |
 | `environment` | `Environment` | versions, hardware, seed and command |
 
-The keys of each part are its attributes, but for three: a latency is `{"median", "ci95"}`, a ratio of the final
+The keys of each part are its attributes, with three exceptions: a latency is `{"median", "ci95"}`, a ratio of the final
 comparison `{"ratio", "ci98"}`, and an infinite `max_rel_error` is the text `"inf"`. The verdict has `ci99` where the
 answer of an earlier call was compared, too. Earlier versions wrote `ci95` for all, and did not write `found`,
 `final_latency_ms`, `final_ratio`, `finished_under`, `null_device` and `max_rel_error` of a placement.

@@ -29,8 +29,8 @@ class Load:
     """The load of a benchmark.
 
     Attributes:
-        api: `sync`, or `async` for several requests at once.
-        n_requests: requests at once with `async`; 0 for the number that the compiled model asks for.
+        api: `sync`, or `async` for several inference requests in flight.
+        n_requests: inference requests in flight with `async`; 0 for the number that the compiled model asks for.
         n_iterations: inferences, at least; 0 for no such number.
         time_s: seconds, at least; 0 for no such limit.
         counters: whether the plugins count the time of each layer, which costs some.
@@ -78,7 +78,7 @@ class RequestTimes:
         read_ms: time to read the model.
         compile_ms: time to compile it.
         first_ms: time of the first inference, which is not among the others.
-        n_requests: number of requests at once.
+        n_requests: number of inference requests in flight.
         execution_devices: the devices that OpenVINO names.
         layers: the layers' times; empty where they were not counted.
     """

@@ -59,7 +59,7 @@ class Config(NetworkSettings):
         entropy: initial weight of the entropy of devices.
         entropy_end: weight of the entropy of devices after `anneal` updates.
         anneal: updates over which the entropy weight changes.
-        max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
+        max_grad_norm: gradients with a larger norm are scaled to this one; 0 for no limit.
         redraws: attempts to replace a placement measured before, with an increasing exploration rate; 0 proposes it
             again, which is answered from the store.
         uniform: measure each single device first.

@@ -40,7 +40,7 @@ class UpdateSettings:
         epochs: passes over the buffer.
         clip: PPO's limit on the relative change of a step's probability; 0 for none.
         entropy: weight of the mean entropy of a group's device.
-        max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
+        max_grad_norm: gradients with a larger norm are scaled to this one; 0 for no limit.
     """
 
     epochs: int

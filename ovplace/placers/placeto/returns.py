@@ -32,7 +32,7 @@ class LearningSettings:
         learning_rate: initial learning rate of Adam; 0, with `learning_rate_end`, learns nothing.
         learning_rate_end: learning rate after `anneal` updates.
         anneal: updates over which entropy weight and learning rate change.
-        max_grad_norm: longer gradients are scaled to this norm; 0 for no limit.
+        max_grad_norm: gradients with a larger norm are scaled to this one; 0 for no limit.
         summed: gradients of an episode's steps are summed, as published; otherwise averaged.
     """
 

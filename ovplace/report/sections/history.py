@@ -20,7 +20,7 @@ class HistorySection:
         ratio: latency over the reference's, measured in turns; None for a failure.
         best: lowest ratio so far; None before the first success.
         origin: the placer that asked for it.
-        cached: whether the store answered it.
+        cached: whether the measurement is one that the run had stored.
         on_devices: operations on each device, in words.
         failure: kind and text of the error; empty where it ran.
         placer: the run's placer.
