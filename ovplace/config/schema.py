@@ -29,7 +29,7 @@ class SearchConfig:
     Attributes:
         model: the model file, in any format OpenVINO reads.
         shape: static shapes in benchmark_app's syntax; empty where the model is static.
-        device: devices, in the syntax of `-d`; empty for the machine's own choice.
+        device: devices, in the syntax of `-d`; empty to let ovplace choose among those of the machine.
         machine: simulated machine, by name or TOML file; short for the backend `simulate` with `backend.machine`.
         cluster: scheduler of the fleet that measures, as `tls://HOST:PORT`; empty to measure on this machine.
         input: `.npz` file with one array for each input, kept with its absolute path; empty for random inputs.
