@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from itertools import count
 
 import openvino as ov
 
@@ -41,17 +43,11 @@ def make_unique(model: ov.Model) -> None:
     ops = model.get_ordered_ops()
     taken = {op.get_friendly_name() for op in ops}
     seen: set[str] = set()
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))  # thousands may have one name
     for op in ops:
         name = op.get_friendly_name()
         if name in seen:
-            name = _free(name, taken)
+            name = next(free for number in numbers[name] if (free := f"{name}_{number}") not in taken)
             op.set_friendly_name(name)
             taken.add(name)
         seen.add(name)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    number = 1
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
