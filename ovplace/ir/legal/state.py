@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ovplace.graphs.dag import connected_labels
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import FREE
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Pair = tuple[int, int]
 
@@ -45,17 +49,25 @@ def state_links(graph: OpGraph) -> Iterator[Pair]:
     """
     paths = np.array(list(state_paths(graph)), dtype=np.int64).reshape(-1, 2).T
     label = connected_labels(len(graph), paths)
-    for one, other in (pair for ends in variable_ends(graph) for pair in pairwise(ends)):
-        if label[one] != label[other]:
-            yield from _way(graph, one, other)
+    pairs = (pair for ends in variable_ends(graph) for pair in pairwise(ends))
+    if apart := [(one, other) for one, other in pairs if label[one] != label[other]]:
+        undirected = _undirected(graph)  # once: a large language model has a hundred variables
+        for one, other in apart:
+            yield from _way(graph, undirected, one, other)
 
 
-def _way(graph: OpGraph, start: int, end: int) -> Iterator[Pair]:
-    """Yield the connections on a shortest way between two operations; without one, pairs that join all operations."""
+def _undirected(graph: OpGraph) -> nx.Graph:
     import networkx as nx
 
     undirected = nx.Graph(graph.edges.T.tolist())
     undirected.add_nodes_from(range(len(graph)))
+    return undirected
+
+
+def _way(graph: OpGraph, undirected: nx.Graph, start: int, end: int) -> Iterator[Pair]:
+    """Yield the connections on a shortest way between two operations; without one, pairs that join all operations."""
+    import networkx as nx
+
     connected = nx.has_path(undirected, start, end)
     way = nx.shortest_path(undirected, start, end) if connected else graph.order.tolist()
     for one, other in pairwise(way):
