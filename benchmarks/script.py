@@ -67,7 +67,7 @@ def with_settings(options: Any, settings: Iterable[str], place: str) -> Any:
         UsageError: a text is not of that form.
         ConfigError: a name or a value is not understood.
     """
-    from ovplace.plugins.registry import build_dataclass
+    from ovplace.core.build_dataclass import build_dataclass
 
     values: dict[str, object] = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
     for text in settings:

@@ -80,7 +80,7 @@ def read_suite(file: Path, short: bool) -> tuple[Suite, dict[str, Any], list[str
         ConfigError: the file is not understood.
     """
     from ovplace.config import toml
-    from ovplace.plugins.registry import build_dataclass
+    from ovplace.core.build_dataclass import build_dataclass
 
     tables: dict[str, Any] = dict(toml.read(file))
     suite, small = dict(tables.pop("suite", {})), dict(tables.pop("short", {}))

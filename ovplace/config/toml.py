@@ -15,8 +15,8 @@ from typing import Any, get_type_hints
 import tomli_w
 
 from ovplace.config.schema import RunConfig
+from ovplace.core.build_dataclass import build_dataclass
 from ovplace.errors import ConfigError, UsageError
-from ovplace.plugins.registry import build_dataclass
 
 Tables = dict[str, dict[str, object]]
 

@@ -17,11 +17,11 @@ from typing import Any
 from ovplace.config import toml
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
+from ovplace.core.build_dataclass import build_dataclass
 from ovplace.errors import ConfigError, OvplaceError
 from ovplace.experiments.folder_names import check_distinct, folder_name
 from ovplace.experiments.models import FOLDER, GridModel, parse_model
 from ovplace.experiments.variants import FULL, Variant, checked_settings, over, variants
-from ovplace.plugins.registry import build_dataclass
 from ovplace.session.configure import expanded
 from ovplace.session.devices import choose_devices
 from ovplace.session.session import check_settings

@@ -9,9 +9,9 @@ from pathlib import Path
 from ovplace import zoo
 from ovplace.atomic import replace_file, temporary_folder
 from ovplace.config.toml import value_text
+from ovplace.core.build_dataclass import build_dataclass
 from ovplace.errors import ConfigError, ModelError
 from ovplace.experiments.folder_names import folder_name
-from ovplace.plugins.registry import build_dataclass
 
 FOLDER = "models"
 """Folder of the models built from recipes, in the folder of the grid."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ovplace.atomic import replacing
+from ovplace.core.build_dataclass import build_dataclass
 from ovplace.core.problem import Problem
 from ovplace.core.text.json_text import parse_json
 from ovplace.errors import ConfigError, StoreError, UsageError
@@ -203,7 +204,7 @@ class PolicyFile:
         """
         settings = {**type(config)().policy_settings, **self.settings}
         try:
-            built: C = registry.build_dataclass(type(config), {**asdict(config), **settings}, "placer")
+            built: C = build_dataclass(type(config), {**asdict(config), **settings}, "placer")
             return built
         except ConfigError as error:
             raise UsageError(

@@ -22,9 +22,9 @@ from typing import Any
 
 from ovplace.config import toml
 from ovplace.config.files import reachable
+from ovplace.core.build_dataclass import build_dataclass
 from ovplace.core.device import Device
 from ovplace.errors import ConfigError, DeviceError, UsageError
-from ovplace.plugins.registry import build_dataclass
 from ovplace.shipped import shipped, shipped_in
 from ovplace.simulation.machine import Link, Machine, SimulatedDevice
 from ovplace.simulation.noise import Noise

@@ -16,9 +16,10 @@ from ovplace import zoo
 from ovplace.config import toml
 from ovplace.config.files import find_toml
 from ovplace.config.toml import value_text
+from ovplace.core.build_dataclass import build_dataclass
 from ovplace.errors import ConfigError, UsageError
 from ovplace.plugins import registry
-from ovplace.plugins.registry import Plugin, build_dataclass
+from ovplace.plugins.registry import Plugin
 from ovplace.simulation import machine_file
 from ovplace.simulation.machine import Machine
 from ovplace.train.training_config import TrainConfig

@@ -10,6 +10,7 @@ from pathlib import Path
 from ovplace import zoo
 from ovplace.config.resolve import choose_plugin
 from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.build_dataclass import build_dataclass
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
@@ -18,7 +19,6 @@ from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.plugins.registry import build_dataclass
 from ovplace.session.problem import compute_features, form_groups
 from ovplace.simulation.machine import Machine
 

@@ -9,9 +9,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from ovplace.core.build_dataclass import build_dataclass
 from ovplace.errors import BackendError, UsageError
 from ovplace.plugins import registry
-from ovplace.plugins.registry import build_dataclass
 from ovplace.simulation.machine_file import machine_names
 from ovplace.train.training_config import TrainConfig
 from ovplace.train.training_process import TrainingProcess

@@ -96,8 +96,8 @@ def _recipe(name: str) -> dict[str, Any]:
 
 
 def _config(name: str, recipe: Any, texts: tuple[str, ...]) -> Any:
+    from ovplace.core.build_dataclass import build_dataclass
     from ovplace.errors import ConfigError
-    from ovplace.plugins.registry import build_dataclass
 
     values: dict[str, object] = {}
     for text in texts:
