@@ -126,7 +126,6 @@ class ProcessRunner:
             "measure": ready.pool.measure,
             "start": ready.pool.start,
             "renew": ready.pool.renew,
-            "recycle": ready.pool.recycle,
         }
         return act[method](*arguments) if method in act else ready.pool.ask(method, *arguments)  # type: ignore[arg-type]
 

@@ -18,7 +18,7 @@ from ovplace.measuring.child import Method
 
 Data = dict[str, Any]
 
-_OF_PROCESS = ("start", "renew", "recycle")
+_OF_PROCESS = ("start", "renew")
 """What a measuring process is told, beside the methods of its backend."""
 
 TRAIN = "train"
