@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from ovplace.errors import StoreError
 from ovplace.fleet.certificates import Certificates, Role
@@ -173,8 +172,17 @@ class Scheduler:
             await earlier.gone.wait()
         return True
 
-    def _writing(self, name: str, peer: _Peer) -> _Writing:
-        return _Writing(self._peers, name, peer)
+    @asynccontextmanager
+    async def _writing(self, name: str, peer: _Peer) -> AsyncIterator[None]:
+        """Keep a peer, and write what is put into its outbox, while a block runs."""
+        self._peers[name] = peer
+        task = asyncio.create_task(peer.write())
+        try:
+            yield
+        finally:
+            del self._peers[name]
+            task.cancel()
+            peer.gone.set()
 
     async def _read(
         self, channel: Channel, handlers: Mapping[str, Callable[[str, Message], Awaitable[None]]], name: str
@@ -239,19 +247,3 @@ class Scheduler:
         if peer := self._peers.get(name):
             peer.channel.abort()
             self._dispatcher.leave(name)  # now: what waits for the connection to end may be stopped itself
-
-
-class _Writing:
-    """Keeps a peer, and writes what is put into its outbox, while a block runs."""
-
-    def __init__(self, peers: dict[str, _Peer], name: str, peer: _Peer) -> None:
-        self._peers, self._name, self._peer = peers, name, peer
-
-    async def __aenter__(self) -> None:
-        self._peers[self._name] = self._peer
-        self._task = asyncio.create_task(self._peer.write())
-
-    async def __aexit__(self, *_: Any) -> None:
-        del self._peers[self._name]
-        self._task.cancel()
-        self._peer.gone.set()
