@@ -54,7 +54,7 @@ class _Worker:
     joined_s: float
     request: Request | None = None
     given_s: float = 0.0
-    jobs: set[str] = field(default_factory=set)  # of each search that it has worked for: "client job"
+    jobs: set[tuple[str, str]] = field(default_factory=set)  # search and number of each job that it has worked for
     answered: int = 0
     busy_s: float = 0.0  # with requests that it has answered
 
@@ -176,9 +176,9 @@ class Dispatcher:
         self._queue = deque(request for request in self._queue if request.client != client)
         self._searches.pop(client, None)
         for name, worker in list(self._workers.items()):
-            for job in sorted(job for job in worker.jobs if job.startswith(f"{client} ")):
-                worker.jobs.discard(job)
-                self._to_worker(name, {"op": "forget", "job": job.removeprefix(f"{client} ")})
+            for job in sorted(job for search, job in worker.jobs if search == client):
+                worker.jobs.discard((client, job))
+                self._to_worker(name, {"op": "forget", "job": job})
 
     def forget(self, client: str, job: str) -> None:
         """Let machines end what they keep for a job.
@@ -188,8 +188,8 @@ class Dispatcher:
             job: number of the job.
         """
         for name, worker in self._workers.items():
-            if f"{client} {job}" in worker.jobs:
-                worker.jobs.discard(f"{client} {job}")
+            if (client, job) in worker.jobs:
+                worker.jobs.discard((client, job))
                 self._to_worker(name, {"op": "forget", "job": job})
 
     def exclude(self, client: str, name: str) -> None:
@@ -283,7 +283,7 @@ class Dispatcher:
     def _give(self, name: str, worker: _Worker, request: Request) -> None:
         del self._idle[name]
         worker.request, worker.given_s = request, self._clock()
-        worker.jobs.add(f"{request.client} {request.body['job']['number']}")
+        worker.jobs.add((request.client, str(request.body["job"]["number"])))
         if request.at_home:
             self._searches[request.client].home = name
         self._to_worker(name, {"op": "run", "number": request.number, "client": request.client, **request.body})
