@@ -22,7 +22,7 @@ from tornado.iostream import StreamClosedError
 
 from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
 from ovplace.fleet.certificates import Certificates, Role
-from ovplace.fleet.limits import Limits, MessageTooLongError
+from ovplace.fleet.limits import FleetLimits, MessageTooLongError
 
 Message = dict[str, Any]
 
@@ -47,7 +47,7 @@ class ChannelClosedError(Exception):
 
 
 class _DataTLS(TLS):
-    largest_bytes = Limits().largest_bytes
+    largest_bytes = FleetLimits().largest_bytes
 
     async def read(self, deserializers: object = None) -> Any:
         """Return the next message.

@@ -17,7 +17,7 @@ from ovplace.fleet import wire
 from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.channel import NOT_UNDERSTOOD, ChannelClosedError, Message, open_channel
 from ovplace.fleet.files import hash_of, read_chunk
-from ovplace.fleet.limits import Limits, MessageTooLongError
+from ovplace.fleet.limits import FleetLimits, MessageTooLongError
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.version import __version__
 
@@ -66,7 +66,7 @@ class Cluster:
         self.changes = 0  # of the machines that are there
         self.training: frozenset[str] = frozenset()  # machines that train now, which may take hours
         self._machines: dict[str, Machine] = {}
-        self._limits, self._why_gone = Limits(), _GONE.format(address=address)
+        self._limits, self._why_gone = FleetLimits(), _GONE.format(address=address)
         self._asked: dict[int, Future[Message]] = {}
         self._held: deque[Message] = deque()
         self._in_flight = 0  # requests that are sent and not answered
@@ -283,7 +283,7 @@ class Cluster:
         elif op == "refused":
             self._settle(int(message["number"]), BackendError(f"the scheduler refuses a request: {message['why']}"))
         elif op == "limits":
-            self._limits = Limits.from_dict(message["limits"])
+            self._limits = FleetLimits.from_dict(message["limits"])
             self._channel.limit(self._limits.largest_bytes)
         elif op == "training":
             self.training = frozenset(map(str, message["names"]))

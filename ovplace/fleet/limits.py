@@ -16,7 +16,7 @@ MOST_REQUESTS = 4096
 
 
 @dataclass(frozen=True)
-class Limits:
+class FleetLimits:
     """Limits of a fleet.
 
     Attributes:
@@ -37,7 +37,7 @@ class Limits:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Limits:
+    def from_dict(cls, data: Mapping[str, Any]) -> FleetLimits:
         """Build limits from what `to_dict` returned.
 
         Raises:

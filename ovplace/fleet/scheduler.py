@@ -14,7 +14,7 @@ from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.channel import NOT_UNDERSTOOD, Channel, ChannelClosedError, Message, open_listener
 from ovplace.fleet.dispatch import PATIENCE_S, Dispatcher, Request
 from ovplace.fleet.files import FileStore
-from ovplace.fleet.limits import Limits, MessageTooLongError
+from ovplace.fleet.limits import FleetLimits, MessageTooLongError
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.overview import Overview
 from ovplace.version import __version__
@@ -53,7 +53,7 @@ class Scheduler:
         files: FileStore,
         patience_s: float = PATIENCE_S,
         log: Callable[[str], None] = _LOG.info,
-        limits: Limits = Limits(),  # noqa: B008 - it is frozen
+        limits: FleetLimits = FleetLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         """Begin without machines and searches.
 

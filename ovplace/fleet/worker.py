@@ -16,7 +16,7 @@ from ovplace.fleet import wire
 from ovplace.fleet.certificates import Certificates, Role
 from ovplace.fleet.channel import Channel, ChannelClosedError, Message, open_channel
 from ovplace.fleet.files import FileStore
-from ovplace.fleet.limits import Limits, MessageTooLongError
+from ovplace.fleet.limits import FleetLimits, MessageTooLongError
 from ovplace.fleet.machine import Machine
 
 AGAIN_S = 5.0
@@ -127,7 +127,7 @@ class Worker:
         message = await channel.receive()
         if message["op"] != "welcome":
             raise BackendError(f"the scheduler refuses this machine: {message.get('why', 'it does not say why')}")
-        channel.limit(Limits.from_dict(message["limits"]).largest_bytes)
+        channel.limit(FleetLimits.from_dict(message["limits"]).largest_bytes)
         self._runner.begin()
         return float(message["alive_every_s"])
 

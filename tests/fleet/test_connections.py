@@ -19,7 +19,7 @@ from ovplace.fleet.certificates import Role
 from ovplace.fleet.channel import ChannelClosedError, located, open_channel, open_listener
 from ovplace.fleet.cluster import Cluster
 from ovplace.fleet.files import FileStore, hash_of
-from ovplace.fleet.limits import Limits
+from ovplace.fleet.limits import FleetLimits
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.worker import Worker
 from ovplace.version import __version__
@@ -107,7 +107,7 @@ def test_a_worker_hears_more_while_a_job_takes_long_to_end(tmp_path):
             async def forget(self, number):
                 await ended.wait() if number == "waits for the other" else ended.set()
 
-        welcome = {"op": "welcome", "limits": Limits().to_dict(), "alive_every_s": 60}
+        welcome = {"op": "welcome", "limits": FleetLimits().to_dict(), "alive_every_s": 60}
         channel = Channel([welcome, *({"op": "forget", "job": job} for job in ("waits for the other", "the other"))])
         working = asyncio.create_task(Worker(Machine("box"), Slow(), FileStore(tmp_path)).work(channel))
         await asyncio.wait_for(ended.wait(), 10)

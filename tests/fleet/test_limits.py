@@ -15,7 +15,7 @@ from ovplace.fleet.certificates import Role
 from ovplace.fleet.channel import ChannelClosedError, open_channel, open_listener
 from ovplace.fleet.cluster import Cluster
 from ovplace.fleet.files import FileStore
-from ovplace.fleet.limits import Limits
+from ovplace.fleet.limits import FleetLimits
 from ovplace.fleet.machine import DeviceClass, Machine
 from ovplace.fleet.scheduler import Scheduler
 from ovplace.fleet.worker import Worker
@@ -48,7 +48,7 @@ class Runner:
 async def fleet(certificates, folder, runner=None, **limits):
     """Run a scheduler, a search, and a worker if there is a runner; yield the search and what the scheduler says."""
     said, address = [], asyncio.get_running_loop().create_future()
-    serving = Scheduler(certificates, FileStore(folder), log=said.append, limits=Limits(**limits))
+    serving = Scheduler(certificates, FileStore(folder), log=said.append, limits=FleetLimits(**limits))
     tasks = [asyncio.create_task(serving.serve("tls://127.0.0.1:0", address.set_result))]
     cluster = await asyncio.to_thread(Cluster, await address, certificates)
     try:
@@ -159,7 +159,7 @@ def test_a_peer_that_sends_longer_messages_is_cut_off(certificates, tmp_path):
 def test_a_search_says_that_what_it_was_sent_is_too_long(certificates):
     async def search():
         async def send(channel):
-            await channel.send({"op": "limits", "limits": Limits(largest_mib=1).to_dict()})
+            await channel.send({"op": "limits", "limits": FleetLimits(largest_mib=1).to_dict()})
             await channel.send({"op": "machines", "machines": []})
             await channel.receive()
             await channel.send({"op": "done", "number": 1, "value": "x" * 2**21})
@@ -191,7 +191,7 @@ def test_requests_beyond_the_limit_wait_in_the_search(certificates, tmp_path):
 def test_a_search_that_does_not_wait_is_refused(certificates, tmp_path):
     async def search():
         async with fleet(certificates, tmp_path, most_requests=2) as (cluster, _):
-            cluster._limits = Limits()
+            cluster._limits = FleetLimits()
             waiting = [asyncio.create_task(asked(cluster)) for _ in range(2)]
             await asyncio.sleep(0.2)
             with pytest.raises(BackendError, match="refuses a request: 2 requests of this search are not answered"):

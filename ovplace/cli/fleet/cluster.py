@@ -102,10 +102,10 @@ def scheduler(
     from ovplace.fleet.certificates import Certificates, default_folder
     from ovplace.fleet.dashboard.server import serving_dashboard
     from ovplace.fleet.files import FileStore
-    from ovplace.fleet.limits import Limits
+    from ovplace.fleet.limits import FleetLimits
     from ovplace.fleet.scheduler import Scheduler
 
-    limits, files = Limits(largest_mib, most_requests), FileStore.of_cache(room_gib)
+    limits, files = FleetLimits(largest_mib, most_requests), FileStore.of_cache(room_gib)
     serving = Scheduler(Certificates(default_folder()), files, patience, console.log, limits)
     host = f"[{host}]" if ":" in host and not host.startswith("[") else host
 
