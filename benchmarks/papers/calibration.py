@@ -20,7 +20,7 @@ from benchmarks.searches.place import Place
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.errors import OvplaceError
 from ovplace.ir.read import own_name
-from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine import SimulatedMachine
 from ovplace.simulation.machine_file import load_machine
 
 BOUNDS = {"GPU": ((0.01, 0.6), (2.0, 20.0)), "CPU": ((0.1, 0.9), (0.5, 10.0))}
@@ -77,7 +77,7 @@ def rows(options: Options) -> Iterator[Row]:
             yield {"model": "global parameters", "device": simulated.name, "global, fitted": text}
 
 
-def single_ms(machine: Machine, place: Place, device: str) -> float:
+def single_ms(machine: SimulatedMachine, place: Place, device: str) -> float:
     """Return the latency of a model on one device.
 
     Args:
@@ -89,7 +89,7 @@ def single_ms(machine: Machine, place: Place, device: str) -> float:
     return float(latency_ms(table, np.full((1, table.n_groups), machine.names.index(device)))[0])
 
 
-def fit(machine: Machine, models: Models) -> Machine:
+def fit(machine: SimulatedMachine, models: Models) -> SimulatedMachine:
     """Return the machine with the efficiency and the launch cost of each device that come nearest, in logarithms.
 
     Args:
@@ -98,7 +98,7 @@ def fit(machine: Machine, models: Models) -> Machine:
     """
     for device, bounds in BOUNDS.items():
 
-        def residuals(x: np.ndarray, device: str = device, machine: Machine = machine) -> list[float]:
+        def residuals(x: np.ndarray, device: str = device, machine: SimulatedMachine = machine) -> list[float]:
             tried = _with_parameters(machine, device, *np.exp(x))
             return [np.log(single_ms(tried, of, device) / PUBLISHED_MS[name][device]) for name, of in models.items()]
 
@@ -108,7 +108,7 @@ def fit(machine: Machine, models: Models) -> Machine:
     return machine
 
 
-def factors(machine: Machine, models: Models) -> Mapping[str, Mapping[str, float]]:
+def factors(machine: SimulatedMachine, models: Models) -> Mapping[str, Mapping[str, float]]:
     """Return the factor on the operations' time by which each latency becomes the published one.
 
     Args:
@@ -130,7 +130,7 @@ def factors(machine: Machine, models: Models) -> Mapping[str, Mapping[str, float
     }
 
 
-def _with_parameters(machine: Machine, device: str, efficiency: float, launch_us: float) -> Machine:
+def _with_parameters(machine: SimulatedMachine, device: str, efficiency: float, launch_us: float) -> SimulatedMachine:
     changed = [
         replace(d, efficiency=efficiency, launch_us=launch_us) if d.name == device else d for d in machine.devices
     ]

@@ -17,7 +17,7 @@ from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import own_name, read_graph
-from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine import SimulatedMachine
 from ovplace.simulation.machine_file import load_machine
 
 
@@ -34,7 +34,7 @@ class Place:
     machine_name: str
 
     @cached_property
-    def machine(self) -> Machine:
+    def machine(self) -> SimulatedMachine:
         """The machine."""
         return load_machine(self.machine_name)
 

@@ -29,7 +29,7 @@ from ovplace.graphs.op_graph import FloatArray, OpGraph
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import read_graph
 from ovplace.shipped import shipped_in
-from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine import SimulatedMachine
 from ovplace.simulation.machine_file import load_machine
 from ovplace.train.random_machines import random_machines
 from ovplace.zoo import names, recipe
@@ -88,7 +88,7 @@ def rows(options: Options) -> Iterator[Row]:
             }
 
 
-def _machines(random: int) -> list[Machine]:
+def _machines(random: int) -> list[SimulatedMachine]:
     """Return the first and the last device of each shipped machine, and of random ones."""
     shipped = [load_machine(name) for name in shipped_in("configs/machines", ".toml")]
     found = [*shipped, *random_machines(shipped, 0, random)]
@@ -101,7 +101,7 @@ def _models(chosen: Sequence[str]) -> Iterator[tuple[OpGraph, str]]:
             yield read_graph(prepared_recipe(name, Path(folder), recipe(name).SMALL)), name
 
 
-def _tables(graph: OpGraph, name: str, machines: Sequence[Machine]) -> Iterator[CostTable]:
+def _tables(graph: OpGraph, name: str, machines: Sequence[SimulatedMachine]) -> Iterator[CostTable]:
     """Yield the costs on each machine where some device runs the whole model, and another some of it."""
     legal = legal_groups(graph)
     for machine in machines:

@@ -23,7 +23,7 @@ from ovplace.graphs.op_graph import OpGraph
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
-from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine import SimulatedMachine
 from ovplace.simulation.machine_file import load_machine
 from ovplace.zoo import families as generated
 
@@ -64,7 +64,7 @@ def _built(family: str, count: int) -> Iterator[OpGraph]:
             yield read_graph(target)
 
 
-def _fastest(machine: Machine, graph: OpGraph) -> tuple[str, float]:
+def _fastest(machine: SimulatedMachine, graph: OpGraph) -> tuple[str, float]:
     """Return the device that is the best alone, or `mixed`, and the latency saved over the best single device."""
     table = machine.table(graph, legal_groups(graph))
     alone, best = latency_ms(table, table.uniform_choices()), latency_ms(table, candidates(table)[0][None])[0]

@@ -82,7 +82,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Machine:
+class SimulatedMachine:
     """A simulated machine.
 
     Attributes:
@@ -121,7 +121,7 @@ class Machine:
             for d in self.devices
         )
 
-    def having(self, devices: Sequence[Device]) -> Machine:
+    def having(self, devices: Sequence[Device]) -> SimulatedMachine:
         """Return the machine with just these devices, in this order, found by their name or else by their base.
 
         Raises:
@@ -196,7 +196,7 @@ class Machine:
         return latency, np.array([[1e-6 / link.gb_per_s for link in row] for row in links])
 
 
-def _allowed(machine: Machine, graph: OpGraph, partition: Partition) -> BoolArray:
+def _allowed(machine: SimulatedMachine, graph: OpGraph, partition: Partition) -> BoolArray:
     """Return which group runs on which device, `[G, D]`."""
     allowed = partition.every(machine.supported(graph))
     homeless = np.flatnonzero(~allowed.any(axis=1))

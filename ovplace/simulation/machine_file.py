@@ -26,7 +26,7 @@ from ovplace.core.build_dataclass import build_dataclass
 from ovplace.core.device import Device
 from ovplace.errors import ConfigError, DeviceError, UsageError
 from ovplace.shipped import shipped, shipped_in
-from ovplace.simulation.machine import Link, Machine, SimulatedDevice
+from ovplace.simulation.machine import Link, SimulatedDevice, SimulatedMachine
 from ovplace.simulation.noise import Noise
 
 _FOLDER = "configs/machines"
@@ -55,7 +55,7 @@ def machine_names() -> list[str]:
     return shipped_in(_FOLDER, ".toml")
 
 
-def load_machine(machine: str) -> Machine:
+def load_machine(machine: str) -> SimulatedMachine:
     """Return a machine that comes with ovplace, by its name, or that of a TOML file.
 
     Raises:
@@ -68,7 +68,7 @@ def load_machine(machine: str) -> Machine:
     devices = _devices(tables.get("devices", {}), path)
     known = tuple(device.name for device in devices)
     links = _links(tables.get("links", {}), known, path)
-    return Machine(
+    return SimulatedMachine(
         name=path.stem,
         devices=devices,
         links={key: link for key, link in links.items() if key != ("default", "")},

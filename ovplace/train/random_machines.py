@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ovplace.seeds import generator
-from ovplace.simulation.machine import Link, Machine, SimulatedDevice
+from ovplace.simulation.machine import Link, SimulatedDevice, SimulatedMachine
 
 DEVICES = (2, 4)
 """Lowest and highest number of devices of a random machine."""
@@ -30,7 +30,7 @@ RESTRICTED = 0.4
 """Fraction of the devices, other than the first of a machine, that do not support some of these."""
 
 
-def random_machines(machines: Sequence[Machine], seed: int, count: int) -> list[Machine]:
+def random_machines(machines: Sequence[SimulatedMachine], seed: int, count: int) -> list[SimulatedMachine]:
     """Generate machines from varied devices of given ones, with random links.
 
     Speeds, overheads and the efficiency for each type of operation are log-normal around the device's own. Each machine
@@ -44,7 +44,7 @@ def random_machines(machines: Sequence[Machine], seed: int, count: int) -> list[
     return [_random_machine(machines, generator(seed, "train", "machine", number), number) for number in range(count)]
 
 
-def _random_machine(machines: Sequence[Machine], rng: np.random.Generator, number: int) -> Machine:
+def _random_machine(machines: Sequence[SimulatedMachine], rng: np.random.Generator, number: int) -> SimulatedMachine:
     pool = [(machine, device) for machine in machines for device in machine.devices]
     able = [entry for entry in pool if not entry[1].unsupported] or pool
     size = int(rng.integers(DEVICES[0], DEVICES[1] + 1))
@@ -53,7 +53,7 @@ def _random_machine(machines: Sequence[Machine], rng: np.random.Generator, numbe
     names = [device.name for device in devices]
     links = {(a, b): _link(rng) for a in names for b in names if a < b}
     links |= {(b, a): link for (a, b), link in links.items()}
-    return Machine(f"random-{number}", devices, links, fusable=drawn[0][0].fusable)
+    return SimulatedMachine(f"random-{number}", devices, links, fusable=drawn[0][0].fusable)
 
 
 def _varied(device: SimulatedDevice, rng: np.random.Generator, place: int) -> SimulatedDevice:

@@ -21,7 +21,7 @@ from ovplace.errors import ConfigError, UsageError
 from ovplace.plugins import registry
 from ovplace.plugins.registry import Plugin
 from ovplace.simulation import machine_file
-from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine import SimulatedMachine
 from ovplace.train.training_config import TrainConfig
 from ovplace.train.training_problems import ModelRecipe
 from ovplace.zoo import families as generated
@@ -51,8 +51,8 @@ class TrainingPlan:
     settings: Any
     models: tuple[ModelRecipe, ...]
     held_out: Mapping[str, tuple[ModelRecipe, ...]]
-    machines: tuple[Machine, ...]
-    held_out_machines: tuple[Machine, ...]
+    machines: tuple[SimulatedMachine, ...]
+    held_out_machines: tuple[SimulatedMachine, ...]
 
     @property
     def machine_digests(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from ovplace.graphs.op_graph import IntArray, OpGraph
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import read_graph
 from ovplace.session.problem import compute_features, form_groups
-from ovplace.simulation.machine import Machine
+from ovplace.simulation.machine import SimulatedMachine
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TrainingProblem:
 
 
 def training_problems(
-    model: ModelRecipe, machines: Iterable[Machine], features: Sequence[str], seed: int, solver_s: float
+    model: ModelRecipe, machines: Iterable[SimulatedMachine], features: Sequence[str], seed: int, solver_s: float
 ) -> Iterator[TrainingProblem]:
     """Yield the problem of a model on each machine that can run it, in groups of the default coarsener.
 

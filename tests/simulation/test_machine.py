@@ -20,7 +20,7 @@ from ovplace.graphs.work import work
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import op_graph
 from ovplace.seeds import generator
-from ovplace.simulation.machine import Link, Machine, SimulatedDevice
+from ovplace.simulation.machine import Link, SimulatedDevice, SimulatedMachine
 from ovplace.simulation.machine_file import load_machine, machine_names
 from ovplace.simulation.noise import Noise, RequestNoise
 from ovplace.simulation.roofline import fused_edges
@@ -156,7 +156,7 @@ def test_devices_in_another_order(graph):
 def test_a_group_that_no_device_can_run(graph):
     device = SimulatedDevice(name="CPU", base="CPU", peak_gflops=1, gb_per_s=1, unsupported=tuple(set(graph.types)))
     with pytest.raises(PlacementError, match="no device of the simulated machine 'small'"):
-        Machine("small", (device,)).table(graph, legal_groups(graph))
+        SimulatedMachine("small", (device,)).table(graph, legal_groups(graph))
 
 
 def test_parts_are_models_of_their_own(graph):

@@ -1,9 +1,9 @@
 """The terms of the cost model: a placement costs their sum.
 
 A further term takes a subclass of `CostTerm` in `TERMS` here, its parameters as arrays of `CostTable`, and their values
-in `Machine.table` of the simulated machines. Latency, design matrix, prior, fit and restriction to a part of a model
-follow from the first two. Exact solvers know the four basic terms: a further one folds itself into them, or they leave
-it out and say so in their certificates.
+in `SimulatedMachine.table`. Latency, design matrix, prior, fit and restriction to a part of a model follow from the
+first two. Exact solvers know the four basic terms: a further one folds itself into them, or they leave it out and say
+so in their certificates.
 """
 
 from __future__ import annotations
