@@ -45,8 +45,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """Where to look.
+class Host:
+    """The machine to look at.
 
     Attributes:
         root: the root of the file system, another one in tests.
@@ -64,7 +64,7 @@ class Machine:
 
     @property
     def expected_plugins(self) -> dict[str, str]:
-        """Files of the plugins that OpenVINO has for such a machine (its `cmake/features.cmake`), by device."""
+        """Files of the plugins that OpenVINO has for such a host (its `cmake/features.cmake`), by device."""
         further = self.processor in ("x86_64", "AMD64") and self.platform != "darwin"
         return _CPU_PLUGIN | (_FURTHER_PLUGINS if further else {})
 
@@ -95,37 +95,37 @@ class Machine:
         return f"{_INSTALL[found]} {packages[found]}" if found else ""
 
 
-def this_machine() -> Machine:
+def this_host() -> Host:
     """Return the machine of this process."""
     import openvino as ov
 
     groups = tuple(os.getgroups()) if hasattr(os, "getgroups") else ()
-    return Machine(Path("/"), sys.platform, Path(ov.__file__).parent / "libs", groups, platform.machine())
+    return Host(Path("/"), sys.platform, Path(ov.__file__).parent / "libs", groups, platform.machine())
 
 
-def examine(devices: Sequence[Device], machine: Machine) -> tuple[Finding, ...]:
-    """Return what is to be said of a machine, devices that OpenVINO sees first.
+def examine(devices: Sequence[Device], host: Host) -> tuple[Finding, ...]:
+    """Return what is to be said of a host, devices that OpenVINO sees first.
 
     Args:
         devices: what `discover` found.
-        machine: where to look.
+        host: where to look.
     """
-    return (*map(_seen, devices), *lacking(devices, machine))
+    return (*map(_seen, devices), *lacking(devices, host))
 
 
-def lacking(devices: Sequence[Device], machine: Machine) -> tuple[Finding, ...]:
+def lacking(devices: Sequence[Device], host: Host) -> tuple[Finding, ...]:
     """Return why OpenVINO does not see further kinds of device; good where there is nothing to mend.
 
     Args:
         devices: what `discover` found.
-        machine: where to look.
+        host: where to look.
     """
     seen = {device.plugin for device in devices if "problem" not in device.facts}
-    found = [*_plugins(machine)]
+    found = [*_plugins(host)]
     if "GPU" not in seen:
-        found.append(_gpu(machine))
+        found.append(_gpu(host))
     if "NPU" not in seen:
-        found.append(_npu(machine))
+        found.append(_npu(host))
     if "GPU" not in seen:
         found.append(_emulated())
     return tuple(found)
@@ -138,48 +138,48 @@ def _seen(device: Device) -> Finding:
     return Finding(device.name, True, f"OpenVINO sees {device.name}: {device.facts.get('full_name', '')}{driver}")
 
 
-def _plugins(machine: Machine) -> Iterator[Finding]:
-    for plugin, name in machine.expected_plugins.items():
-        if not any(machine.plugins.glob(f"*{name}*")) and _has_plugins(machine):
-            text = f"this OpenVINO has no {plugin} plugin in {machine.plugins}"
+def _plugins(host: Host) -> Iterator[Finding]:
+    for plugin, name in host.expected_plugins.items():
+        if not any(host.plugins.glob(f"*{name}*")) and _has_plugins(host):
+            text = f"this OpenVINO has no {plugin} plugin in {host.plugins}"
             yield Finding("plugins", False, text, "pip install --force-reinstall openvino")
 
 
-def _has_plugins(machine: Machine) -> bool:
+def _has_plugins(host: Host) -> bool:
     """Return whether OpenVINO's plugins lie where they are looked for; systems' own packages have them elsewhere."""
-    return any(machine.plugins.glob("*openvino*plugin*"))
+    return any(host.plugins.glob("*openvino*plugin*"))
 
 
-def _gpu(machine: Machine) -> Finding:
-    if machine.platform == "win32":
+def _gpu(host: Host) -> Finding:
+    if host.platform == "win32":
         return Finding("GPU", False, "OpenVINO sees no Intel GPU; if there is one, its graphics driver is missing")
-    if machine.is_wsl:
-        return _gpu_of_wsl(machine)
-    nodes = intel_nodes(machine.root, "dri/renderD*", "drm")
+    if host.is_wsl:
+        return _gpu_of_wsl(host)
+    nodes = intel_nodes(host.root, "dri/renderD*", "drm")
     if not nodes:
-        return _no_node(machine, "GPU", _DISPLAY, "/dev/dri", "sudo modprobe xe || sudo modprobe i915")
-    return _closed(machine, "GPU", nodes) or _opencl(machine, str(nodes[0].relative_to(machine.root)))
+        return _no_node(host, "GPU", _DISPLAY, "/dev/dri", "sudo modprobe xe || sudo modprobe i915")
+    return _closed(host, "GPU", nodes) or _opencl(host, str(nodes[0].relative_to(host.root)))
 
 
-def _gpu_of_wsl(machine: Machine) -> Finding:
-    if not (machine.root / "dev/dxg").exists():
+def _gpu_of_wsl(host: Host) -> Finding:
+    if not (host.root / "dev/dxg").exists():
         text = "this is WSL, and Windows gives it no GPU: there is no /dev/dxg"
         return Finding("GPU", False, text, "wsl.exe --update && wsl.exe --shutdown")
-    if not (machine.root / "usr/lib/wsl/lib/libdxcore.so").exists():
+    if not (host.root / "usr/lib/wsl/lib/libdxcore.so").exists():
         text = "this is WSL, and Windows' GPU driver is not mounted into it; install Intel's graphics driver in Windows"
         return Finding("GPU", False, text, "wsl.exe --shutdown")
-    return _opencl(machine, "dev/dxg")
+    return _opencl(host, "dev/dxg")
 
 
-def _opencl(machine: Machine, node: str) -> Finding:
+def _opencl(host: Host, node: str) -> Finding:
     """Return what is wrong with OpenCL, by which OpenVINO reaches a GPU."""
-    driver, command = _opencl_driver(machine), machine.install(_OPENCL)
-    if not machine.library("libOpenCL.so.1"):
+    driver, command = _opencl_driver(host), host.install(_OPENCL)
+    if not host.library("libOpenCL.so.1"):
         text = f"/{node} is there, but OpenCL's loader libOpenCL.so.1 is not installed"
-        command = machine.install(_LOADER)
+        command = host.install(_LOADER)
     elif driver is None:
         text = f"/{node} is there, but Intel's OpenCL driver is not installed: /etc/OpenCL/vendors names none"
-    elif not _is_there(machine, driver):
+    elif not _is_there(host, driver):
         text = f"Intel's OpenCL driver is registered, but {driver} is missing: install it again"
     else:
         text = (
@@ -188,64 +188,64 @@ def _opencl(machine: Machine, node: str) -> Finding:
     return Finding("GPU", False, text, command)
 
 
-def _opencl_driver(machine: Machine) -> Path | None:
+def _opencl_driver(host: Host) -> Path | None:
     """Return the library that is registered as Intel's OpenCL driver for GPUs; None where there is none."""
-    registered = map(_text, sorted((machine.root / "etc/OpenCL/vendors").glob("*.icd")))
+    registered = map(_text, sorted((host.root / "etc/OpenCL/vendors").glob("*.icd")))
     return next((Path(library) for library in registered if "igdrcl" in library), None)
 
 
-def _is_there(machine: Machine, library: Path) -> bool:
+def _is_there(host: Host, library: Path) -> bool:
     if library.is_absolute():
-        return (machine.root / library.relative_to("/")).exists()
-    return machine.library(library.name)
+        return (host.root / library.relative_to("/")).exists()
+    return host.library(library.name)
 
 
-def _npu(machine: Machine) -> Finding:
-    if machine.platform == "win32":
+def _npu(host: Host) -> Finding:
+    if host.platform == "win32":
         return Finding("NPU", False, "OpenVINO sees no Intel NPU; if there is one, Windows Update has its driver")
-    if machine.is_wsl:
+    if host.is_wsl:
         return Finding("NPU", True, "this is WSL, which has no access to NPUs; use OpenVINO under Windows for them")
-    nodes = intel_nodes(machine.root, "accel/accel*", "accel")
+    nodes = intel_nodes(host.root, "accel/accel*", "accel")
     if not nodes:
-        return _no_node(machine, "NPU", _ACCELERATOR, "/dev/accel", "sudo modprobe intel_vpu")
-    if closed := _closed(machine, "NPU", nodes):
+        return _no_node(host, "NPU", _ACCELERATOR, "/dev/accel", "sudo modprobe intel_vpu")
+    if closed := _closed(host, "NPU", nodes):
         return closed
-    node = f"/{nodes[0].relative_to(machine.root)}"
-    if machine.library("libze_intel_npu.so") or machine.library("libze_intel_vpu.so"):
+    node = f"/{nodes[0].relative_to(host.root)}"
+    if host.library("libze_intel_npu.so") or host.library("libze_intel_vpu.so"):
         text = f"{node} and its driver are there, but OpenVINO sees no NPU: the driver may be too old for it; take one"
     else:
         text = f"{node} is there, but its driver libze_intel_npu.so is not installed; take it"
     return Finding("NPU", False, f"{text} from {NPU_RELEASES}")
 
 
-def _no_node(machine: Machine, device: str, pci_class: str, folder: str, load: str) -> Finding:
+def _no_node(host: Host, device: str, pci_class: str, folder: str, load: str) -> Finding:
     """Return why there is no device node: there is no such device, it was not passed on, or it has no kernel driver."""
-    if not machine.on_pci(pci_class):
+    if not host.on_pci(pci_class):
         return Finding(device, True, f"there is no Intel {device} in this machine")
-    if machine.is_container:
+    if host.is_container:
         text = f"there is an Intel {device}, but this container was not given {folder}; start it with the device"
         return Finding(device, False, text, f"docker run --device {folder} ...")
     text = f"there is an Intel {device} on the PCI bus, but no {folder}: its kernel driver is not loaded"
     return Finding(device, False, text, load)
 
 
-def _closed(machine: Machine, device: str, nodes: Sequence[Path]) -> Finding | None:
+def _closed(host: Host, device: str, nodes: Sequence[Path]) -> Finding | None:
     """Return why no node can be opened; None where one can."""
     if any(os.access(node, os.R_OK | os.W_OK) for node in nodes):
         return None
     number = nodes[0].stat().st_gid
-    group, members = _group(machine, number)
-    node = f"/{nodes[0].relative_to(machine.root)}"
-    if number not in machine.groups and os.environ.get("USER", "") in members:
+    group, members = _group(host, number)
+    node = f"/{nodes[0].relative_to(host.root)}"
+    if number not in host.groups and os.environ.get("USER", "") in members:
         text = f"no permission to open {node}: you are in the group {group}, but this session began before that"
         return Finding(device, False, text, f"newgrp {group}")
     text = f"no permission to open {node}, which belongs to the group {group}; then log in again"
     return Finding(device, False, text, f"sudo usermod -a -G {group} $USER")
 
 
-def _group(machine: Machine, number: int) -> tuple[str, list[str]]:
+def _group(host: Host, number: int) -> tuple[str, list[str]]:
     """Return the name of a group and its members; `render` where /etc/group does not know it."""
-    for line in _text(machine.root / "etc/group").splitlines():
+    for line in _text(host.root / "etc/group").splitlines():
         fields = line.split(":")
         if len(fields) == 4 and fields[2] == str(number):
             return fields[0], fields[3].split(",") if fields[3] else []

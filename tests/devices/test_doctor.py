@@ -6,7 +6,7 @@ import pytest
 
 from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
-from ovplace.devices.doctor import Machine, examine
+from ovplace.devices.doctor import Host, examine
 
 CPU = Device("CPU", "CPU", facts={"full_name": "a processor"})
 LIB = "usr/lib/x86_64-linux-gnu"
@@ -21,7 +21,7 @@ def machine(tmp_path):
             target = tmp_path / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content)
-        return Machine(tmp_path, platform, tmp_path / "openvino", groups, processor)
+        return Host(tmp_path, platform, tmp_path / "openvino", groups, processor)
 
     return make
 

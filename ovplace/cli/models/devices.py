@@ -34,7 +34,7 @@ def command(as_json: bool) -> None:
     from ovplace.cli.output.tables import show_json
     from ovplace.devices import emulated_gpu
     from ovplace.devices.discover import discover
-    from ovplace.devices.doctor import lacking, this_machine
+    from ovplace.devices.doctor import lacking, this_host
     from ovplace.devices.select import Selection, select
     from ovplace.errors import DeviceError
 
@@ -44,7 +44,7 @@ def command(as_json: bool) -> None:
     except DeviceError as error:  # the list shows what there is, all the same
         chosen = Selection((), str(error))
     devices = (*physical, *([] if problem else [emulated_gpu.emulated_device()]))
-    to_mend = [finding for finding in lacking(physical, this_machine()) if not finding.good]
+    to_mend = [finding for finding in lacking(physical, this_host()) if not finding.good]
     if as_json:
         show_json(_to_json(devices, chosen, to_mend))
     else:

@@ -24,9 +24,9 @@ def command(as_json: bool) -> None:
     """
     from ovplace.cli.output.tables import show_json
     from ovplace.devices.discover import physical_devices
-    from ovplace.devices.doctor import examine, this_machine
+    from ovplace.devices.doctor import examine, this_host
 
-    found = examine(physical_devices(), this_machine())
+    found = examine(physical_devices(), this_host())
     if as_json:
         show_json([asdict(finding) for finding in found])
         return
