@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ovplace.errors import ConfigError, DeviceError, ModelError, UsageError
-from ovplace.experiments.catalogue import CONFIGS, ablation_names, find_ablation
+from ovplace.experiments.catalogue import CONFIGS, find_ablation
 from ovplace.experiments.folder_names import check_distinct, folder_name
 from ovplace.experiments.grid import read_grid
 from ovplace.experiments.variants import over, variants
-from ovplace.shipped import shipped
+from ovplace.shipped import shipped, shipped_in
 
 
 def test_each_variant_model_machine_and_seed_is_a_run(case, tmp_path):
@@ -163,9 +163,10 @@ def test_models_that_are_refused(case, tmp_path, model, error, said):
 
 
 GRID = ("models", "machines", "seeds")
+NAMES = shipped_in(CONFIGS, ".toml")
 
 
-@pytest.mark.parametrize("name", ablation_names())
+@pytest.mark.parametrize("name", NAMES)
 def test_ablations_that_come_with_ovplace_are_accepted(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert find_ablation(name) == find_ablation(f"{CONFIGS}/{name}.toml") == shipped(f"{CONFIGS}/{name}.toml")
@@ -177,7 +178,7 @@ def test_ablations_that_come_with_ovplace_are_accepted(name, tmp_path, monkeypat
 
 
 def test_files_are_found(case, tmp_path):
-    assert {"hsdag", "hsdag-more"} <= set(ablation_names())
+    assert {"hsdag", "hsdag-more"} <= set(NAMES)
     assert find_ablation(str(case.file)) == case.file
     with pytest.raises(UsageError, match="did you mean 'hsdag'"):
         find_ablation("hsdga")
