@@ -25,7 +25,7 @@ from ovplace.plugins import registry
 from ovplace.plugins.protocols import Trainer
 from ovplace.simulation.machine_file import load_machine
 from ovplace.train.random_machines import random_machines
-from ovplace.train.training_plan import TrainingPlan, find_config, read_plan
+from ovplace.train.training_plan import TrainingPlan, find_training, read_plan
 from ovplace.train.training_problems import ModelRecipe, TrainingProblem, training_problems
 from ovplace.zoo.families import SIZE
 
@@ -73,7 +73,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _problems(family: str, options: Options) -> Iterator[TrainingProblem]:
     """Yield problems whose best known placement uses several devices, of models from the held-out half on."""
-    plan = read_plan(find_config(PLANS["hsdag"]))
+    plan = read_plan(find_training(PLANS["hsdag"]))
     machines = [load_machine("core-ultra"), *random_machines(plan.machines, UNSEEN_SEED, options.machines)]
     found, index = 0, SIZE // 2
     while found < options.cases:
@@ -87,7 +87,7 @@ def _problems(family: str, options: Options) -> Iterator[TrainingProblem]:
 
 def _arms(placer: str, problems: Sequence[TrainingProblem], updates: int) -> dict[str, list[float]]:
     """Return the ratios of a placer's policies: shipped, the same after updates, and a new one after as many."""
-    plan, new, shipped = (read_plan(find_config(PLANS[placer])), *(_trainer(placer) for _ in range(2)))
+    plan, new, shipped = (read_plan(find_training(PLANS[placer])), *(_trainer(placer) for _ in range(2)))
     PolicyFile.read(SHIPPED, placer).into(shipped.network)
     first = plan.config.updates
     zero_shot = {f"{placer}, zero-shot": [problem.over_best(shipped.place(problem.problem)) for problem in problems]}
@@ -100,7 +100,7 @@ def _arms(placer: str, problems: Sequence[TrainingProblem], updates: int) -> dic
 
 
 def _trainer(placer: str) -> Trainer:
-    plan: TrainingPlan = read_plan(find_config(PLANS[placer]))
+    plan: TrainingPlan = read_plan(find_training(PLANS[placer]))
     assert plan.placer.trainer is not None, "read_plan checks it"
     return plan.placer.trainer(plan.settings, 0, plan.config.seed)
 

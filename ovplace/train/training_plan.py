@@ -60,7 +60,7 @@ class TrainingPlan:
         return tuple(machine.digest for machine in (*self.machines, *self.held_out_machines))
 
 
-def find_config(text: str) -> Path:
+def find_training(text: str) -> Path:
     """Return the configuration file with a path, or with the name of one that is included in ovplace.
 
     Raises:

@@ -4,7 +4,7 @@ import pytest
 
 from ovplace.errors import ConfigError, OvplaceError, UsageError
 from ovplace.shipped import shipped_in
-from ovplace.train.training_plan import find_config, read_plan
+from ovplace.train.training_plan import find_training, read_plan
 
 SMALL = """
 [train]
@@ -46,7 +46,7 @@ def test_the_output_is_no_part_of_what_is_trained(file):
 
 def test_what_comes_with_ovplace_is_understood():
     for name in shipped_in("configs/train", ".toml"):
-        found = read_plan(find_config(name))
+        found = read_plan(find_training(name))
         trained = {graph.label for graph in found.models}
         held_out = {graph.label for of in found.held_out.values() for graph in of}
         assert held_out and not trained & held_out
@@ -86,4 +86,4 @@ def test_a_training_on_nothing_is_refused(tmp_path):
 
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(UsageError, match=r"no training 'nowhere'.*default"):
-        find_config("nowhere")
+        find_training("nowhere")

@@ -11,7 +11,7 @@ from ovplace.learning.policy_file import PolicyFile
 from ovplace.session.events import silent
 from ovplace.train.run_training import TRAINED
 from ovplace.train.seeds import train_seeds
-from ovplace.train.training_plan import find_config, plan_of, read_plan
+from ovplace.train.training_plan import find_training, plan_of, read_plan
 from ovplace.train.training_sites import TrainsHere
 from ovplace.train.worker_training import WorkerTraining, check_names
 from tests.train.small_network import PLACER
@@ -59,7 +59,7 @@ class Scores:
 
 @pytest.mark.parametrize("name", ["default", "placeto"])
 def test_the_text_of_a_plan_is_the_plan(name):
-    plan = read_plan(find_config(name), ["train.updates=7"])
+    plan = read_plan(find_training(name), ["train.updates=7"])
     again = plan_of(plan.text)
     assert (again.text, again.config.updates, again.settings) == (plan.text, 7, plan.settings)
     assert (again.models, again.held_out) == (plan.models, plan.held_out)

@@ -6,7 +6,7 @@ import pytest
 from ovplace.learning.policy_file import SHIPPED, PolicyFile
 from ovplace.shipped import shipped
 from ovplace.simulation.machine_file import load_machine
-from ovplace.train.training_plan import find_config, read_plan
+from ovplace.train.training_plan import find_training, read_plan
 from ovplace.train.training_problems import ModelRecipe, training_problems
 
 MADE_BY = {"hsdag": "default", "placeto": "placeto"}
@@ -17,12 +17,12 @@ MADE_BY = {"hsdag": "default", "placeto": "placeto"}
 def test_it_is_small_and_made_by_the_training_that_comes_with_it(placer):
     policy = PolicyFile.read(SHIPPED, placer)
     assert shipped(f"models/policies/{placer}.npz").stat().st_size < 2e6
-    assert policy.provenance["config"] == read_plan(find_config(MADE_BY[placer])).text
+    assert policy.provenance["config"] == read_plan(find_training(MADE_BY[placer])).text
 
 
 @pytest.mark.parametrize("placer", MADE_BY)
 def test_it_places_held_out_models_and_an_unseen_machine_near_the_best_known(placer):
-    training = read_plan(find_config(MADE_BY[placer]))
+    training = read_plan(find_training(MADE_BY[placer]))
     trainer = training.placer.trainer(training.settings, 0, 0)
     PolicyFile.read(SHIPPED, placer).into(trainer.network)
     models = [

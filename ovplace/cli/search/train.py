@@ -75,12 +75,12 @@ def command(
     from ovplace.progress import listening
     from ovplace.train.run_training import run_training
     from ovplace.train.seeds import train_seeds
-    from ovplace.train.training_plan import find_config, read_plan
+    from ovplace.train.training_plan import find_training, read_plan
 
     if options.was_given("jobs") and (seeds is None or cluster is not None):
         said = "--jobs trains several --seeds at the same time on this machine"
         raise UsageError(f"{said}; leave it out, or give --seeds N and no --cluster")
-    file = find_config(config)
+    file = find_training(config)
     plan = read_plan(file, settings)
     path = Path(output or plan.config.output)
     with listening(console) as listener:
