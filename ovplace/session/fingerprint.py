@@ -36,16 +36,16 @@ def known_fingerprint(model: Path) -> str:
     return _computed(fingerprint, model.absolute(), _states(_files(model)))
 
 
-def content_hash(file: Path) -> str:
+def file_hash(file: Path) -> str:
     """Return a hash of what a file holds, computed once while it stays as it is: each measurement asks for it.
 
     Raises:
         OSError: it cannot be read.
     """
-    return _computed(_content_hash, file.absolute(), _states([file]))
+    return _computed(_file_hash, file.absolute(), _states([file]))
 
 
-def _content_hash(file: Path) -> str:
+def _file_hash(file: Path) -> str:
     return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
 
 

@@ -22,7 +22,7 @@ from ovplace.measuring.pool import Pool
 from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.session.devices import null_aliases
 from ovplace.session.events import Listener, Progress
-from ovplace.session.fingerprint import content_hash
+from ovplace.session.fingerprint import file_hash
 from ovplace.session.prepare import prepare_model
 from ovplace.session.problem import form_groups, make_problem
 from ovplace.session.site import Site, ThisMachine, open_site
@@ -102,7 +102,7 @@ class Session:
             return f"seed {self.config.search.seed}"
         path = Path(self.config.search.input).absolute()
         try:
-            return content_hash(path)
+            return file_hash(path)
         except OSError as error:
             raise UsageError(f"cannot read the inputs '{path}': {error.strerror}; put them back, and go on") from error
 
