@@ -11,7 +11,7 @@ from typing import Any
 from ovplace.commands.run_inputs import with_inputs
 from ovplace.core.certificate import Certificate, finite
 from ovplace.core.cost_table import CostTable
-from ovplace.core.result.run_result import RunResult
+from ovplace.core.result.run_result import RunResult, latency_to_json
 from ovplace.core.statistics import Interval
 from ovplace.cost.calibration.agreement import Agreement
 from ovplace.cost.calibration.fit import fit
@@ -125,8 +125,7 @@ class OptimalityGap:
             "schema": SCHEMA,
             "run": self.run,
             **{key: value for key, value in run.items() if key in ("model", "devices", "environment")},
-            "best": asdict(self.best)
-            | {"latency_ms": latency and {"median": latency.value, "ci95": [latency.low, latency.high]}},
+            "best": asdict(self.best) | {"latency_ms": latency and latency_to_json(latency)},
             "optimum": asdict(self.optimum) | {"submodels": list(self.optimum.submodels)},
             "certificates": [certificate.to_json() for certificate in self.certificates],
             "costs": {"source": self.costs_source, "measured_now": self.costs_measured_now},

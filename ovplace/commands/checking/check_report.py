@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
-from ovplace.core.result.run_result import RunResult
+from ovplace.core.result.run_result import RunResult, latency_to_json
 from ovplace.core.statistics import Interval
 from ovplace.core.verdict import Status, Verdict
 
@@ -69,6 +69,7 @@ class CheckReport:
         """Return what `ovplace check --json` prints."""
         result = self.result
         errors = {"then": result.accuracy.max_rel_error, "now": self.max_rel_error}
+        then, now = result.best.latency_ms, self.latency_ms
         return {
             "schema": SCHEMA,
             "run": str(result.folder),
@@ -78,11 +79,7 @@ class CheckReport:
             "changes": [asdict(change) for change in self.changes],
             "runs": self.runs,
             "max_rel_error": {**errors, "limit": self.limit if self.limit < inf else None},
-            "latency_ms": {"then": _latency_to_json(result.best.latency_ms), "now": _latency_to_json(self.latency_ms)},
+            "latency_ms": {"then": then and latency_to_json(then), "now": now and latency_to_json(now)},
             "verdict": {"then": result.verdict.to_json(), "now": self.verdict.to_json() if self.verdict else None},
             "notes": list(self.notes),
         }
-
-
-def _latency_to_json(found: Interval | None) -> dict[str, Any] | None:
-    return {"median": found.value, "ci95": [found.low, found.high]} if found else None

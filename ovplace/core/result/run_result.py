@@ -177,6 +177,11 @@ class RunResult:
         return found
 
 
+def latency_to_json(latency: Interval) -> dict[str, Any]:
+    """Return a median latency with its 95% interval as plain data."""
+    return {"median": latency.value, "ci95": [latency.low, latency.high]}
+
+
 def _check_against(result: RunResult) -> None:
     """Check that the verdict is against baselines of the result.
 
@@ -210,7 +215,7 @@ def _with_latencies(part: BaselineSummary | BestPlacement) -> dict[str, Any]:
     data = asdict(part) | {"submodels": list(part.submodels)}
     for name in _LATENCIES:
         if found := getattr(part, name, None):
-            data[name] = {"median": found.value, "ci95": [found.low, found.high]}
+            data[name] = latency_to_json(found)
     if part.max_rel_error == inf:  # JSON has no infinity, and null says that nothing was checked
         data["max_rel_error"] = "inf"
     if isinstance(part, BaselineSummary):
