@@ -24,7 +24,7 @@ from openvino import opset13 as ops
 from benchmarks.report import Row
 from ovplace.api.run import Run
 from ovplace.api.searching import optimize
-from ovplace.measuring.process_pool import running_pids
+from ovplace.measuring.children import running_pids
 from ovplace.session.events import Progress
 
 

@@ -33,7 +33,7 @@ from ovplace.fleet.pool import FleetPool
 from ovplace.fleet.scheduler import Scheduler
 from ovplace.fleet.wire import RemoteJob
 from ovplace.fleet.worker import Worker
-from ovplace.measuring.process_pool import WorkerSpec
+from ovplace.measuring.children import WorkerSpec
 from ovplace.placers.random import Config, Placer
 from ovplace.search.fleet_requests import FleetRequests
 from ovplace.search.loop import Budget, Loop

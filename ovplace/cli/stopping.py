@@ -42,7 +42,7 @@ class _Handler:
             self.first, self.number = now, number
             self.stop(number)
         elif now - self.first > PATIENCE_S:
-            from ovplace.measuring.process_pool import kill_all
+            from ovplace.measuring.children import kill_all
 
             kill_all()
             os._exit(128 + number)

@@ -16,7 +16,8 @@ from ovplace.core.measurement import Job
 from ovplace.errors import BackendError, UsageError
 from ovplace.fleet.files import FileStore
 from ovplace.fleet.wire import TRAIN, RemoteJob
-from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
+from ovplace.measuring.children import WorkerSpec
+from ovplace.measuring.process_pool import ProcessPool
 from ovplace.plugins import registry
 from ovplace.simulation.machine_file import machine_names
 

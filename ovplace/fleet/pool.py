@@ -19,7 +19,8 @@ from ovplace.fleet.cluster import POLL_S, WAIT_S, Cluster
 from ovplace.fleet.job_runner import INPUT, MODEL, WEIGHTS
 from ovplace.fleet.machine import DeviceClass
 from ovplace.measuring.child import Method
-from ovplace.measuring.process_pool import QUERY_DEADLINE_S, WorkerSpec
+from ovplace.measuring.children import WorkerSpec
+from ovplace.measuring.process_pool import QUERY_DEADLINE_S
 
 
 class FleetPool:

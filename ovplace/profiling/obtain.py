@@ -12,8 +12,8 @@ import numpy as np
 from ovplace.atomic import temporary_folder
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Job
+from ovplace.measuring.children import WorkerSpec
 from ovplace.measuring.pool import Pool
-from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.profiling.links import PIECES, LinkBench
 from ovplace.profiling.parts import Keep, OpenLinks, Profile, Profiler
 from ovplace.profiling.timed_parts import TimedParts

@@ -18,8 +18,8 @@ from ovplace.core.result.labels import marked
 from ovplace.devices.select import Selection, references
 from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
 from ovplace.graphs.op_graph import OpGraph
+from ovplace.measuring.children import WorkerSpec
 from ovplace.measuring.pool import Pool
-from ovplace.measuring.process_pool import WorkerSpec
 from ovplace.session.devices import null_aliases
 from ovplace.session.events import Listener, Progress
 from ovplace.session.fingerprint import file_hash

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 from ovplace.config.schema import RunConfig
 from ovplace.devices.select import Selection, select
 from ovplace.errors import BackendError, DeviceError
+from ovplace.measuring.children import WorkerSpec
 from ovplace.measuring.pool import Pool
-from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
+from ovplace.measuring.process_pool import ProcessPool
 from ovplace.session.devices import choose_devices
 from ovplace.session.events import Listener, Progress, silent
 from ovplace.store.device_lock import for_search

@@ -13,8 +13,9 @@ from ovplace.config.schema import ComparisonConfig, RunConfig, SearchConfig
 from ovplace.core.measurement import Candidate, Job, Measurement, MeasureSpec, Trial
 from ovplace.devices.select import Selection
 from ovplace.graphs.op_graph import OpGraph
+from ovplace.measuring.children import WorkerSpec
 from ovplace.measuring.pool import Pool
-from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
+from ovplace.measuring.process_pool import ProcessPool
 from ovplace.search.comparison.final_comparison import FinalComparison, decide
 from ovplace.search.explore import make_loop
 from ovplace.session.baselines import Baseline, measure_baselines

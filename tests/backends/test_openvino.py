@@ -20,7 +20,8 @@ from ovplace.devices import emulated_gpu
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.read import read_graph
 from ovplace.ir.timing.once import time_once
-from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
+from ovplace.measuring.children import WorkerSpec
+from ovplace.measuring.process_pool import ProcessPool
 from ovplace.testing import models
 from tests.backends.two_cpus import F32, NAMES, PAIR, SPEC, chain, halves, whole
 

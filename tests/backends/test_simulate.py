@@ -22,7 +22,7 @@ from ovplace.errors import DeviceError, ModelError, UsageError
 from ovplace.ir.legal.groups import legal_groups
 from ovplace.ir.prepare.prepare import prepare
 from ovplace.ir.read import own_name, read_graph
-from ovplace.measuring.process_pool import running_pids
+from ovplace.measuring.children import running_pids
 from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.simulation.machine_file import load_machine

@@ -19,7 +19,7 @@ from ovplace.fleet.files import FileStore
 from ovplace.fleet.machine import Machine
 from ovplace.fleet.wire import TRAIN
 from ovplace.fleet.worker import Worker
-from ovplace.measuring.process_pool import WorkerSpec
+from ovplace.measuring.children import WorkerSpec
 from ovplace.session.site import Fleet
 from ovplace.train.training_plan import read_plan
 from ovplace.train.training_sites import TrainsOnFleet

@@ -16,8 +16,10 @@ from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
 from ovplace.measuring import child as child_module
-from ovplace.measuring import process_pool as pool_module
+from ovplace.measuring import children
 from ovplace.measuring.child import Child, ChildDiedError, ending
+from ovplace.measuring.children import WorkerSpec
+from ovplace.measuring.process_pool import ProcessPool
 from ovplace.testing import fake_backend
 from ovplace.testing.sessions import QUICK, job, pool
 
@@ -42,7 +44,7 @@ def make():
     yield start
     for each in made:
         each.close()
-    assert not pool_module.running_pids()
+    assert not children.running_pids()
 
 
 @pytest.mark.parametrize(
@@ -105,16 +107,16 @@ def test_a_child_that_never_comes_up_is_an_error_in_one_line(make, fault):
 
 
 def test_an_import_that_outlasts_the_call_is_an_error_that_asks_for_more_time():
-    slow = pool_module.WorkerSpec(fake_backend.NAME, job(fault="hang", on="preload"), start_s=0.2)
-    with closing(pool_module.ProcessPool(slow)) as pool, pytest.raises(BackendError, match=r"within 0.2 s; .* --time"):
+    slow = WorkerSpec(fake_backend.NAME, job(fault="hang", on="preload"), start_s=0.2)
+    with closing(ProcessPool(slow)) as pool, pytest.raises(BackendError, match=r"within 0.2 s; .* --time"):
         pool.start()
 
 
 def test_a_start_that_outlasts_the_call_is_an_error_that_asks_for_more_time():
-    slow = pool_module.WorkerSpec(fake_backend.NAME, job(fault="hang", on="build"), start_s=0.2)
-    pool_module.preload(slow)
-    pool_module._spares[slow.key].wait_until_imported()
-    with closing(pool_module.ProcessPool(slow)) as pool, pytest.raises(BackendError, match=r"within 0.2 s; .* --time"):
+    slow = WorkerSpec(fake_backend.NAME, job(fault="hang", on="build"), start_s=0.2)
+    children.preload(slow)
+    children._spares[slow.key].wait_until_imported()
+    with closing(ProcessPool(slow)) as pool, pytest.raises(BackendError, match=r"within 0.2 s; .* --time"):
         pool.start()
 
 
@@ -130,7 +132,7 @@ def test_each_renewal_is_a_fresh_process(make):
 def test_a_spare_process_that_died_is_replaced(make):
     pool = make()
     pool.renew()
-    for pid in set(pool_module.running_pids()) - {pool.pid}:
+    for pid in set(children.running_pids()) - {pool.pid}:
         os.kill(pid, signal.SIGKILL)
     pool.renew()
     assert pool.measure([WHOLE], QUICK)[0].ok
@@ -138,9 +140,9 @@ def test_a_spare_process_that_died_is_replaced(make):
 
 def test_killing_all_children_takes_the_spare_one_along(make):
     make().renew()
-    pids = pool_module.running_pids()
+    pids = children.running_pids()
     assert len(pids) == 2
-    pool_module.kill_all()
+    children.kill_all()
     end = time.monotonic() + 10
     waiting = set(pids)
     while waiting and time.monotonic() < end:
@@ -206,7 +208,7 @@ def test_a_killed_child_is_a_crash_and_is_replaced(make, tmp_path):
 
 def test_children_are_recycled():
     pids = []
-    with closing(pool_module.ProcessPool(pool_module.WorkerSpec(fake_backend.NAME, job(), recycle_after=2))) as pool:
+    with closing(ProcessPool(WorkerSpec(fake_backend.NAME, job(), recycle_after=2))) as pool:
         for _ in range(4):
             pool.ask("facts")
             pids.append(pool.pid)
@@ -217,9 +219,9 @@ def test_children_are_recycled():
 
 def test_a_child_that_was_large_is_recycled(make, monkeypatch):
     pool = make()
-    monkeypatch.setattr(pool_module, "_memory_mib", lambda: 1.0)
+    monkeypatch.setattr(children, "_memory_mib", lambda: 1.0)
     pool.ask("facts")
-    assert not pool_module.running_pids()
+    assert not children.running_pids()
 
 
 def test_closing_ends_a_running_request_and_leaves_no_process(make, tmp_path):
@@ -238,7 +240,7 @@ def test_closing_ends_a_running_request_and_leaves_no_process(make, tmp_path):
 
 def test_a_thread_that_runs_out_of_memory_is_noticed_and_leaves_no_process(monkeypatch):
     """`concurrent.futures` allocates to pass an error on; where it cannot, its thread ends and nobody is told."""
-    pool = pool_module.ProcessPool(pool_module.WorkerSpec(fake_backend.NAME, job()))
+    pool = ProcessPool(WorkerSpec(fake_backend.NAME, job()))
     pool.ask("facts")
     monkeypatch.setattr("concurrent.futures.thread._WorkItem.run", no_memory)
     with pytest.raises(MemoryError):
@@ -246,7 +248,7 @@ def test_a_thread_that_runs_out_of_memory_is_noticed_and_leaves_no_process(monke
     with pytest.raises(MemoryError):
         pool.recycle()
     pool.close()
-    assert not pool_module.running_pids()
+    assert not children.running_pids()
 
 
 def test_an_answer_that_there_was_no_memory_for_is_not_taken_for_the_next_one(make, monkeypatch):
@@ -268,7 +270,7 @@ def no_memory(*_, **__):
 def test_the_same_workplace_shares_one_child_and_another_does_not(make):
     a, b, other = make(), make(), make(version="2")
     assert a.facts() == b.facts() != other.facts()
-    assert len(pool_module.running_pids()) == 2
+    assert len(children.running_pids()) == 2
 
 
 @pytest.fixture

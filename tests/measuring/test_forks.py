@@ -10,8 +10,8 @@ import pytest
 
 from ovplace.core.measurement import Candidate
 from ovplace.core.placement import Placement
+from ovplace.measuring.children import running_pids
 from ovplace.measuring.isolated_call import isolated_call
-from ovplace.measuring.process_pool import running_pids
 from ovplace.testing.sessions import QUICK, pool
 
 WHOLE = Candidate("whole", Placement.uniform(12, "CPU_0"))

@@ -8,8 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from ovplace.measuring import process_pool
+from ovplace.measuring.children import WorkerSpec
 from ovplace.measuring.isolated_call import isolated_call
+from ovplace.measuring.process_pool import ProcessPool
 from ovplace.testing import fake_backend
 from ovplace.testing.sessions import job, pool
 
@@ -36,7 +37,7 @@ def test_a_backend_is_found_wherever_the_path_of_the_caller_leads(tmp_path, monk
     (folder / "mine").mkdir(parents=True)
     (folder / "mine" / "fake.py").write_text(f"from {fake_backend.NAME} import SUMMARY, Backend, Config\n")
     monkeypatch.syspath_prepend(folder)
-    with closing(process_pool.ProcessPool(process_pool.WorkerSpec("mine.fake", job()))) as measuring:
+    with closing(ProcessPool(WorkerSpec("mine.fake", job()))) as measuring:
         assert measuring.facts()
 
 

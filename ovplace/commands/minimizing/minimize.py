@@ -30,8 +30,9 @@ from ovplace.core.measurement import ErrorKind, Job, Trial
 from ovplace.core.placement import Placement
 from ovplace.errors import OvplaceError, PlacementError, UsageError
 from ovplace.graphs.op_graph import OpGraph
+from ovplace.measuring.children import WorkerSpec
 from ovplace.measuring.isolated_call import isolated_call
-from ovplace.measuring.process_pool import ProcessPool, WorkerSpec
+from ovplace.measuring.process_pool import ProcessPool
 from ovplace.session.events import Listener, Progress
 from ovplace.session.session import Session, open_session
 from ovplace.store.run_folder import RunFolder

@@ -14,7 +14,7 @@ import pytest
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
-from ovplace.measuring import process_pool as pool_module
+from ovplace.measuring import children
 from ovplace.session.baselines import _nothing_works
 from ovplace.store.run_db import RunStore
 from ovplace.testing.graphs import diamond
@@ -35,7 +35,7 @@ def run(tmp_path):
         finally:
             using.close()
             store.close()
-        assert not pool_module.running_pids()
+        assert not children.running_pids()
         assert len(played.trials) == budget
         assert played.comparison.verdict.status in ("faster", "same", "baseline")
         return played
@@ -84,7 +84,7 @@ def test_a_child_that_is_killed_at_random(run):
         rng = random.Random(3)
         starting = True
         while not over.wait(rng.uniform(0.05, 0.7)) and len(kills) < 10:
-            for worker in list(pool_module._seats.values()):
+            for worker in list(children._seats.values()):
                 # Three that die in a row while they start end the run, as they should.
                 if worker.child.pid not in kills and not (starting and worker.served == 0):
                     starting = worker.served == 0
