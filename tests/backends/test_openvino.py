@@ -126,7 +126,7 @@ def test_state_starts_anew(saved, name):
     outputs = []
     for reset in (False, True):
         if reset:
-            backend._start_state(request)
+            backend._timer.start_state(request)
         request.infer()
         outputs.append(np.array(request.get_output_tensor(0).data))
     assert not np.allclose(outputs[0], backend.reference[0])

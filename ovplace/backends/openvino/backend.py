@@ -1,4 +1,4 @@
-"""Timing candidates in turns, and checking their outputs."""
+"""Compiling candidates, checking their outputs, and timing them."""
 
 from __future__ import annotations
 
@@ -6,48 +6,26 @@ import platform
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ovplace.backends.openvino.config import Config
 from ovplace.backends.openvino.failures import explained, failure
+from ovplace.backends.openvino.timer import Ready, Timer
 from ovplace.core.accuracy import NOT_FINITE, compare_all, has_no_finite_value
-from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec, rotated
+from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import BoolArray
 from ovplace.plugins import protocols
 
 if TYPE_CHECKING:
-    import openvino as ov
-
     from ovplace.backends.openvino.candidates import Compiled
-    from ovplace.stages.chain import Chain
-
-    Request: TypeAlias = ov.InferRequest | Chain
-
-_CALL_MS = 0.01
-"""Time that an inference and the interpreter around it take at least; it limits the samples of the shortest models."""
+    from ovplace.backends.openvino.timer import Request
 
 SUMMARY = "real inferences with OpenVINO on this machine"
-
-
-@dataclass
-class _Ready:
-    """A compiled candidate with its request, or why it has none."""
-
-    request: Any = None
-    failure: Measurement | None = None
-    compile_ms: float = 0.0
-    first_ms: float = 0.0
-    pace_ms: float = 0.0  # best of the inferences before the warm-up
-    submodels: tuple[str, ...] = ()
-    outputs: Any = ()
-    execution: str = ""
-    staged: bool = False
-    stages_ms: list[tuple[float, ...]] = field(default_factory=list)  # of each sample, where it is staged
 
 
 class Backend(protocols.Backend):
@@ -82,9 +60,9 @@ class Backend(protocols.Backend):
         self.inputs = inputs_of(self._model, job.input_path, job.seed)
         self._candidates = Candidates(self._core, self._model, self.inputs, job, self._config)
         self._has_state = bool(self._model.get_sinks())
-        self._begins_anew = False  # whether each inference needs the first state
-        self._kept: OrderedDict[str, _Ready] = OrderedDict()
-        self._spent_ms = {"compiling_ms": 0.0, "inferring_ms": 0.0}  # in the runtime, since the last answer
+        self._timer = Timer(has_state=self._has_state)
+        self._kept: OrderedDict[str, Ready] = OrderedDict()
+        self._compiling_ms = 0.0  # since the last answer
         self.reference = self._whole_model_outputs()
 
     @classmethod
@@ -155,75 +133,29 @@ class Backend(protocols.Backend):
         Returns:
             One measurement for each candidate, in their order.
         """
-        with self._spending("compiling_ms"):
+        with self._compiling():
             self._candidates.cut_out(candidates)
         ready = [self._ready(candidate) for candidate in candidates]
-        blocks = self._in_turns(ready, candidates, spec)
+        blocks = self._timer.in_turns(ready, candidates, spec)
         self._forget()
-        measured = [self._measurement(r, of_one) for r, of_one in zip(ready, blocks, strict=True)]
+        measured = [r.measurement(of_one) for r, of_one in zip(ready, blocks, strict=True)]
         return [self._with_spending(measured[0]), *measured[1:]] if measured else []
-
-    def _in_turns(
-        self, ready: Sequence[_Ready], candidates: Sequence[Candidate], spec: MeasureSpec
-    ) -> list[list[list[float]]]:
-        """Return the latencies in ms of each block of each candidate.
-
-        A hopeless one has one block, of one inference; a reference that is hopeless one inference in each block.
-        """
-        blocks: list[list[list[float]]] = [[] for _ in ready]
-        hopeless = self._found_hopeless(ready, candidates, spec)
-        running = {i: r for i, r in enumerate(ready) if r.failure is None}
-        for block in range(spec.blocks):
-            for i, r in rotated(list(running.items()), block):
-                if i in hopeless and block and not candidates[i].reference:
-                    continue
-                try:
-                    blocks[i].append(self._block(r, spec.one_sample() if i in hopeless else spec))
-                except Exception as error:
-                    r.failure = failure(ErrorKind.INFER, error)
-                    del running[i]
-        return blocks
-
-    def _found_hopeless(self, ready: Sequence[_Ready], candidates: Sequence[Candidate], spec: MeasureSpec) -> set[int]:
-        """Warm the candidates up, and return which of them are hopeless.
-
-        Where there is no warm-up, they get one if any seems hopeless, as its only inference so far may be its first.
-        """
-        pace = {i: self._warm_up(r, spec) for i, r in enumerate(ready) if r.failure is None}
-        found = _hopeless({i: ms for i, ms in pace.items() if not ready[i].failure}, candidates, spec.hopeless_ratio)
-        if found and not spec.warmup and spec.repeats > 1:
-            return self._found_hopeless(ready, candidates, replace(spec, warmup=1))
-        return found
 
     def _with_spending(self, measurement: Measurement) -> Measurement:
         """Return the first measurement of an answer with all the time the runtime took for it, failures' included."""
-        spent = {key: f"{value:.3f}" for key, value in self._spent_ms.items()}
-        self._spent_ms = dict.fromkeys(self._spent_ms, 0.0)
-        return replace(measurement, facts={**measurement.facts, **spent})
+        spent_ms = {"compiling_ms": self._compiling_ms, "inferring_ms": self._timer.inferring_ms}
+        self._compiling_ms = self._timer.inferring_ms = 0.0
+        return replace(measurement, facts={**measurement.facts, **{key: f"{ms:.3f}" for key, ms in spent_ms.items()}})
 
     @contextmanager
-    def _spending(self, key: str) -> Iterator[None]:
+    def _compiling(self) -> Iterator[None]:
         start = perf_counter()
         try:
             yield
         finally:
-            self._spent_ms[key] += (perf_counter() - start) * 1e3
+            self._compiling_ms += (perf_counter() - start) * 1e3
 
-    def _measurement(self, ready: _Ready, blocks: list[list[float]]) -> Measurement:
-        if ready.failure is not None:
-            return ready.failure
-        return Measurement(
-            samples_ms=tuple(sample for block in blocks for sample in block),
-            blocks=tuple(len(block) for block in blocks),
-            compile_ms=ready.compile_ms,
-            first_ms=ready.first_ms,
-            submodels=ready.submodels,
-            outputs=ready.outputs,
-            facts={"execution_devices": ready.execution},
-            stages_ms=tuple(np.median(ready.stages_ms, axis=0).tolist()) if ready.stages_ms else (),
-        )
-
-    def _ready(self, candidate: Candidate) -> _Ready:
+    def _ready(self, candidate: Candidate) -> Ready:
         """Return the candidate compiled, run once and checked; the reference comes from the last request."""
         if candidate.part:  # one of hundreds, each asked for once
             return self._compile(candidate)
@@ -238,25 +170,25 @@ class Backend(protocols.Backend):
         while len(self._kept) > self._config.keep_compiled:
             self._kept.popitem(last=False)
 
-    def _compile(self, candidate: Candidate) -> _Ready:
+    def _compile(self, candidate: Candidate) -> Ready:
         try:
             start = perf_counter()
-            with self._spending("compiling_ms"):
+            with self._compiling():
                 compiled = self._candidates.compiled(candidate)
             compile_ms = (perf_counter() - start) * 1e3
             submodels = self._candidates.submodels(candidate, compiled)
         except PlacementError as error:
-            return _Ready(failure=Measurement.failed(ErrorKind.COMPILE, str(error)))
+            return Ready(failure=Measurement.failed(ErrorKind.COMPILE, str(error)))
         except Exception as error:  # OpenVINO raises RuntimeError, and others where plugins throw through
-            return _Ready(failure=failure(ErrorKind.COMPILE, error))
+            return Ready(failure=failure(ErrorKind.COMPILE, error))
         try:
             if candidate.part:
                 return self._first_of_part(candidate, compiled, compile_ms, submodels)
             return self._first(candidate, compiled, compile_ms, submodels)
-        except Exception as error:
-            return _Ready(failure=failure(ErrorKind.INFER, error))
+        except Exception as error:  # likewise
+            return Ready(failure=failure(ErrorKind.INFER, error))
 
-    def _first(self, candidate: Candidate, compiled: Compiled, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
+    def _first(self, candidate: Candidate, compiled: Compiled, compile_ms: float, submodels: tuple[str, ...]) -> Ready:
         from ovplace.ir.affinity import property_values
 
         request = self._request(compiled)
@@ -272,78 +204,26 @@ class Backend(protocols.Backend):
 
     def _first_of_part(
         self, candidate: Candidate, compiled: Compiled, compile_ms: float, submodels: tuple[str, ...]
-    ) -> _Ready:
+    ) -> Ready:
         request = compiled.create_infer_request()
         for i, tensor in enumerate(self._candidates.tensors(candidate)):
             request.set_input_tensor(i, tensor)
         return self._run_once(request, compile_ms, submodels)
 
-    def _settled(self, request: Request, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
+    def _settled(self, request: Request, compile_ms: float, submodels: tuple[str, ...]) -> Ready:
         """Return a whole model after as many inferences as any other: random numbers differ from one to the next."""
         ready = self._run_once(request, compile_ms, submodels)
         if any(device.emulated for device in self._job.devices):
             # The emulated GPU may still be copying weights during its first inference (wrong numbers in about one
             # of four compilations of a 137-way split); every later one is right.
-            self._start_state(request)
-            ready.pace_ms = min(ready.pace_ms, self._timed(ready))
+            self._timer.start_state(request)
+            ready.pace_ms = min(ready.pace_ms, self._timer.timed(ready))
         return ready
 
-    def _run_once(self, request: Request, compile_ms: float, submodels: tuple[str, ...]) -> _Ready:
-        ready = _Ready(request, compile_ms=compile_ms, submodels=submodels)
-        ready.first_ms = ready.pace_ms = self._timed(ready)
+    def _run_once(self, request: Request, compile_ms: float, submodels: tuple[str, ...]) -> Ready:
+        ready = Ready(request, compile_ms=compile_ms, submodels=submodels)
+        ready.first_ms = ready.pace_ms = self._timer.timed(ready)
         return ready
-
-    def _warm_up(self, ready: _Ready, spec: MeasureSpec) -> float:
-        """Run the request without timing a sample; return its pace in ms, the best so far, 0 if it fails."""
-        try:
-            pace = ready.pace_ms
-            ready.stages_ms.clear()
-            for _ in range(spec.warmup):
-                pace = min(pace, self._timed(ready))  # one inference that is disturbed does not make it hopeless
-        except Exception as error:
-            ready.failure = failure(ErrorKind.INFER, error)
-            return 0.0
-        return pace
-
-    def _block(self, ready: _Ready, spec: MeasureSpec) -> list[float]:
-        """Return the latencies in ms of one block, after untimed inferences that bring caches and state back."""
-        self._settle(ready, spec)
-        samples: list[float] = []
-        passed_ms = 0.0
-        while len(samples) < spec.repeats or (spec.repeats > 1 and passed_ms < spec.min_time_ms):
-            if self._has_state and len(samples) % spec.repeats == 0:
-                self._restart(ready)
-            samples.append(self._timed(ready))
-            passed_ms += max(_CALL_MS, samples[-1])
-            if ready.staged:
-                ready.stages_ms.append(ready.request.last_ms)
-        return samples
-
-    def _settle(self, ready: _Ready, spec: MeasureSpec) -> None:
-        passed_ms = 0.0
-        while passed_ms < spec.settling_ms:
-            passed_ms += max(_CALL_MS, self._timed(ready))
-        if not (passed_ms or self._has_state):
-            self._timed(ready)
-
-    def _restart(self, ready: _Ready) -> None:
-        """Reset the state and run once untimed: one that grows would slow down whoever runs more often in a block."""
-        self._start_state(ready.request)
-        self._timed(ready)
-
-    def _timed(self, ready: _Ready) -> float:
-        if self._begins_anew:
-            self._start_state(ready.request)
-        # Copying 4 MB of outputs into new arrays takes 0.2 ms; a program that reads the tensors does without.
-        ready.request.infer(share_outputs=True)
-        latency_ms = float(ready.request.latency)  # without the interpreter's time around it
-        self._spent_ms["inferring_ms"] += latency_ms
-        return latency_ms
-
-    def _start_state(self, request: Request) -> None:
-        if self._has_state:  # AUTO's requests refuse even to list their states
-            for state in request.query_state():
-                state.reset()
 
     def _request(self, compiled: Compiled) -> Request:
         from ovplace.ir.inputs import as_tensor, fill
@@ -373,26 +253,18 @@ class Backend(protocols.Backend):
 
     def _whole_model_outputs(self) -> list[Any]:
         known = "export it with operations and types that OpenVINO's CPU plugin runs"
-        with explained("does not compile for", known), self._spending("compiling_ms"):
+        with explained("does not compile for", known), self._compiling():
             compiled = self._candidates.reference()
         with explained("does not run on", "if it needs other values, give them with -i"):
             ready = self._settled(self._request(compiled), 0.0, ())
         outputs = self._outputs(ready.request)
-        self._begins_anew = self._has_state and not self._goes_on(ready)
+        self._timer.begins_anew = self._has_state and not self._goes_on(ready)
         return outputs
 
-    def _goes_on(self, ready: _Ready) -> bool:
+    def _goes_on(self, ready: Ready) -> bool:
         """Return whether inputs fit the state that an inference leaves: a mask may be as long as the first prompt."""
         try:
-            self._timed(ready)
+            self._timer.timed(ready)
         except RuntimeError:
             return False
         return True
-
-
-def _hopeless(pace: Mapping[int, float], candidates: Sequence[Candidate], limit: float) -> set[int]:
-    """Return which candidates are `limit` times slower than another that computes the same: whole models, or a part."""
-    fastest: dict[tuple[int, ...], float] = {}
-    for i, ms in pace.items():
-        fastest[candidates[i].part] = min(ms, fastest.get(candidates[i].part, ms))
-    return {i for i, ms in pace.items() if ms > limit * fastest[candidates[i].part]}
