@@ -95,12 +95,12 @@ class Field:
         # A ratio of the search has the noise of two compilations: the placement's and the reference's.
         belief = self._expectation.belief(np.sqrt(2) * noise)
         ran = [heat.ran for heat in heats]
-        for heat, disturbed in zip(ran, self._disturbed(ran, belief), strict=True):
+        for heat, disturbed in zip(ran, self._disturbances(ran, belief), strict=True):
             errors = (noise**2 + disturbed**2) * np.eye(len(heat.which)) + _HEAT_VARIANCE
             belief = belief.given(heat.which, np.log(heat.latency_ms), errors)
         return belief
 
-    def _disturbed(self, heats: Sequence[Heat], expected: Belief) -> FloatArray:
+    def _disturbances(self, heats: Sequence[Heat], expected: Belief) -> FloatArray:
         """Return the standard deviation of what disturbances added to the logarithms of each heat, `[H]`.
 
         A heat was disturbed where all of its placements took longer than usual, or all less.
