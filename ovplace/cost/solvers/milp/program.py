@@ -13,8 +13,8 @@ from ovplace.graphs.op_graph import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A solution of the program.
+class Outcome:
+    """What solving the program came to.
 
     Attributes:
         values: value of each column, `[C]`; None if no solution was found in time, or there is none.
@@ -91,7 +91,7 @@ class Program:
         """
         self.rows([(columns.reshape(1, -1), coefficients) for columns, coefficients in terms], low, high)
 
-    def solve(self, time_limit_s: float, gap: float = 0.0, relaxed: bool = False) -> Answer:
+    def solve(self, time_limit_s: float, gap: float = 0.0, relaxed: bool = False) -> Outcome:
         """Minimise.
 
         Args:
@@ -113,4 +113,4 @@ class Program:
             options={"time_limit": max(time_limit_s, 0.0), "mip_rel_gap": gap},
         )
         bound = found.mip_dual_bound if not relaxed else found.fun if found.status == 0 else None
-        return Answer(found.x, -inf if bound is None or np.isnan(bound) else bound * self._scale, found.status == 2)
+        return Outcome(found.x, -inf if bound is None or np.isnan(bound) else bound * self._scale, found.status == 2)

@@ -22,7 +22,7 @@ from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.milp.forest_relaxation import ForestRelaxation
 from ovplace.cost.solvers.milp.lazy_cuts import add_lazy_cuts
-from ovplace.cost.solvers.milp.program import Answer, Program
+from ovplace.cost.solvers.milp.program import Outcome, Program
 from ovplace.cost.solvers.simple_bound import simple_bound_ms
 from ovplace.cost.solvers.solution import Solution
 from ovplace.errors import PlacementError
@@ -128,14 +128,14 @@ def _minimise(search: _Search, deadline: float) -> None:
         on = _pairwise(program, table, np.zeros(table.n_devices))
     relaxed = forest is not None
     while not search.done and (left := deadline - perf_counter()) > 0:
-        answer = program.solve(left, search.gap, relaxed)
-        search.bound_ms = max(search.bound_ms, answer.bound)
-        if answer.values is None:
+        outcome = program.solve(left, search.gap, relaxed)
+        search.bound_ms = max(search.bound_ms, outcome.bound)
+        if outcome.values is None:
             break
         if relaxed and forest is not None:
-            if not (relaxed := forest.cut(answer.values, WORTH)):
-                search.offer(local_descent(table, answer.values[on].argmax(axis=1))[None])
-        elif not _strengthened(search, program, forest, on, answer.values):
+            if not (relaxed := forest.cut(outcome.values, WORTH)):
+                search.offer(local_descent(table, outcome.values[on].argmax(axis=1))[None])
+        elif not _strengthened(search, program, forest, on, outcome.values):
             break
 
 
@@ -204,10 +204,10 @@ def _fitting(table: CostTable) -> IntArray:
     on = _assignment(program, table, np.zeros(table.n_devices))
     deadline = perf_counter() + _FITTING_S
     while (left := deadline - perf_counter()) > 0:
-        answer = program.solve(left, gap=0.01)
-        if answer.values is None:
-            raise _too_big(table, answer)
-        device_of = np.asarray(answer.values[on].argmax(axis=1), dtype=np.int64)
+        outcome = program.solve(left, gap=0.01)
+        if outcome.values is None:
+            raise _too_big(table, outcome)
+        device_of = np.asarray(outcome.values[on].argmax(axis=1), dtype=np.int64)
         if not _fit(program, table, on, device_of):
             return device_of
     raise _too_big(table, None)
@@ -222,9 +222,9 @@ def _fit(program: Program, table: CostTable, on: IntArray, device_of: IntArray) 
     return len(too_full) > 0
 
 
-def _too_big(table: CostTable, answer: Answer | None) -> PlacementError:
+def _too_big(table: CostTable, outcome: Outcome | None) -> PlacementError:
     proven = (
-        "no placement fits" if answer and answer.infeasible else f"found no placement in {_FITTING_S:g} s that fits"
+        "no placement fits" if outcome and outcome.infeasible else f"found no placement in {_FITTING_S:g} s that fits"
     )
     needed, memory = table.group_bytes.sum() / 2**20, table.memory_bytes / 2**20
     return PlacementError(
