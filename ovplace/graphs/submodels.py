@@ -59,13 +59,17 @@ def running_submodels(graph: OpGraph, device_of: IntArray) -> list[IntArray]:
     Args:
         graph: the model.
         device_of: a device index for each operation, `[N]`.
+
+    Cost: O(N log N + E) beside `submodel_labels`.
     """
     used, compact = np.unique(submodel_labels(graph, device_of), return_inverse=True)
     runs = np.zeros(len(used), dtype=bool)
     runs[compact[~(graph.is_constant | graph.is_result)]] = True
     quotient = compact[graph.edges]
     order = topological_order(len(used), quotient[:, quotient[0] != quotient[1]])
-    return [np.flatnonzero(compact == s).astype(np.int64) for s in order if runs[s]]
+    by_submodel = np.argsort(compact, kind="stable")
+    ops = np.split(by_submodel, np.searchsorted(compact[by_submodel], np.arange(1, len(used))))
+    return [ops[submodel] for submodel in order if runs[submodel]]
 
 
 def submodel_devices(graph: OpGraph, device_of: IntArray, submodels: Sequence[IntArray]) -> list[int]:
