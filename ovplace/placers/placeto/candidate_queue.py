@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -41,8 +42,7 @@ class CandidateQueue:
                 break
             if (name := key(choices[at])) not in waiting and name not in self.asked:
                 waiting.add(name)
-                self.waiting.append((float(ms[at]), choices[at].tolist()))
-                self.waiting.sort()
+                insort(self.waiting, (float(ms[at]), choices[at].tolist()))
         del self.waiting[SIZE:]
 
     def take(self, n: int) -> list[IntArray]:
