@@ -17,6 +17,7 @@ from ovplace.core.certificate import PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import pairwise_ms
+from ovplace.cost.evaluate.terms import SubmodelOverhead
 from ovplace.cost.solvers.simple_placements import simple_placements
 from ovplace.cost.solvers.solution import Solution
 from ovplace.graphs.dag import connected_labels
@@ -32,7 +33,7 @@ the bound is not as tight as it can be."""
 _ENOUGH = 1e-9
 """Relative gap that needs no second round."""
 
-_LEAVES_OUT = "overhead of submodels, memory limits"
+_LEAVES_OUT = f"{SubmodelOverhead.label}, memory limits"
 
 _Arcs = tuple[IntArray, IntArray, FloatArray]
 

@@ -19,6 +19,7 @@ from ovplace.core.certificate import FULL, PAIRWISE, Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.folding import folded, left_out
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
+from ovplace.cost.evaluate.terms import SubmodelOverhead
 from ovplace.cost.solvers.local_descent import local_descent
 from ovplace.cost.solvers.milp.forest_relaxation import ForestRelaxation
 from ovplace.cost.solvers.milp.lazy_cuts import add_lazy_cuts
@@ -89,7 +90,7 @@ def solve_milp(table: CostTable, model: str = FULL, time_limit_s: float = 60.0, 
     if model not in (PAIRWISE, FULL):
         raise ValueError(f"model must be '{PAIRWISE}' or '{FULL}', got '{model}'")
     start = perf_counter()
-    unsolved = ([] if model == FULL else ["overhead of submodels"]) + list(left_out(table))
+    unsolved = ([] if model == FULL else [SubmodelOverhead.label]) + list(left_out(table))
     table = folded(table)
     search = _Search(table, model, gap)
     search.offer(_first(table))
