@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,6 +59,18 @@ class Estimate:
     basis: str
 
 
+@dataclass(frozen=True)
+class _Steps:
+    """What a run measures, as in `Estimate`; only the baselines where there is nothing to search."""
+
+    baselines: int
+    placements: int | None = 0
+    finalists: int = 0
+    race: int = 0
+    rounds: int = 0
+    compared: int = 0
+
+
 def estimate(config: RunConfig) -> Estimate:
     """Return what `run` would do; the model is prepared in a temporary folder, no device is measured.
 
@@ -74,26 +86,20 @@ def estimate(config: RunConfig) -> Estimate:
         selection = _devices(config)
         groups = form_groups(config, graph).n_groups
         timed = None if selection.simulated else _timed(folder.prepared_model, config)
-    n = len(selection.devices)
-    is_searched = n > 1 and groups > 1
-    counts = _counts(config, selection, is_searched=is_searched)
-    placements = config.search.measurements if is_searched else 0
-    seconds = preparing_s * (2 + counts["rounds"])
+    steps = _steps(config, selection, groups)
+    seconds = preparing_s * (2 + steps.rounds)
     if timed:
         seen, starting_s = timed
-        profiling_s = _profiling_s(config, groups * n) if is_searched else 0.0
-        seconds = (
-            preparing_s + starting_s * (1 + counts["rounds"]) + profiling_s + _seconds(config, counts, placements, seen)
-        )
+        parts = groups * len(selection.devices)
+        seconds = preparing_s + starting_s * (1 + steps.rounds) + _measuring_s(config, steps, parts, seen)
     return Estimate(
         operations=len(graph),
         groups=groups,
         devices=tuple(device.name for device in selection.devices),
         note=selection.note,
-        placements=placements,
-        seconds=min(seconds, config.search.time_s or float("inf")),
+        seconds=min(seconds, config.search.time_s or inf),
         basis=_basis(timed[0]) if timed else _SIMULATED,
-        **counts,
+        **asdict(steps),
     )
 
 
@@ -115,20 +121,16 @@ def _timed(prepared: Path, config: RunConfig) -> tuple[FirstTiming, float]:
     return seen, max(0.0, time.monotonic() - start - seen.compiling_s - 2 * seen.inferring_s)
 
 
-def _counts(config: RunConfig, selection: Selection, *, is_searched: bool) -> dict[str, int]:
-    """Return the steps of a run, by the attributes of `Estimate`; one device or one group leaves nothing to search."""
+def _steps(config: RunConfig, selection: Selection, groups: int) -> _Steps:
+    """Return the steps of a run; one device or one group leaves nothing to search."""
     n, alone = len(selection.devices), len(references(selection.devices))
     baselines = n + alone + (n + 1 if n > 1 else 0)
-    if not is_searched:
-        return {"baselines": baselines, **dict.fromkeys(("finalists", "race", "rounds", "compared"), 0)}
+    if n < 2 or groups < 2:
+        return _Steps(baselines)
     comparison = config.comparison
-    return {
-        "baselines": baselines,
-        "finalists": comparison.finalists,
-        "race": comparison.race,
-        "rounds": comparison.rounds,
-        "compared": 2 + alone + int(comparison.null_control and not selection.simulated),
-    }
+    compared = 2 + alone + int(comparison.null_control and not selection.simulated)
+    placements = config.search.measurements
+    return _Steps(baselines, placements, comparison.finalists, comparison.race, comparison.rounds, compared)
 
 
 _SIMULATED = (
@@ -144,18 +146,27 @@ def _basis(seen: FirstTiming) -> str:
     )
 
 
-def _profiling_s(config: RunConfig, parts: int) -> float:
-    """Return the time of measuring each group on each device, and as many pairs; 0 where the placer needs no costs."""
-    placer = config.plugins.placer
-    return min(config.profiling.budget_s, 2 * parts * PART_S) if placer.needs_costs() else 0.0
+def _measuring_s(config: RunConfig, steps: _Steps, parts: int, seen: FirstTiming) -> float:
+    """Return the time of profiling and of all compilations and inferences; each placement takes turns with a reference.
 
-
-def _seconds(config: RunConfig, counts: dict[str, int], placements: int | None, seen: FirstTiming) -> float:
-    """Return the time of all compilations and inferences; each placement is timed in turns with the reference."""
-    if placements is None:
+    Args:
+        config: of the run.
+        steps: what it measures.
+        parts: groups times devices.
+        seen: what the CPU takes for the model.
+    """
+    if steps.placements is None:
         return inf
     specs = config.measure.of_trial(), config.measure, config.round_spec
     trial_s, once_s, round_s = (inferring_s(seen.inferring_s, spec) for spec in specs)
-    searching_s = placements * (seen.compiling_s + 2 * trial_s) + counts["baselines"] * (seen.compiling_s + 2 * once_s)
-    racing_s = counts["race"] * (seen.compiling_s + once_s)
-    return searching_s + racing_s + counts["rounds"] * counts["compared"] * (seen.compiling_s + round_s)
+    searching_s = steps.placements * (seen.compiling_s + 2 * trial_s)
+    baselines_s = steps.baselines * (seen.compiling_s + 2 * once_s)
+    racing_s = steps.race * (seen.compiling_s + once_s)
+    comparing_s = steps.rounds * steps.compared * (seen.compiling_s + round_s)
+    return _profiling_s(config, steps, parts) + searching_s + baselines_s + racing_s + comparing_s
+
+
+def _profiling_s(config: RunConfig, steps: _Steps, parts: int) -> float:
+    """Return the time of measuring each group on each device, and as many pairs; 0 where nobody needs costs."""
+    is_needed = steps.placements and config.plugins.placer.needs_costs()
+    return min(config.profiling.budget_s, 2 * parts * PART_S) if is_needed else 0.0
