@@ -8,6 +8,7 @@ from typing import Any
 
 from ovplace.config.schema import ComparisonConfig
 from ovplace.core.measurement import Measurement, Trial
+from ovplace.core.text.plural import plural
 from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener, Progress
@@ -128,6 +129,6 @@ def time_notes(
         found.append(f"the search was cut short after {n_measured} of {budget} placements")
     elif not cut and budget and n_measured >= budget and measurer.time.left_s > NOTABLE_SHARE * measurer.time.limit_s:
         left = f"{measurer.time.left_s:.0f} s before the time was up"
-        placements = f"{budget} placement{'s' * (budget != 1)}"
+        placements = plural(budget, "placement")
         found.append(f"the search had used its budget of {placements}, {left}; a larger budget uses the rest")
     return tuple(found)

@@ -15,6 +15,7 @@ from ovplace.core.measurement import Job
 from ovplace.core.partition import Partition
 from ovplace.core.problem import Problem
 from ovplace.core.result.labels import marked
+from ovplace.core.text.plural import plural
 from ovplace.devices.select import Selection, references
 from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
 from ovplace.graphs.op_graph import OpGraph
@@ -207,11 +208,7 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
         supported = pool.ask("supported")[:, : len(selection.devices)]
         groups = _groups_of(begun, config, graph) if begun else None
         problem = make_problem(config, graph, selection.devices, supported, groups)
-        listener(
-            Progress(
-                "prepare", 2, 3, f"{len(graph)} operations in {problem.n_groups} group{'s' * (problem.n_groups != 1)}"
-            )
-        )
+        listener(Progress("prepare", 2, 3, f"{len(graph)} operations in {plural(problem.n_groups, 'group')}"))
         facts = dict(pool.facts())
         return Session(config, folder, graph, selection, defaults, nulls, problem, pool, facts, starting_s, site)
     except BaseException:

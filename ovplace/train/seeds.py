@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from ovplace.atomic import replacing, write_json
 from ovplace.core.text.json_text import parse_json
+from ovplace.core.text.plural import plural
 from ovplace.errors import BackendError, ConfigError, InterruptedRunError, StoreError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.fingerprint import fingerprint
@@ -155,8 +156,7 @@ def _in_words(report: Mapping[str, Any]) -> str:
 
 def _interrupted(pending: Mapping[Future[Data], int], folder: Path) -> InterruptedRunError:
     left = sum(not future.done() for future in pending)
-    trainings = f"{left} training{'s' * (left != 1)}"
-    return InterruptedRunError(f"stopped with {trainings} left, the same command goes on in '{folder}'")
+    return InterruptedRunError(f"stopped with {plural(left, 'training')} left, the same command goes on in '{folder}'")
 
 
 def _copy(policy: Path, output: Path) -> None:

@@ -11,6 +11,7 @@ import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
+from ovplace.core.text.plural import plural
 
 if TYPE_CHECKING:
     from ovplace.commands.explain import Explanation
@@ -129,7 +130,7 @@ def _support(found: Explanation) -> str:
             continue
         kinds = [f"{count} {kind}" for kind, count in device.unsupported.items()]
         others = len(kinds) - SHOWN
-        more = f" and {others} other type{'s' * (others != 1)}" if others > 0 else ""
+        more = f" and {plural(others, 'other type')}" if others > 0 else ""
         or_wrongly = ", or computes wrongly," if device.emulated else ""  # HETERO believes what its plugin says
         parts.append(f"{name} does not support{or_wrongly} {', '.join(kinds[:SHOWN])}{more}")
     return ", ".join(parts)

@@ -12,6 +12,7 @@ import click
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
 from ovplace.cli.results.input_option import input_option
+from ovplace.core.text.plural import plural
 
 if TYPE_CHECKING:
     from ovplace.commands.optimality_gap import ModelOptimum, OptimalityGap
@@ -77,7 +78,7 @@ def _pairs(found: OptimalityGap) -> Iterator[tuple[str, str]]:
     yield "simulated latency" if machine else "measured latency", _ms(latency_ms)
     yield "under the model", _ms(best.model_ms)
     yield "model's optimum", f"{_ms(optimum.model_ms)}, {_proof(optimum)}"
-    yield "attained by", f"{_ops(found, optimum.ops_per_device)} in {submodels} submodel{'s' * (submodels != 1)}"
+    yield "attained by", f"{_ops(found, optimum.ops_per_device)} in {plural(submodels, 'submodel')}"
     yield "costs", found.costs_source + (", measured now" if found.costs_measured_now and not machine else "")
 
 
@@ -144,8 +145,7 @@ def _proof(optimum: ModelOptimum) -> str:
 
 def _fit_pairs(found: OptimalityGap) -> Iterator[tuple[str, str]]:
     fit, exact = found.fit, bool(_machine(found))
-    placements = f"{fit.placements} placement{'s' * (fit.placements != 1)}"
-    yield "compared with" if exact else "fitted to", f"{placements} of the run"
+    yield "compared with" if exact else "fitted to", f"{plural(fit.placements, 'placement')} of the run"
     before = ("as it is" if exact else "as profiled", fit.profiled)
     for name, agreement in (before,) if exact else (before, ("held back", fit.held_back)):
         if agreement:

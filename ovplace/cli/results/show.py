@@ -11,6 +11,7 @@ import click
 
 from ovplace.cli.arguments import options
 from ovplace.cli.output.console import Console
+from ovplace.core.text.plural import plural
 
 if TYPE_CHECKING:
     from ovplace.commands.run_state import RunState
@@ -53,7 +54,7 @@ def _differences(folder: Path, result: RunResult, stored: int) -> Iterator[str]:
     if stored < trials:
         yield f"{trials - stored} of its {trials} trials are missing in run.db; the same 'ovplace optimize' makes them"
     if (count := trials_since(folder, result, stored)) is not None:
-        more = f"A continuation with {count} trial{'s' * (count != 1)} was stopped"
+        more = f"A continuation with {plural(count, 'trial')} was stopped"
         yield f"{more}; the same 'ovplace optimize' continues it."
 
 
@@ -66,13 +67,13 @@ def _show_state(state: RunState, as_json: bool) -> None:
         show_json({"finished": False, **asdict(state)})
         return
     failed = f", {state.failed} failed" if state.failed else ""
-    most, n = (f" of {state.budget}", state.budget) if state.budget else ("", state.measured)
-    measured = f"{state.measured}{most} placement{'s' * (n != 1)}{failed}"
+    measured, budget = state.measured, state.budget
+    placements = f"{measured} of {plural(budget, 'placement')}" if budget else plural(measured, "placement")
     going_on = f"by {state.holder}" if state.holder else "stopped; the same 'ovplace optimize' continues it"
     show_pairs(
         [
             ("model", state.model),
-            ("not finished", measured if state.model else "preparing"),
+            ("not finished", placements + failed if state.model else "preparing"),
             ("searched", going_on),
             ("best so far", _best(state)),
         ]

@@ -22,6 +22,7 @@ def command(clear: bool, as_json: bool) -> None:
     """
     from ovplace.cli.output.tables import show_json, show_table
     from ovplace.core.result.labels import size
+    from ovplace.core.text.plural import plural
     from ovplace.store.cache import cache_content, cache_folder, empty_cache
 
     found = cache_content()
@@ -32,5 +33,5 @@ def command(clear: bool, as_json: bool) -> None:
         click.echo(f"{'deleted from' if clear else 'cache in'} {cache_folder()}:")
         show_table(["kind", "files", "size"], [[c.kind, str(c.files), size(c.n_bytes)] for c in content], right=(1, 2))
     if (left := sum(entry.files for entry in found) - sum(entry.files for entry in content)) > 0:
-        files = f"{left} file{'s' * (left != 1)}"
+        files = plural(left, "file")
         raise StoreError(f"{files} in '{cache_folder()}' cannot be deleted; check the permissions of its folders")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.statistics import Interval
+from ovplace.core.text.plural import plural
 from ovplace.core.verdict import Status
 
 UNCERTAIN = 10.0
@@ -47,7 +48,7 @@ def operations(ops_per_device: Mapping[str, int], shown: Callable[[str], str]) -
         shown: returns the name of a device as it is shown.
     """
     return ", ".join(
-        f"{count} operation{'s' * (count != 1)} on {shown(name)}" for name, count in ops_per_device.items() if count
+        f"{plural(count, 'operation')} on {shown(name)}" for name, count in ops_per_device.items() if count
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from ovplace.core.certificate import Certificate
 from ovplace.core.measurement import OutputError
 from ovplace.core.statistics import Interval
+from ovplace.core.text.plural import plural
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ class Limits:
 
     def __str__(self) -> str:
         """Return them in words."""
-        placements = [f"{self.budget} placement{'s' * (self.budget != 1)}"] if self.budget else []
+        placements = [plural(self.budget, "placement")] if self.budget else []
         return ", ".join(placements + ([f"{self.time_s:g} s"] if self.time_s else []))
 
 

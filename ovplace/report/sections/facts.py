@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from ovplace.core.result.labels import number
+from ovplace.core.text.plural import plural
 from ovplace.report.evidence import Evidence
 
 Pairs = tuple[tuple[str, str], ...]
@@ -66,7 +67,7 @@ def _environment(evidence: Evidence) -> Iterator[tuple[str, str]]:
     for machine in result.search.machines:
         reference = f", the reference took {number(machine.reference_ms)} ms there" if machine.reference_ms else ""
         aside = f"; set aside: {machine.aside}" if machine.aside else ""
-        yield f"machine {machine.name}", f"{machine.trials} placement{'s' * (machine.trials != 1)}{reference}{aside}"
+        yield f"machine {machine.name}", f"{plural(machine.trials, 'placement')}{reference}{aside}"
     yield "placer", result.search.placer
     yield "coarsener", result.search.coarsener
     yield "seed", str(environment.seed)
