@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -54,33 +54,60 @@ def choose(measurer: Measurer, trials: Sequence[Trial], costs: CostTable | None,
     """
     if not trials:
         return Raced(None)
-    config = measurer.session.config.comparison
-    field = _field(measurer.session, trials, costs)
-    trials = trials[:LIMIT]
-    candidates = [trial.candidate for trial in trials]
-    raced, failures, now = list[int](), list[Measurement](), Standing(np.zeros(0, dtype=np.int64))
+    racers, heats = _field(measurer.session, trials, costs), _Heats(measurer, trials[:LIMIT])
+    measurer.enter(Phase.FINALISTS)
+    order = _order(racers, heats, listener)
+    if not len(order):
+        return Raced(None, heats.failures)
+    best = int(order[0])
+    if best in heats.raced:  # perhaps in a later heat; otherwise HETERO has not compiled it, which may take long
+        heats.compare_stages([best])
+    return Raced(heats.trials[best].candidate, heats.failures)
 
-    def heat(which: IntArray, number: int) -> FloatArray:
-        measured = _heat(measurer, [trials[i] for i in which], number)
-        raced.extend(which.tolist())
-        failures.extend(m for m in measured if not m.ok)
+
+def _order(racers: Field, heats: _Heats, listener: Listener) -> IntArray:
+    """Return the placements after as much of a race as there is time for, the first to the last; none if none works."""
+    config, now = heats.measurer.session.config.comparison, Standing(np.zeros(0, dtype=np.int64))
+    with suppress(TimeIsUpError):  # what is believed by then has to do
+        for now in race(racers, heats.measure, config.finalists, config.race):
+            first = heats.trials[now.order[0]].candidate.name if len(now.order) else "none works"
+            listener(Progress(Phase.FINALISTS, len(heats.raced), config.race, f"{first}, sure to {now.sure:.0%}"))
+    return now.order
+
+
+@dataclass
+class _Heats:
+    """Measures the heats of a race.
+
+    Attributes:
+        measurer: measures and stores.
+        trials: of the placements, `[P]`.
+        raced: numbers of the placements that were measured.
+        failures: of these.
+    """
+
+    measurer: Measurer
+    trials: Sequence[Trial]
+    raced: list[int] = field(default_factory=list)
+    failures: list[Measurement] = field(default_factory=list)
+
+    def measure(self, which: IntArray, number: int) -> FloatArray:
+        """Return the latencies in ms of placements in the heat of this number; infinite for failures.
+
+        Raises:
+            TimeIsUpError: there is no time for it.
+        """
+        measured = _heat(self.measurer, [self.trials[i] for i in which], number)
+        self.raced.extend(which.tolist())
+        self.failures.extend(m for m in measured if not m.ok)
         if number == 0:
-            with suppress(TimeIsUpError):  # the heat counts all the same
-                _compare_stages(measurer, [trials[i] for i in which])
+            self.compare_stages(which.tolist())
         return np.array([m.median_ms for m in measured])
 
-    measurer.enter(Phase.FINALISTS)
-    with suppress(TimeIsUpError):  # what is believed by then has to do
-        for now in race(field, heat, config.finalists, config.race):
-            first = candidates[now.order[0]].name if len(now.order) else "none works"
-            listener(Progress(Phase.FINALISTS, len(raced), config.race, f"{first}, sure to {now.sure:.0%}"))
-    if not len(now.order):
-        return Raced(None, failures)
-    best = int(now.order[0])
-    if best in raced:  # perhaps in a later heat; otherwise HETERO has not compiled it, which may take long
+    def compare_stages(self, which: Sequence[int]) -> None:
+        """Note how long placements take in stages, where there is time; the race goes on without it."""
         with suppress(TimeIsUpError):
-            _compare_stages(measurer, [trials[best]])
-    return Raced(candidates[best], failures)
+            _compare_stages(self.measurer, [self.trials[i] for i in which])
 
 
 def _check_time(measurer: Measurer, trials: Sequence[Trial]) -> None:
