@@ -26,6 +26,7 @@ from ovplace.commands.output_folder import check_folder
 from ovplace.commands.own_devices import on_this_machine
 from ovplace.commands.run_inputs import with_inputs
 from ovplace.config.files import absolute
+from ovplace.config.schema import RunConfig
 from ovplace.core.measurement import ErrorKind, Job, Trial
 from ovplace.core.placement import Placement
 from ovplace.errors import OvplaceError, PlacementError, UsageError
@@ -99,11 +100,7 @@ def minimize(
     """
     files = RunFolder(folder)
     trial = _failed_trial(files, number)
-    config = files.read_config()
-    backend = config.plugins.backend
-    if backend.own_devices() is not None:
-        raise UsageError(f"'{folder}' is a run on a simulated machine, which runs no inferences that could fail")
-    config = with_inputs(on_this_machine(config), input_path)
+    config = _config_here(files, input_path)
     check_keeps_files(target)
     check_folder(target, ELSEWHERE)
     with closing(open_session(config, files, listener)) as session:
@@ -141,6 +138,19 @@ def _failed_trial(files: RunFolder, number: int) -> Trial:
         listed = f"those that failed are {', '.join(map(str, failed))}" if failed else "no trial failed"
         raise UsageError(f"trial {number} {said}; {listed}")
     return trials[number]
+
+
+def _config_here(files: RunFolder, input_path: str) -> RunConfig:
+    """Return the configuration of a run for this machine, with other inputs where they are given.
+
+    Raises:
+        UsageError: the run is simulated, or the inputs are not there.
+        OvplaceError: it cannot be read.
+    """
+    config = files.read_config()
+    if config.plugins.backend.own_devices() is not None:
+        raise UsageError(f"'{files}' is a run on a simulated machine, which runs no inferences that could fail")
+    return with_inputs(on_this_machine(config), input_path)
 
 
 @dataclass(frozen=True, eq=False)
