@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -70,9 +70,7 @@ def _trained(plan: TrainingPlan, output: Path, state_file: Path, listener: Liste
     )
     run_training_loop(trainer, problems, plan, state_file, listener)
     _policy(plan, trainer, n_features).write(output)
-    named = {machine.name for machine in plan.machines}
-    sets = {TRAINED: [each for each in training if each.machine in named], **_held_out(plan, listener)}
-    scores = evaluate(trainer, sets, plan.config, listener)
+    sets = _scored(plan, trainer, training, listener)
     state_file.unlink(missing_ok=True)
     return {
         "schema": 1,
@@ -82,8 +80,17 @@ def _trained(plan: TrainingPlan, output: Path, state_file: Path, listener: Liste
         "problems": len(training),
         "mixed": len(problems.mixed),
         "updates": plan.config.updates,
-        "sets": summary_rows(scores),
+        "sets": sets,
     }
+
+
+def _scored(
+    plan: TrainingPlan, trainer: Trainer, training: Sequence[TrainingProblem], listener: Listener
+) -> list[dict[str, Any]]:
+    """Return how good the policy is on what it was trained on, without random machines, and on what it was not."""
+    named = {machine.name for machine in plan.machines}
+    sets = {TRAINED: [each for each in training if each.machine in named], **_held_out(plan, listener)}
+    return summary_rows(evaluate(trainer, sets, plan.config, listener))
 
 
 def _policy(plan: TrainingPlan, trainer: Trainer, n_features: int) -> PolicyFile:
