@@ -22,6 +22,8 @@ from ovplace.fleet.machine import Machine
 AGAIN_S = 5.0
 """Pause before a worker that has lost its scheduler looks for it again."""
 
+_Act = Coroutine[Any, Any, None]
+
 
 class JobRunner(Protocol):
     """What runs requests, one at a time."""
@@ -89,7 +91,7 @@ class Worker:
         tasks: set[asyncio.Task[None]] = set()
         jobs: set[str] = set()
 
-        def start(act: Coroutine[Any, Any, None]) -> None:
+        def start(act: _Act) -> None:
             tasks.add(task := asyncio.create_task(act))
             task.add_done_callback(tasks.discard)
 
@@ -98,16 +100,7 @@ class Worker:
             begun()
             start(_say_alive(channel, alive_every_s))
             while True:
-                message = await channel.receive()
-                if message["op"] == "run":
-                    jobs.add(str(message["job"]["number"]))
-                    start(self._answer(channel, message))
-                elif message["op"] == "file":
-                    self._arrived(message)
-                elif message["op"] == "forget":
-                    jobs.discard(str(message["job"]))
-                    # Not awaited: it may have to wait for a request of another job, which may be ended meanwhile.
-                    start(self._runner.forget(str(message["job"])))
+                self._act_on(await channel.receive(), channel, jobs, start)
         finally:
             channel.abort()
             for task in tasks:
@@ -115,6 +108,18 @@ class Worker:
             self._files.drop_unfinished()
             for number in jobs:
                 await self._runner.forget(number)
+
+    def _act_on(self, message: Message, channel: Channel, jobs: set[str], start: Callable[[_Act], None]) -> None:
+        """Begin what a message asks for; `jobs` are those that have something here."""
+        if message["op"] == "run":
+            jobs.add(str(message["job"]["number"]))
+            start(self._answer(channel, message))
+        elif message["op"] == "file":
+            self._arrived(message)
+        elif message["op"] == "forget":
+            jobs.discard(str(message["job"]))
+            # Not awaited: it may have to wait for a request of another job, which may be ended meanwhile.
+            start(self._runner.forget(str(message["job"])))
 
     async def _join(self, channel: Channel) -> float:
         """Introduce this machine to a scheduler, and take its limits; return how often it wants a sign of life, in s.
