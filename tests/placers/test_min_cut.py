@@ -9,8 +9,8 @@ import pytest
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.solvers.local_descent import moves
 from ovplace.cost.solvers.min_cut import solve_min_cut
+from ovplace.cost.solvers.moves import Moves
 from ovplace.cost.solvers.portfolio import candidates, ranked
 from ovplace.graphs.op_graph import IntArray
 from ovplace.placers.min_cut import placer as placer_module
@@ -132,7 +132,8 @@ def test_draws_in_vain_are_followed_by_a_neighbour_of_the_last_one(monkeypatch: 
         (placement,) = placer.ask(1)
         if drawn and all(of.lift(choice).hash in seen for _, found in drawn for choice in found):
             table, found = drawn[-1]
-            near = [of.lift(choice).hash for choice in ranked(table, moves(table, found[0]))]
+            moves = Moves.of(table, found[0])
+            near = [of.lift(choice).hash for choice in ranked(table, moves.rows(np.arange(len(moves))))]
             if new := [hash_ for hash_ in near if hash_ not in seen]:
                 assert placement.hash == new[0]
                 neighbours += len(drawn) == 2

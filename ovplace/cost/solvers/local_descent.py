@@ -9,7 +9,7 @@ import numpy as np
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
+from ovplace.cost.solvers.moves import Moves
 from ovplace.graphs.dag import lowest_connected
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
@@ -62,13 +62,13 @@ def _best_move(table: CostTable, device_of: IntArray, below_ms: float, *, quick:
     Most moves leave the cuts as they are by which HETERO divides regions. Those that help if they do are evaluated
     first, which are a few of hundreds, and the best move is mostly among them.
     """
-    options, region = moves(table, device_of), _regions(table, device_of)
-    bound_ms = _bound_ms(table, device_of, region, options)
-    cuts_ms = _overhead_ms(table, device_of, _submodels(table, device_of)) - _overhead_ms(table, device_of, region)
+    moves, region = Moves.of(table, device_of), _regions(table, device_of)
+    bound_ms = _bound_ms(table, moves, region)
+    cuts_ms = _overhead_ms(table, device_of, moves.submodel) - _overhead_ms(table, device_of, region)
     likely, possible = (int(np.count_nonzero(bound_ms + more_ms < below_ms)) for more_ms in (cuts_ms, 0.0))
     promising = np.argsort(bound_ms, kind="stable")
     for start, end in _pieces(0, likely, _AT_ONCE) + ([] if quick else _pieces(likely, possible, _AT_ONCE)):
-        some = options[np.sort(promising[start:end])]
+        some = moves.rows(np.sort(promising[start:end]))
         values = latency_ms(table, some)
         if values.min() < below_ms:
             return some[values.argmin()], float(values.min())
@@ -80,7 +80,7 @@ def _pieces(start: int, end: int, size: int) -> list[tuple[int, int]]:
 
 
 def nearest(table: CostTable, device_of: IntArray) -> Iterator[IntArray]:
-    """Yield the distinct `moves` `[G]` that can run and fit into memory, the fastest under the full model first.
+    """Yield the distinct moves `[G]` that can run and fit into memory, the fastest under the full model first.
 
     Each is evaluated only when no bound of those left is below what is known: all of 500 groups take three seconds.
 
@@ -88,39 +88,19 @@ def nearest(table: CostTable, device_of: IntArray) -> Iterator[IntArray]:
         table: the costs.
         device_of: device of each group, `[G]`.
     """
-    options = moves(table, device_of)
-    bound_ms = _bound_ms(table, device_of, _regions(table, device_of), options)
-    distinct = np.sort(list({options[i].tobytes(): i for i in reversed(range(len(options)))}.values()))
+    moves = Moves.of(table, device_of)
+    bound_ms = _bound_ms(table, moves, _regions(table, device_of))
+    distinct = moves.distinct
     order = distinct[np.argsort(bound_ms[distinct], kind="stable")]
     order = order[np.isfinite(bound_ms[order])]
     known: list[tuple[float, int]] = []
     for start, end in _pieces(0, len(order), _FEW):
-        for found in zip(latency_ms(table, options[order[start:end]]).tolist(), order[start:end].tolist(), strict=True):
+        some = order[start:end]
+        for found in zip(latency_ms(table, moves.rows(some)).tolist(), some.tolist(), strict=True):
             heappush(known, found)
         left_ms = bound_ms[order[end]] - LEAST_GAIN_MS if end < len(order) else np.inf
         while known and known[0][0] < left_ms:
-            yield options[heappop(known)[1]]
-
-
-def moves(table: CostTable, device_of: IntArray) -> IntArray:
-    """Return every placement that differs by the device of one group or of one submodel, `[M, G]`.
-
-    Args:
-        table: the costs.
-        device_of: device of each group, `[G]`.
-    """
-    moved = np.concatenate([np.unique(unit)[:, None] == unit for unit in _units(table, device_of)])
-    return np.concatenate([np.where(moved, device, device_of) for device in range(table.n_devices)])
-
-
-def _units(table: CostTable, device_of: IntArray) -> tuple[IntArray, IntArray]:
-    """Return what is moved together, a label for each group, `[G]` each: single groups, and submodels."""
-    return np.arange(table.n_groups), _submodels(table, device_of)
-
-
-def _submodels(table: CostTable, device_of: IntArray) -> IntArray:
-    """Return the submodel of each group, its lowest one, `[G]`."""
-    return np.asarray(submodels_of_groups(table.n_groups, table.edges, device_of[None])[0])
+            yield moves.rows(np.array([heappop(known)[1]]))[0]
 
 
 def _regions(table: CostTable, device_of: IntArray) -> IntArray:
@@ -134,21 +114,22 @@ def _overhead_ms(table: CostTable, device_of: IntArray, label: IntArray) -> floa
     return float(table.submodel_ms[device_of[np.unique(label)]].sum())
 
 
-def _bound_ms(table: CostTable, device_of: IntArray, region: IntArray, options: IntArray) -> FloatArray:
-    """Return a lower bound on the latency of the `moves` from a placement, `[M]`: HETERO joins no unconnected groups.
+def _bound_ms(table: CostTable, moves: Moves, region: IntArray) -> FloatArray:
+    """Return a lower bound on the latency of moves, `[M]`: HETERO joins no unconnected groups.
 
     Counting submodels takes nine tenths of the full model's time, and this spares most moves of it. What does not fit
     into memory is infinitely slow.
 
     Args:
         table: the costs.
-        device_of: the placement, `[G]`.
-        region: its `_regions`, `[G]`.
-        options: its moves, `[M, G]`.
+        moves: from a placement.
+        region: the `_regions` of that placement, `[G]`.
     """
-    change_ms = np.concatenate([_change_ms(table, device_of, region, unit) for unit in _units(table, device_of)])
-    now_ms = _overhead_ms(table, device_of, region)
-    return np.where(table.fits(options), pairwise_ms(table, options) + now_ms + change_ms.T.ravel(), np.inf)
+    change_ms = np.concatenate([_change_ms(table, moves.device_of, region, unit) for unit in moves.units])
+    pieces = (moves.rows(np.arange(start, end)) for start, end in _pieces(0, len(moves), _AT_ONCE))
+    fitting_ms = [np.where(table.fits(some), pairwise_ms(table, some), np.inf) for some in pieces]
+    now_ms = _overhead_ms(table, moves.device_of, region)
+    return np.asarray(np.concatenate(fitting_ms) + now_ms + change_ms.T.ravel())
 
 
 def _change_ms(table: CostTable, device_of: IntArray, region: IntArray, unit: IntArray) -> FloatArray:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import ovplace.cost.solvers.local_descent as module
-from ovplace.cost.evaluate.latency import latency_ms
+from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
 from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
-from ovplace.cost.solvers.local_descent import local_descent, moves, nearest
+from ovplace.cost.solvers.local_descent import local_descent, nearest
+from ovplace.cost.solvers.moves import Moves
 from ovplace.cost.solvers.portfolio import ranked
 from ovplace.graphs.dag import lowest_connected
 from ovplace.seeds import generator
@@ -27,6 +28,39 @@ def evaluated(monkeypatch):
 
     monkeypatch.setattr(module, "latency_ms", counting)
     return counts
+
+
+def moves(table, device_of):
+    """Return every placement that differs by the device of one group or of one submodel."""
+    submodel = submodels_of_groups(table.n_groups, table.edges, device_of[None])[0]
+    units = np.concatenate([np.eye(table.n_groups, dtype=bool), np.unique(submodel)[:, None] == submodel])
+    return np.concatenate([np.where(units, device, device_of) for device in range(table.n_devices)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_moves_are_numbered_and_only_the_first_of_equal_ones_is_distinct(seed):
+    rng = generator(seed, "testing", "moves")
+    n, devices = int(rng.integers(1, 25)), int(rng.integers(1, 4))
+    table, start = costs(problem(layered(n, seed), devices, seed), seed), rng.integers(devices, size=n)
+    found, every = Moves.of(table, start), moves(table, start)
+    np.testing.assert_array_equal(found.rows(np.arange(len(found))), every)
+    _, first = np.unique(every, axis=0, return_index=True)
+    np.testing.assert_array_equal(found.distinct, np.sort(first))
+
+
+def test_a_few_moves_are_made_at_a_time(monkeypatch):
+    """All of 10,000 groups on two devices would take gigabytes."""
+    counts = []
+
+    def counting(table, device_of):
+        counts.append(len(device_of))
+        return pairwise_ms(table, device_of)
+
+    monkeypatch.setattr(module, "pairwise_ms", counting)
+    table = costs(problem(layered(150, 0), 2), 0)
+    start = table.group_ms.argmin(axis=1)
+    next(nearest(table, start))
+    assert max(counts) == 256 and sum(counts) == len(moves(table, start))
 
 
 def descent(table, device_of):
