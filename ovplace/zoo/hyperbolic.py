@@ -62,18 +62,18 @@ def build(config: Config) -> ov.Model:
 
 def _into_ball(net: Builder, x: ov.Node) -> ov.Node:
     """The exponential map at the origin, tanh(|x|) x / |x|, shrunk to the embedding radius."""
-    norm = opset.sqrt(_squared_norm(net, "norm", x), name=net.path("sqrt"))
+    norm = opset.sqrt(_squared_norm(net, x), name=net.path("sqrt"))
     radius = opset.tanh(norm, name=net.path("tanh"))
     ratio = opset.divide(radius, norm, name=net.path("ratio"))
     ratio = nn.multiply(net, "shrink", ratio, net.floats("radius", _EMBEDDING_RADIUS))
     return nn.multiply(net, "scale", x, ratio)
 
 
-def _squared_norm(net: Builder, name: str, x: ov.Node) -> ov.Node:
+def _squared_norm(net: Builder, x: ov.Node) -> ov.Node:
     """|x|^2 over the channels, `[1, 1, H, W]`, kept above zero so that its root can be divided by."""
-    square = nn.multiply(net, f"{name}/square", x, x)
-    total = opset.reduce_sum(square, net.ints(f"{name}/axes", (1,)), keep_dims=True, name=net.path(name))
-    return net.add(f"{name}/add", total, net.floats(f"{name}/eps", 1e-6))
+    square = nn.multiply(net, "norm/square", x, x)
+    total = opset.reduce_sum(square, net.ints("norm/axes", (1,)), keep_dims=True, name=net.path("norm"))
+    return net.add("norm/add", total, net.floats("norm/eps", 1e-6))
 
 
 def _distance(net: Builder, x: ov.Node, classes: int) -> ov.Node:
@@ -82,7 +82,7 @@ def _distance(net: Builder, x: ov.Node, classes: int) -> ov.Node:
     prototypes *= _PROTOTYPE_RADIUS / np.linalg.norm(prototypes, axis=1, keepdims=True)
     kernels = net.floats("prototypes", -2 * prototypes)
     cross = opset.convolution(x, kernels, [1, 1], [0, 0], [0, 0], [1, 1], name=net.path("cross"))
-    norm = _squared_norm(net, "norm", x)
+    norm = _squared_norm(net, x)
     gap = net.add("gap", net.add("sum", cross, norm), net.floats("prototype_norm", _PROTOTYPE_RADIUS**2))
     room = opset.subtract(net.floats("one", 1), norm, name=net.path("room"))
     room = nn.multiply(net, "rooms", room, net.floats("half_prototype_room", (1 - _PROTOTYPE_RADIUS**2) / 2))
