@@ -95,7 +95,7 @@ class Cluster:
         """Leave; machines end what they keep for this search."""
         with suppress(ChannelClosedError, RuntimeError):
             self._do(self._channel.close())
-        with suppress(Exception):
+        with suppress(Exception):  # whatever ended it was raised where an answer was waited for
             self._reader.result(WAIT_S)
         self._stop()
 

@@ -66,7 +66,7 @@ def guarded(act: Callable[[], Any]) -> Reply:
     except OvplaceError as error:
         own = type(error).__module__.startswith("ovplace.")
         return Reply(error=error if own else BackendError(str(error)))
-    except Exception as error:
+    except Exception as error:  # of a plug-in, or of what it calls
         words = " ".join(str(error).split())
         return Reply(error=ChildDiedError(f"{type(error).__name__} in the measuring process: {words}"))
 

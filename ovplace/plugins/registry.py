@@ -171,7 +171,7 @@ def _lack(module: ModuleType, kind: str) -> str:
         return " has no dataclass 'Config'"
     try:
         _check_defaults(config)
-    except Exception as error:
+    except Exception as error:  # its __post_init__ is another's code
         return f".Config needs a default and a type for every field: {error}"
     return "" if isinstance(getattr(module, "PRESETS", {}), Mapping) else ".PRESETS is not a mapping"
 

@@ -114,7 +114,7 @@ def check_settings(config: RunConfig) -> None:
     Raises:
         UsageError: a plug-in is unknown, a setting of it is not understood, or the inputs are not there.
     """
-    _ = config.plugins
+    _ = config.plugins  # which raises what is wrong with them
     inputs = config.search.input
     if inputs and reachable(Path(inputs), "the inputs").is_dir():
         raise UsageError(f"the inputs '{inputs}' are a folder; name an .npz file with one array for each input with -i")
