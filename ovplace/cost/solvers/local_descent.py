@@ -20,8 +20,8 @@ _MOST_MOVES = 100
 """Largest number of moves."""
 
 _LARGE = 512
-"""Groups above which a descent is quick and makes fewer moves, as each takes longer: a hundred at 2,000 groups took
-over a minute, for each placement that a search asks for."""
+"""Groups above which a descent is quick and makes fewer moves, and fewer are looked at for the nearest ones, as each
+takes longer: a hundred at 2,000 groups took over a minute, for each placement that a search asks for."""
 
 _AT_ONCE = 256
 """Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take two seconds."""
@@ -64,7 +64,7 @@ def _best_move(table: CostTable, device_of: IntArray, below_ms: float, *, quick:
     """
     moves, region = Moves.of(table, device_of), _regions(table, device_of)
     bound_ms = _bound_ms(table, moves, region)
-    cuts_ms = _overhead_ms(table, device_of, moves.submodel) - _overhead_ms(table, device_of, region)
+    cuts_ms = _cuts_ms(table, moves, region)
     likely, possible = (int(np.count_nonzero(bound_ms + more_ms < below_ms)) for more_ms in (cuts_ms, 0.0))
     promising = np.argsort(bound_ms, kind="stable")
     for start, end in _pieces(0, likely, _AT_ONCE) + ([] if quick else _pieces(likely, possible, _AT_ONCE)):
@@ -82,14 +82,16 @@ def _pieces(start: int, end: int, size: int) -> list[tuple[int, int]]:
 def nearest(table: CostTable, device_of: IntArray) -> Iterator[IntArray]:
     """Yield the distinct moves `[G]` that can run and fit into memory, the fastest under the full model first.
 
-    Each is evaluated only when no bound of those left is below what is known: all of 500 groups take three seconds.
+    Each is evaluated only when no bound of those left is below what is known: all of 500 groups take three seconds. In
+    a large model, where all take minutes, a move that undoes cuts of HETERO may come too late.
 
     Args:
         table: the costs.
         device_of: device of each group, `[G]`.
     """
-    moves = Moves.of(table, device_of)
-    bound_ms = _bound_ms(table, moves, _regions(table, device_of))
+    moves, region = Moves.of(table, device_of), _regions(table, device_of)
+    bound_ms = _bound_ms(table, moves, region)
+    more_ms = (_cuts_ms(table, moves, region) if table.n_groups > _LARGE else 0.0) - LEAST_GAIN_MS
     distinct = moves.distinct
     order = distinct[np.argsort(bound_ms[distinct], kind="stable")]
     order = order[np.isfinite(bound_ms[order])]
@@ -98,7 +100,7 @@ def nearest(table: CostTable, device_of: IntArray) -> Iterator[IntArray]:
         some = order[start:end]
         for found in zip(latency_ms(table, moves.rows(some)).tolist(), some.tolist(), strict=True):
             heappush(known, found)
-        left_ms = bound_ms[order[end]] - LEAST_GAIN_MS if end < len(order) else np.inf
+        left_ms = bound_ms[order[end]] + more_ms if end < len(order) else np.inf
         while known and known[0][0] < left_ms:
             yield moves.rows(np.array([heappop(known)[1]]))[0]
 
@@ -112,6 +114,11 @@ def _regions(table: CostTable, device_of: IntArray) -> IntArray:
 def _overhead_ms(table: CostTable, device_of: IntArray, label: IntArray) -> float:
     """Return the overhead of regions or submodels, each labelled by its lowest group, `[G]`."""
     return float(table.submodel_ms[device_of[np.unique(label)]].sum())
+
+
+def _cuts_ms(table: CostTable, moves: Moves, region: IntArray) -> float:
+    """Return the overhead of the submodels of a placement beyond that of its `_regions` `[G]`, which HETERO cuts up."""
+    return _overhead_ms(table, moves.device_of, moves.submodel) - _overhead_ms(table, moves.device_of, region)
 
 
 def _bound_ms(table: CostTable, moves: Moves, region: IntArray) -> FloatArray:

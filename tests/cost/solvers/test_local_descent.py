@@ -137,6 +137,19 @@ def test_the_nearest_move_takes_a_part_of_the_evaluations(evaluated):
     np.testing.assert_array_equal(first, ranked(table, moves(table, start))[0])
 
 
+def test_the_nearest_move_in_a_large_model_takes_a_few_evaluations_and_all_others_follow(evaluated, monkeypatch):
+    monkeypatch.setattr(module, "_FEW", 4)
+    table = costs(problem(layered(80, 2), 2, 2), 2)
+    start = table.group_ms.argmin(axis=1)
+    every = [choice.tolist() for choice in nearest(table, start)]
+    monkeypatch.setattr(module, "_LARGE", 79)
+    evaluated.clear()
+    found = nearest(table, start)
+    first = next(found).tolist()
+    assert (first, evaluated) == (every[0], [4])  # 36 where moves that undo cuts are looked at, too
+    assert sorted([first, *(choice.tolist() for choice in found)]) == sorted(every)
+
+
 @pytest.mark.parametrize(("large", "made"), [(60, 10), (30, 2), (4, 1)])
 def test_a_descent_of_a_large_model_is_quick_and_makes_fewer_moves(monkeypatch, large, made):
     seen, real = [], module._best_move
