@@ -136,7 +136,7 @@ def test_a_fleet_trains_what_this_machine_trains_though_a_worker_is_lost(certifi
     monkeypatch.setenv("OVPLACE_CERTS", str(certificates.folder))
     config = tmp_path / "small.toml"
     config.write_text(SMALL)
-    command = [*PROGRAM, "train", str(config), "--seeds", "3", "--set", "train.updates=100", "--json"]
+    command = [*PROGRAM, "train", str(config), "--seeds", "2", "--set", "train.updates=60", "--json"]
     with running_fleet(tmp_path, certificates, "killed", "stays") as fleet:
         there = subprocess.Popen(
             [*command, "-o", str(tmp_path / "there.npz"), "--cluster", fleet.address],
