@@ -56,6 +56,7 @@ class FittedMachine:
     reference_ms: float
     noise: float
     misfit: float
+    _latency_ms: dict[str, float] = field(default_factory=dict, init=False, repr=False)  # by hash of the placement
 
     def stages_of(self, placement: Placement) -> Stages:
         """Return the stages of a placement of groups."""
@@ -63,21 +64,30 @@ class FittedMachine:
         shares = reader_shares(problem.devices)
         return Stages.of(problem.graph, problem.partition, placement.device_of, shares)
 
-    def stages_ms(self, placement: Placement) -> FloatArray:
-        """Return what each stage takes, without noise, `[S]`."""
-        choice, stages = self.problem.lower(placement), self.stages_of(placement)
+    def stages_ms(self, placement: Placement, stages: Stages) -> FloatArray:
+        """Return what each stage takes, without noise, `[S]`.
+
+        Args:
+            placement: of groups.
+            stages: its stages.
+        """
+        choice = self.problem.lower(placement)
         expected_ms = stage_matrix(self.costs, choice, stages) @ parameters(self.costs)
         factors = [self._factor(key) for key in _keys(stages, choice)]
         return np.asarray(np.maximum(expected_ms, CLOCK_MS) * np.array(factors))
 
     def latency_ms(self, placement: Placement) -> float:
         """Return the latency of a placement, without noise."""
-        return float(self.stages_ms(placement).sum())
+        if placement.hash not in self._latency_ms:
+            self._latency_ms[placement.hash] = float(self.stages_ms(placement, self.stages_of(placement)).sum())
+        return self._latency_ms[placement.hash]
 
     def measured(self, placement: Placement, rng: np.random.Generator) -> StoredMeasurement:
         """Return a measurement of a placement, with noise, beside the reference."""
-        stages, true_ms = self.stages_of(placement), self.stages_ms(placement)
-        whole_ms = float(true_ms.sum() * np.exp(VISIT * rng.standard_normal()))
+        stages = self.stages_of(placement)
+        true_ms = self.stages_ms(placement, stages)
+        self._latency_ms[placement.hash] = latency_ms = float(true_ms.sum())
+        whole_ms = float(latency_ms * np.exp(VISIT * rng.standard_normal()))
         noisy_ms = true_ms * np.exp(self.noise * rng.standard_normal(len(true_ms)))
         of_submodel = (noisy_ms * whole_ms / noisy_ms.sum() / stages.n_submodels)[stages.stage_of_submodel]
         own = Measurement((whole_ms,), (1,), stages_ms=tuple(of_submodel.tolist()))
@@ -162,7 +172,8 @@ def _spreads(machine: FittedMachine, trials: Sequence[Trial]) -> tuple[float, fl
     for trial in trials:
         stages = machine.stages_of(trial.placement)
         relative = stages.summed(np.array(trial.measurement.stages_ms)) / trial.reference_ms
-        keys, fitted_ms = _keys(stages, machine.problem.lower(trial.placement)), machine.stages_ms(trial.placement)
+        keys = _keys(stages, machine.problem.lower(trial.placement))
+        fitted_ms = machine.stages_ms(trial.placement, stages)
         for key, found, ms in zip(keys, relative, fitted_ms, strict=True):
             times[key].append(float(np.log(found * machine.reference_ms)))
             expected[key] = float(np.log(ms))
