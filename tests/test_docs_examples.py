@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = {str(path.relative_to(ROOT)): path for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))}
 ROLES = {"placer": "placers", "coarsener": "coarseners", "backend": "backends"}
-SHORTER = {"--time 2m": "--time 15s"}
+SHORTER = {"--time 2m": "--time 15s", "--seeds 3": "--seeds 2"}
 """What a reader has patience for is shortened here."""
 
 _BLOCK = re.compile(

@@ -81,12 +81,12 @@ def test_one_worker_asks_what_a_local_run_asks_and_real_devices_answer_alike(cer
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("placer", ["hsdag", "seq2seq", "fc_grouper", "hierarchical"])
+@pytest.mark.parametrize("placer", ["hsdag", "seq2seq"])  # two others are asked as seq2seq is
 def test_a_learned_placer_asks_one_worker_what_it_asks_here_and_loses_nothing_with_one_of_two(
     placer, certificates, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    common = {"machine": "i9-12900k+flex170", "placer": placer, "budget": 45, "settings": SETTINGS}
+    common = {"machine": "i9-12900k+flex170", "placer": placer, "budget": 30, "settings": SETTINGS}
     with running_fleet(tmp_path, certificates, "killed") as fleet:
         here = ovplace.optimize("demo", tmp_path / "here", **common, progress=False)
         there = ovplace.optimize("demo", tmp_path / "there", **common, cluster=fleet.address, progress=False)
@@ -103,7 +103,7 @@ def test_a_learned_placer_asks_one_worker_what_it_asks_here_and_loses_nothing_wi
     assert (there.best.hash, there.verdict.ratio) == (here.best.hash, here.verdict.ratio)
     trials = trials_of(tmp_path / "two")
     assert [trial.number for trial in trials] == list(range(len(trials)))
-    assert sum(not trial.cached for trial in trials) == 45 == run.search.measured
+    assert sum(not trial.cached for trial in trials) == 30 == run.search.measured
     assert all(trial.measurement.ok for trial in trials)
     assert {trial.measurement.facts[MACHINE] for trial in trials} == {"stays", "killed"}
 
