@@ -52,7 +52,7 @@ def test_what_is_no_archive_is_called_so(tmp_path):
     np.savez(whole, x=np.arange(200.0))
     for content in (b"", b"hello", (tmp_path / "a.npy").read_bytes(), whole.getvalue()[:400]):
         (tmp_path / "a.npz").write_bytes(content)
-        with pytest.raises(ValueError, match=r"^it is no \.npz archive, or is cut off$"):
+        with pytest.raises(ValueError, match=r"^it is not an \.npz archive, or is cut off$"):
             read_arrays(tmp_path / "a.npz")
     with pytest.raises(OSError, match="No such file"):
         read_arrays(tmp_path / "b.npz")

@@ -81,6 +81,11 @@ class Timer:
         """Return the latencies in ms of each block of each candidate.
 
         A hopeless one has one block, of one inference; a reference that is hopeless one inference in each block.
+
+        Args:
+            ready: the candidates compiled; one that fails now is told why.
+            candidates: what they are, in the same order.
+            spec: how often they are timed.
         """
         blocks: list[list[list[float]]] = [[] for _ in ready]
         hopeless = self._found_hopeless(ready, candidates, spec)

@@ -30,7 +30,12 @@ class Moves:
 
     @classmethod
     def of(cls, table: CostTable, device_of: IntArray) -> Moves:
-        """Return the moves from a placement `[G]`."""
+        """Return the moves from a placement.
+
+        Args:
+            table: the costs.
+            device_of: device of each group, `[G]`.
+        """
         return cls(device_of, submodels_of_groups(table.n_groups, table.edges, device_of[None])[0], table.n_devices)
 
     def __len__(self) -> int:
