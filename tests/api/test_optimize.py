@@ -328,6 +328,7 @@ def test_a_misspelt_option_is_seen_by_type_checkers_and_refused(model):
         ovplace.optimize(model, buget=5)  # type: ignore[call-arg]  # mypy warns if there is nothing to ignore
 
 
+@pytest.mark.slow
 def test_a_converted_network_is_told_how_to_give_its_shape(tmp_path):
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU())
     converted = ov.convert_model(network, example_input=torch.zeros(1, 3, 8, 8))

@@ -184,6 +184,7 @@ def test_a_run_without_costs_has_none(store):
     assert stored_costs(store) is None
 
 
+@pytest.mark.slow
 def test_a_run_on_real_devices_and_its_continuation(tmp_path, cache):
     path = tmp_path / "model.xml"
     ov.save_model(models.residual(), path, compress_to_fp16=False)

@@ -27,6 +27,7 @@ def failing(tmp_path_factory):
     return run.folder, moved
 
 
+@pytest.mark.slow
 def test_inputs_that_have_moved_are_named(ovplace, failing, tmp_path):
     run, moved = failing
     done = ovplace("minimize", run, "1", "-o", tmp_path / "left")

@@ -59,6 +59,7 @@ def test_each_interval_has_its_own_level(capsys):
     assert "[0.460, 0.500] (98 %)" in lines[0] and "[0.400, 0.600] (99 %)" in lines[1]
 
 
+@pytest.mark.slow
 def test_one_that_fails_stops_no_other(ovplace, tiny, tmp_path):
     broken = tmp_path / "broken.xml"
     broken.write_text("<net")
@@ -84,6 +85,7 @@ def test_a_report_that_could_not_be_written_is_told(tmp_path, monkeypatch):
     assert found.result == folder.read_result()
 
 
+@pytest.mark.slow
 def test_a_required_gain_is_required_of_each(ovplace, two, tmp_path):
     done = ovplace("optimize", *two, *SIMULATED, "-o", tmp_path, "--require-gain")
     assert done.code == 3
