@@ -17,17 +17,22 @@ from ovplace.testing.graphs import costs, layered, problem
 from ovplace.testing.slow import slow_except
 
 
-@pytest.fixture
-def evaluated(monkeypatch):
-    """The number of placements in each evaluation under the full model."""
+def counted(monkeypatch, evaluate):
+    """Return a list that gets the number of placements in each evaluation that the module makes."""
     counts = []
 
     def counting(table, device_of):
         counts.append(len(device_of))
-        return latency_ms(table, device_of)
+        return evaluate(table, device_of)
 
-    monkeypatch.setattr(module, "latency_ms", counting)
+    monkeypatch.setattr(module, evaluate.__name__, counting)
     return counts
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """The number of placements in each evaluation under the full model."""
+    return counted(monkeypatch, latency_ms)
 
 
 def moves(table, device_of):
@@ -50,13 +55,7 @@ def test_moves_are_numbered_and_only_the_first_of_equal_ones_is_distinct(seed):
 
 def test_a_few_moves_are_made_at_a_time(monkeypatch):
     """All of 10,000 groups on two devices would take gigabytes."""
-    counts = []
-
-    def counting(table, device_of):
-        counts.append(len(device_of))
-        return pairwise_ms(table, device_of)
-
-    monkeypatch.setattr(module, "pairwise_ms", counting)
+    counts = counted(monkeypatch, pairwise_ms)
     table = costs(problem(layered(150, 0), 2), 0)
     start = table.group_ms.argmin(axis=1)
     next(nearest(table, start))
