@@ -104,7 +104,7 @@ class ReportWarning(RuntimeWarning):
 
 
 class ExportWarning(UserWarning):
-    """A form does not carry all of the placement that was exported."""
+    """A format does not carry all of the placement that was exported."""
 
 
 class InterruptedRunError(OvplaceError):

@@ -42,7 +42,7 @@ def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Pa
     Args:
         folder: a finished run, or an exported one.
         using: the exporter.
-        target: the file, or the folder where the form is several files; by default the exporter's, in `folder`.
+        target: the file, or the folder where the format has several files; by default the exporter's, in `folder`.
 
     Returns:
         The files written, the main one first.
@@ -68,7 +68,7 @@ def export(folder: Path, using: Exporter, target: Path | None = None) -> list[Pa
 
 
 def limits(folder: Path, using: Exporter) -> tuple[str, ...]:
-    """Return what a form cannot carry of the answer that lies in a run folder, one line each.
+    """Return what a format cannot carry of the answer that lies in a run folder, one line each.
 
     Args:
         folder: a finished run, or an exported one.

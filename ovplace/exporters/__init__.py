@@ -1,1 +1,1 @@
-"""Export plug-ins: one file, one form in which the answer of a run can be taken elsewhere."""
+"""Export plug-ins: one file, one format in which the answer of a run can be taken elsewhere."""

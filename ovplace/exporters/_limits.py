@@ -1,4 +1,4 @@
-"""Sentences on what a form cannot carry of a placement."""
+"""Sentences on what a format cannot carry of a placement."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ from openvino import opset15 as texts_ops
 
 from ovplace.api.searching import optimize
 from ovplace.commands.minimizing.cut import cut_of_trial, smallest_cut
+from ovplace.commands.minimizing.delta_debugging import smallest_failing
 from ovplace.commands.minimizing.minimize import minimize
 from ovplace.commands.minimizing.oracle import Oracle
 from ovplace.commands.minimizing.reproduction import INPUTS, MODEL, PROGRAM, Reproduction, write_reproduction
-from ovplace.core.delta_debugging import smallest_failing
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, OutputError, Trial
 from ovplace.core.placement import Placement

@@ -19,6 +19,7 @@ from ovplace.core.accuracy import NOT_FINITE, compare_all, has_no_finite_value
 from ovplace.core.measurement import Candidate, ErrorKind, Job, Measurement, MeasureSpec
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import BoolArray
+from ovplace.ir.timing.state import fits_next_state
 from ovplace.plugins import protocols
 
 if TYPE_CHECKING:
@@ -258,13 +259,5 @@ class Backend(protocols.Backend):
         with explained("does not run on", "if it needs other values, give them with -i"):
             ready = self._settled(self._request(compiled), 0.0, ())
         outputs = self._outputs(ready.request)
-        self._timer.begins_anew = self._has_state and not self._goes_on(ready)
+        self._timer.begins_anew = self._has_state and not fits_next_state(ready.request)
         return outputs
-
-    def _goes_on(self, ready: Ready) -> bool:
-        """Return whether inputs fit the state that an inference leaves: a mask may be as long as the first prompt."""
-        try:
-            self._timer.timed(ready)
-        except RuntimeError:
-            return False
-        return True

@@ -10,6 +10,7 @@ import numpy as np
 
 from ovplace.backends.openvino.failures import failure
 from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec, rotated
+from ovplace.ir.timing.state import reset_state
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -114,8 +115,7 @@ class Timer:
     def start_state(self, request: Request) -> None:
         """Reset the state of a request, if the model has one."""
         if self._has_state:  # AUTO's requests refuse even to list their states
-            for state in request.query_state():
-                state.reset()
+            reset_state(request)
 
     def _found_hopeless(self, ready: Sequence[Ready], candidates: Sequence[Candidate], spec: MeasureSpec) -> set[int]:
         """Warm the candidates up, and return which of them are hopeless.

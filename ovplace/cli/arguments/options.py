@@ -292,7 +292,7 @@ searching = _all(
 
 
 def was_given(name: str) -> bool:
-    """Return whether an option of this command, by the name of its argument, was given or is at its default."""
+    """Return whether an option of this command was given, by the name of its argument."""
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 

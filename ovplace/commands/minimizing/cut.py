@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ovplace.commands.minimizing.delta_debugging import smallest_failing
 from ovplace.commands.minimizing.oracle import Oracle
-from ovplace.core.delta_debugging import smallest_failing
 from ovplace.core.measurement import ErrorKind, Trial
 from ovplace.core.partition import Partition
 from ovplace.core.placement import Placement

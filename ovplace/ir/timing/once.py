@@ -12,6 +12,7 @@ from ovplace.errors import ModelError
 from ovplace.ir.exceptions import last_line
 from ovplace.ir.inputs import fill, inputs_of
 from ovplace.ir.opening import open_model
+from ovplace.ir.timing.state import reset_state
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,7 @@ def time_once(path: Path, seed: int = 0, given: str = "") -> FirstTiming:
         compiled = perf_counter()
         fill(request, model, arrays)
         request.infer()
-        for state in request.query_state():
-            state.reset()  # the inputs may fit no other state
+        reset_state(request)  # the inputs may fit no other state
         warm = perf_counter()
         request.infer()
     except RuntimeError as error:

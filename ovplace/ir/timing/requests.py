@@ -17,6 +17,7 @@ from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
 from ovplace.errors import PlacementError
 from ovplace.ir.load import open_placed
+from ovplace.ir.timing.state import fits_next_state, reset_state
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -157,10 +158,7 @@ def _timed(
 
 
 def _fit_first_state_only(core: ov.Core, model: ov.Model, arrays: Sequence[Array]) -> bool:
-    """Return whether inputs do not fit the state that an inference leaves: a mask may be as long as the first prompt.
-
-    The CPU is asked, and compiles the model anew: one that has failed once does so after a reset, too (2026.4.1).
-    """
+    """Return whether inputs do not fit the state that an inference leaves; the CPU compiles the model to find out."""
     from ovplace.ir.inputs import fill
 
     if not model.get_sinks():
@@ -168,16 +166,7 @@ def _fit_first_state_only(core: ov.Core, model: ov.Model, arrays: Sequence[Array
     request = core.compile_model(model, "CPU").create_infer_request()
     fill(request, model, arrays)
     request.infer()
-    try:
-        request.infer()
-    except RuntimeError:
-        return True
-    return False
-
-
-def _start_state(request: ov.InferRequest) -> None:
-    for state in request.query_state():
-        state.reset()
+    return not fits_next_state(request)
 
 
 def _one_by_one(request: ov.InferRequest, load: Load, anew: bool) -> list[float]:
@@ -185,7 +174,7 @@ def _one_by_one(request: ov.InferRequest, load: Load, anew: bool) -> list[float]
     start = perf_counter()
     while not _is_done(load, len(latencies), start):
         if anew:
-            _start_state(request)
+            reset_state(request)
         request.infer()
         latencies.append(request.latency)
     return latencies
@@ -214,7 +203,7 @@ def _in_rounds(requests: Sequence[ov.InferRequest], load: Load, anew: bool) -> l
 
 def _begin(request: ov.InferRequest, anew: bool) -> None:
     if anew:
-        _start_state(request)
+        reset_state(request)
     request.start_async()
 
 
