@@ -32,7 +32,7 @@ def command(console: Console, /, runs: tuple[str, ...], output: str | None, live
 
     folders, target = [Path(run) for run in runs], Path(output) if output else None
     if options.was_given("port") and not live:
-        raise click.UsageError("--port is that of --live; leave it out, or give both")
+        raise click.UsageError("--port needs --live; add it, or leave --port out")
     if live:
         if output:
             raise click.UsageError("--live writes no file; leave out -o")

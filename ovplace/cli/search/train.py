@@ -78,8 +78,7 @@ def command(
     from ovplace.train.training_plan import find_training, read_plan
 
     if options.was_given("jobs") and (seeds is None or cluster is not None):
-        said = "--jobs trains several --seeds at the same time on this machine"
-        raise UsageError(f"{said}; leave it out, or give --seeds N and no --cluster")
+        raise UsageError("--jobs needs --seeds without --cluster; add --seeds N, or leave --jobs out")
     file = find_training(config)
     plan = read_plan(file, settings)
     path = Path(output or plan.config.output)

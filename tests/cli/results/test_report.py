@@ -69,7 +69,7 @@ def test_one_run_is_followed_at_a_time(ovplace, finished):
 def test_a_port_without_a_server_is_refused(ovplace, finished):
     done = ovplace("report", finished[0], "--port", "0")
     assert (done.code, done.out) == (2, "")
-    assert "--port is that of --live; leave it out, or give both" in done.err
+    assert "--port needs --live; add it, or leave --port out" in done.err
 
 
 def test_no_report_overwrites_a_run(ovplace, finished):

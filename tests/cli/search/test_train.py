@@ -117,7 +117,7 @@ def test_trainings_that_cannot_be_done_are_named(ovplace, config, tmp_path):
     fails(ovplace("train", config, "-o", config / "policy.npz"), 1, "cannot")
     several = ("train", config, "-o", tmp_path / "policy.npz", "--jobs", 2)
     for others in ((), ("--seeds", 2, "--cluster", "tls://nowhere:1")):
-        fails(ovplace(*several, *others), 2, "leave it out, or give --seeds N and no --cluster")
+        fails(ovplace(*several, *others), 2, "--jobs needs --seeds without --cluster")
 
 
 def test_the_table_of_seeds_names_the_one_that_is_kept(capsys):
