@@ -20,6 +20,7 @@ class Precedence:
         steps: `edges` as pairs, `[F]`.
         starts: position of the first edge into each group that has any, `[T]`.
         targets: those groups, `[T]`.
+        region_cuts: the cuts in regions looked at so far, see `region_cuts`, by the bytes of their groups.
     """
 
     def __init__(self, n_groups: int, edges: IntArray) -> None:
@@ -37,6 +38,7 @@ class Precedence:
         self.steps: list[tuple[int, int]] = [(a, b) for a, b in self.edges.T.tolist()]
         self.starts = np.flatnonzero(np.diff(self.edges[1], prepend=-1))
         self.targets = self.edges[1, self.starts]
+        self.region_cuts: dict[bytes, tuple[IntArray, IntArray]] = {}
 
     @cached_property
     def readers(self) -> IntArray:

@@ -10,21 +10,21 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ovplace.cost.evaluate.isolating_cuts import isolating_cuts
 from ovplace.cost.evaluate.precedence import Precedence, precedence
-from ovplace.cost.evaluate.returning_cuts import returning_cuts
-from ovplace.graphs.dag import lowest_connected, strong_labels
-from ovplace.graphs.op_graph import BoolArray, IntArray
+from ovplace.cost.evaluate.region_cuts import region_cuts
+from ovplace.cost.evaluate.regions import Labels, connected, on_cycles
+from ovplace.graphs.op_graph import IntArray
 
-_CHUNK_WORDS = 4_000_000
+_CHUNK_WORDS = 1_000_000
 """Size of the largest arrays at a time, so that large batches need no more memory than small ones."""
+
+_MOST_REMEMBERED = 2_000_000
+"""Largest number of remembered placements times groups."""
 
 _FEW = 1000
 """Placements in a batch that is remembered; larger ones are random draws, which do not come again."""
-
-_Labels = NDArray[np.int32]
 
 
 def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
@@ -35,14 +35,14 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
         edges: directed pairs of neighbouring groups, `[2, Q]`; edges on a cycle of groups join, and order nothing.
         device_of: device of each group under each placement, `[B, G]`.
 
-    Cost: O(B (G + Q G / 64)) for each round of cuts where data comes back, O(B (G + Q)) for each group cut off. Few
-    placements at a time are remembered: searches solve models whose costs differ, and look at the same placements and
-    their neighbours nine times of ten.
+    Cost: O(B (G + Q)) for each group cut off; O(Q G / 64) at most for each round of cuts where data comes back in a
+    region that was not looked at before. Few placements at a time are remembered: searches solve models whose costs
+    differ, and look at the same placements and their neighbours nine times of ten.
     """
     if len(device_of) > _FEW:
         return _submodels(n_groups, edges, device_of)
     known = _memory(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
-    if len(known) * n_groups > _CHUNK_WORDS // 2:
+    if len(known) * n_groups > _MOST_REMEMBERED:
         known.clear()
     keys = [row.tobytes() for row in np.ascontiguousarray(device_of, dtype=np.int16)]
     found = {key: labels for key in keys if (labels := known.get(key)) is not None}  # another thread may clear them
@@ -103,8 +103,8 @@ def pieces_of_regions(n_groups: int, edges: IntArray, device_of: IntArray) -> In
     return labels[:, 0].astype(np.int64)
 
 
-def _labels(order: Precedence, device_of: IntArray, *, around_groups: bool = True) -> _Labels:
-    """Return labels `[G, B]`: below, placements are columns, so that what is done group by group runs along memory.
+def _labels(order: Precedence, device_of: IntArray, *, around_groups: bool = True) -> Labels:
+    """Return labels `[G, B]`.
 
     Args:
         order: the edges that order groups.
@@ -112,46 +112,19 @@ def _labels(order: Precedence, device_of: IntArray, *, around_groups: bool = Tru
         around_groups: whether to go on after the cuts where data comes back.
     """
     joined, loose = (device_of[edges[0]] == device_of[edges[1]] for edges in (order.edges, order.loose))
-    constants = np.ones(device_of.shape, dtype=bool)
-    labels = _connected(order, joined, loose)
-    active = cyclic = np.flatnonzero(_cyclic(order, labels).any(axis=0))
-    while len(active):
-        cut, parted = returning_cuts(order, labels[:, active], joined[:, active])
-        joined[:, active] &= ~cut
-        constants[:, active] &= ~parted
-        active = active[cut.any(axis=0)]
-        labels[:, active] = _connected(order, joined[:, active], loose[:, active])
+    labels, constants = connected(order, joined, loose), np.ones(device_of.shape, dtype=bool)
+    circles = on_cycles(order, labels)
+    cyclic = np.flatnonzero(circles.any(axis=0))
+    cut, parted = region_cuts(order, labels[:, cyclic], circles[:, cyclic])
+    constants[:, cyclic] = ~parted
+    active = cyclic[cut.any(axis=0)]
+    joined[:, cyclic] &= ~cut
+    labels[:, active] = connected(order, joined[:, active], loose[:, active])
     while around_groups and len(cyclic):
-        circles = _cyclic(order, labels[:, cyclic])
+        circles = on_cycles(order, labels[:, cyclic])
         circles, cyclic = circles[:, circles.any(axis=0)], cyclic[circles.any(axis=0)]
         cut = isolating_cuts(order, labels[:, cyclic], joined[:, cyclic], circles, constants[:, cyclic])
         joined[:, cyclic] &= ~cut
         cyclic = cyclic[cut.any(axis=0)]
-        labels[:, cyclic] = _connected(order, joined[:, cyclic], loose[:, cyclic])
+        labels[:, cyclic] = connected(order, joined[:, cyclic], loose[:, cyclic])
     return labels
-
-
-def _cyclic(order: Precedence, labels: _Labels) -> BoolArray:
-    """Return the groups of regions that need each other, `[G, B]`."""
-    n, count = labels.shape
-    source, target = labels[order.edges]
-    between = source != target
-    component = strong_labels(n * count, np.stack([_flat(source)[between], _flat(target)[between]]))
-    heads = np.flatnonzero(labels == np.arange(n)[:, None])
-    size = np.bincount(component[heads], minlength=n * count)
-    return np.asarray(size[component[_flat(labels)]] > 1)
-
-
-def _flat(groups: _Labels) -> _Labels:
-    """Return the index of each group of each placement among all of them, `[..., B]`."""
-    count = groups.shape[-1]
-    return np.asarray(groups * np.int32(count) + np.arange(count, dtype=np.int32), dtype=np.int32)
-
-
-def _connected(order: Precedence, joined: BoolArray, loose: BoolArray) -> _Labels:
-    """Return the lowest group of each group's connected region, `[G, B]`."""
-    n, count = order.n_groups, joined.shape[1]
-    edges, within = np.concatenate([order.edges, order.loose], axis=1), np.concatenate([joined, loose])
-    ends = [_flat(np.broadcast_to(end[:, None], within.shape).astype(np.int32))[within] for end in edges]
-    lowest = lowest_connected(n * count, np.stack(ends))
-    return np.asarray((lowest // max(count, 1)).reshape(n, count), dtype=np.int32)
