@@ -8,8 +8,9 @@ from heapq import heappop, heappush
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
-from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
+from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.cost.solvers.moves import Moves
+from ovplace.cost.solvers.pairwise_moves import PairwiseMoves
 from ovplace.graphs.dag import lowest_connected
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
@@ -21,10 +22,10 @@ _MOST_MOVES = 100
 
 _LARGE = 512
 """Groups above which a descent is quick and makes fewer moves, and fewer are looked at for the nearest ones, as each
-takes longer: a hundred at 2,000 groups took over a minute, for each placement that a search asks for."""
+takes longer: at 2,000 groups about a second."""
 
 _AT_ONCE = 256
-"""Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take two seconds."""
+"""Moves evaluated before one is made: nearly all of 96 groups on two devices; all of 456 groups take a second."""
 
 _FEW = 32
 """Moves evaluated at a time where the first few are wanted."""
@@ -82,7 +83,7 @@ def _pieces(start: int, end: int, size: int) -> list[tuple[int, int]]:
 def nearest(table: CostTable, device_of: IntArray) -> Iterator[IntArray]:
     """Yield the distinct moves `[G]` that can run and fit into memory, the fastest under the full model first.
 
-    Each is evaluated only when no bound of those left is below what is known: all of 500 groups take three seconds. In
+    Each is evaluated only when no bound of those left is below what is known: all of 500 groups take half a second. In
     a large model, where all take minutes, a move that undoes cuts of HETERO may come too late.
 
     Args:
@@ -132,11 +133,13 @@ def _bound_ms(table: CostTable, moves: Moves, region: IntArray) -> FloatArray:
         moves: from a placement.
         region: the `_regions` of that placement, `[G]`.
     """
-    change_ms = np.concatenate([_change_ms(table, moves.device_of, region, unit) for unit in moves.units])
-    pieces = (moves.rows(np.arange(start, end)) for start, end in _pieces(0, len(moves), _AT_ONCE))
-    fitting_ms = [np.where(table.fits(some), pairwise_ms(table, some), np.inf) for some in pieces]
     now_ms = _overhead_ms(table, moves.device_of, region)
-    return np.asarray(np.concatenate(fitting_ms) + now_ms + change_ms.T.ravel())
+    bounds = []
+    for unit in moves.units:
+        moved = PairwiseMoves(table, moves.device_of, unit)
+        bound_ms = now_ms + moved.latency_ms() + _change_ms(table, moves.device_of, region, unit)
+        bounds.append(np.where(moved.fit(), bound_ms, np.inf))
+    return np.concatenate(bounds).T.ravel()
 
 
 def _change_ms(table: CostTable, device_of: IntArray, region: IntArray, unit: IntArray) -> FloatArray:
