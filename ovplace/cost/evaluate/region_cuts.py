@@ -17,7 +17,7 @@ from ovplace.cost.evaluate.regions import Labels, connected
 from ovplace.cost.evaluate.returning_cuts import returning_cuts
 from ovplace.graphs.op_graph import BoolArray, IntArray
 
-_MOST_REMEMBERED = 8_000_000
+_MOST_REMEMBERED = 4_000_000
 """Largest number of remembered regions times groups: a hundred megabytes at most."""
 
 _OPEN = 64

@@ -86,10 +86,8 @@ def pieces_of_regions(n_groups: int, edges: IntArray, device_of: IntArray) -> In
     """Return the pieces that each region of a placement falls into under every placement that has this region, `[G]`.
 
     A region hangs together on one device, with its neighbours on others. HETERO makes at least one submodel of each
-    piece. The cuts where data comes back follow from the boundaries out of the region, into it and inside it, and from
-    what depends on what in the model: all of these are the same wherever other groups are. Such cuts go on until there
-    are none, and a round that makes none in a region leaves it to the next one as it was. The cuts around single groups
-    are of other regions, too, but only add pieces.
+    piece. The cuts where data comes back are the same in each of these placements, see `region_cuts`. The cuts around
+    single groups depend on other regions, too, but only add pieces.
 
     Args:
         n_groups: number of groups G.

@@ -84,7 +84,7 @@ def nearest(table: CostTable, device_of: IntArray) -> Iterator[IntArray]:
     """Yield the distinct moves `[G]` that can run and fit into memory, the fastest under the full model first.
 
     Each is evaluated only when no bound of those left is below what is known: all of 500 groups take half a second. In
-    a large model, where all take minutes, a move that undoes cuts of HETERO may come too late.
+    a large model, where all take half a minute, a move that undoes cuts of HETERO may come too late.
 
     Args:
         table: the costs.
