@@ -3,8 +3,9 @@
 Two forms of the same: from the rows themselves, whose work grows with their number B, and from sums over them, whose
 work grows with the number of parameters P only. `given` takes the smaller one.
 
-Sources: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, 2.1 (both forms of the linear model);
-Hoffman and Ribak, "Constrained realizations of Gaussian fields", 1991 (draws given rows, from draws of the prior).
+Sources: Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, 2.1 (both forms of the linear model)
+and A.9 (Woodbury's identity); Hoffman and Ribak, "Constrained realizations of Gaussian fields", 1991 (draws given rows,
+from draws of the prior).
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ PINNING_ROUNDS = 100
 
 PATIENCE = 3
 """Rounds without progress after which one parameter is pinned or released at a time: all at once may go in circles."""
+
+_MANY = 500
+"""Pins from which on their covariance is not formed where rows are few: for 6,585 pins of a model of 2,048 groups that
+took twelve seconds and two gigabytes. For fewer pins it takes milliseconds, and is more exact."""
 
 _TIGHT = 1e-9
 """Variance of a pin, as a part of the parameter's variance under the prior."""
@@ -161,6 +166,26 @@ class FromRows(Gaussian):
         before = self.prior.drawn(rng, self.scale)
         measured = 1 + np.sqrt(self._noise) * rng.standard_normal(len(self._noise))
         return np.asarray(before + self._spread @ np.linalg.solve(self._kernel, measured - self._rows @ before))
+
+    def _held(self, free: FloatArray, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the parameters with some pinned, and the forces on the pins: of many pins by Woodbury's identity.
+
+        The covariance is diagonal but for the directions of common change, and of what the rows measure.
+        """
+        directions = np.concatenate([self.prior.directions(self.scale), self._spread], axis=1)
+        if self.scale.single == 0.0 or len(pinned) < max(_MANY, 2 * directions.shape[1]):
+            return super()._held(free, pinned)
+        common = directions.shape[1] - len(self._rows)
+        middle = np.zeros((directions.shape[1],) * 2)  # the inverse of what stands between them in the covariance
+        middle[:common, :common], middle[common:, common:] = np.eye(common), -self._kernel
+        single = (self.scale.single * self.prior.size[pinned]) ** 2
+        diagonal = single + _TIGHT * self.prior.variances(self.scale)[pinned]
+        along, force = directions[pinned], -free[pinned] / diagonal
+        core = middle + along.T @ (along / diagonal[:, None])
+        force -= along @ np.linalg.solve(core, along.T @ force) / diagonal
+        held = free + directions @ np.linalg.solve(middle, along.T @ force)
+        held[pinned] += single * force
+        return held, force
 
 
 class FromSums(Gaussian):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from ovplace.cost.calibration import shrinkage
+from ovplace.cost.calibration import gaussian, shrinkage
 from ovplace.cost.calibration.gaussian import FromRows, FromSums, Gaussian, Information
 from ovplace.cost.calibration.prior import Prior, PriorScale
-from ovplace.graphs.op_graph import FloatArray
+from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.testing.measurements import measured_rows, profiled, true_table
 
 NOISE = shrinkage.NOISE**2
@@ -56,6 +56,28 @@ def test_parameters_that_are_not_negative_are_the_most_likely_ones() -> None:
         assert np.linalg.norm(whitened @ (found.not_negative() - found.mean)) <= 1.001 * max(1.0, distance)
         checked += 1
     assert checked > 400
+
+
+@pytest.mark.parametrize("scale", [PriorScale(0.0, 0.3, 0.3), PriorScale(1.0, 3.0, 1.0), PriorScale(1.0, 0.0, 0.1)])
+@pytest.mark.parametrize("seed", range(3))
+def test_many_pins_hold_like_few(scale: PriorScale, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = true_table(100)
+    profile = profiled(truth)
+    prior, rows = Prior.of(profile), measured_rows(truth, profile, 5)
+    of = FromRows(prior, scale, rows, np.full(len(rows), NOISE))
+    free = of.drawn(np.random.default_rng(seed))
+    formed, held = list[int](), Gaussian._held
+
+    def counting(of: Gaussian, free: FloatArray, pinned: IntArray) -> tuple[FloatArray, FloatArray]:
+        formed.append(len(pinned))
+        return held(of, free, pinned)
+
+    monkeypatch.setattr(Gaussian, "_held", counting)
+    expected, most = of.not_negative(free), max(formed)
+    formed.clear()
+    monkeypatch.setattr(gaussian, "_MANY", 0)
+    np.testing.assert_allclose(of.not_negative(free) / prior.size, expected / prior.size, atol=1e-8)
+    assert max(formed, default=0) < most
 
 
 @pytest.mark.parametrize("by_sums", [False, True])
