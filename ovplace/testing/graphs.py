@@ -300,3 +300,17 @@ def costs(of: Problem, seed: int = 0, transfer_ms: float = 0.3, submodel_ms: flo
         memory_bytes=np.full(d, np.inf),
         source="random",
     )
+
+
+def limited_costs(seed: int) -> CostTable:
+    """Return the costs of a random model of 1 to 24 groups on one to three devices, which cannot run some of them.
+
+    Args:
+        seed: seed of the draw; for every third one, no device has the memory for the whole model.
+    """
+    rng = generator(seed, "testing", "limited costs")
+    n, devices = int(rng.integers(1, 25)), int(rng.integers(1, 4))
+    runs = rng.random((n, devices)) < 0.8
+    runs[np.arange(n), rng.integers(devices, size=n)] = True
+    table = costs(problem(layered(n, seed), devices, seed, supported=runs), seed)
+    return replace(table, memory_bytes=np.where(seed % 3, np.inf, 0.7 * table.group_bytes.sum()))

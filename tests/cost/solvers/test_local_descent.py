@@ -13,7 +13,7 @@ from ovplace.cost.solvers.moves import Moves
 from ovplace.cost.solvers.portfolio import ranked
 from ovplace.graphs.dag import lowest_connected
 from ovplace.seeds import generator
-from ovplace.testing.graphs import costs, layered, problem
+from ovplace.testing.graphs import costs, layered, limited_costs, problem
 from ovplace.testing.slow import slow_except
 
 
@@ -124,12 +124,7 @@ def test_a_quick_descent_ends_where_nothing_helps_but_undoing_cuts(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_nearest_moves_come_in_the_order_of_their_latency(seed, monkeypatch):
     monkeypatch.setattr(module, "_FEW", 4)
-    rng = generator(seed, "testing", "nearest")
-    n, devices = int(rng.integers(1, 25)), int(rng.integers(1, 4))
-    runs = rng.random((n, devices)) < 0.8
-    runs[np.arange(n), rng.integers(devices, size=n)] = True
-    table = costs(problem(layered(n, seed), devices, seed, supported=runs), seed)
-    table = replace(table, memory_bytes=np.where(seed % 3, np.inf, 0.7 * table.group_bytes.sum()))
+    table = limited_costs(seed)
     start = table.group_ms.argmin(axis=1)
     wanted = ranked(table, moves(table, start))
     assert [choice.tolist() for choice in nearest(table, start)] == [choice.tolist() for choice in wanted]
