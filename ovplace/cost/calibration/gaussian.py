@@ -172,11 +172,12 @@ class FromRows(Gaussian):
 
         The covariance is diagonal but for the directions of common change, and of what the rows measure.
         """
-        directions = np.concatenate([self.prior.directions(self.scale), self._spread], axis=1)
-        if self.scale.single == 0.0 or len(pinned) < max(_MANY, 2 * directions.shape[1]):
+        common = 1 + self.prior.kinds.shape[1]
+        count = common + len(self._rows)
+        if self.scale.single == 0.0 or len(pinned) < max(_MANY, 2 * count):
             return super()._held(free, pinned)
-        common = directions.shape[1] - len(self._rows)
-        middle = np.zeros((directions.shape[1],) * 2)  # the inverse of what stands between them in the covariance
+        directions = np.concatenate([self.prior.directions(self.scale), self._spread], axis=1)
+        middle = np.zeros((count, count))  # the inverse of what stands between them in the covariance
         middle[:common, :common], middle[common:, common:] = np.eye(common), -self._kernel
         single = (self.scale.single * self.prior.size[pinned]) ** 2
         diagonal = single + _TIGHT * self.prior.variances(self.scale)[pinned]
