@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ovplace.core.cost_table import CostTable
 from ovplace.cost.evaluate.stages import Stages
-from ovplace.cost.evaluate.submodel_counts import submodel_counts
+from ovplace.cost.evaluate.submodels.counts import submodel_counts
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 Counts = NDArray[Any]

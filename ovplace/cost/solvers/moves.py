@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ovplace.core.cost_table import CostTable
-from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
+from ovplace.cost.evaluate.submodels.counts import submodels_of_groups
 from ovplace.graphs.op_graph import IntArray
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ovplace.cost.evaluate.bit_sets import BitFields
+from ovplace.cost.evaluate.submodels.bit_sets import BitFields
 
 
 @pytest.mark.parametrize(("n_elements", "n_fields"), [(1, 1), (7, 1), (8, 3), (63, 5), (64, 2), (200, 31)])

@@ -11,10 +11,11 @@ import pytest
 from ovplace.core.cost_table import CostTable
 from ovplace.core.partition import Partition
 from ovplace.core.traffic import Traffic
-from ovplace.cost.evaluate import returning_cuts, terms
-from ovplace.cost.evaluate import submodel_counts as counting
+from ovplace.cost.evaluate import terms
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.evaluate.submodel_counts import submodel_counts, submodels_of_groups
+from ovplace.cost.evaluate.submodels import counts as counting
+from ovplace.cost.evaluate.submodels import returning_cuts
+from ovplace.cost.evaluate.submodels.counts import submodel_counts, submodels_of_groups
 from ovplace.graphs.dag import topological_order
 from ovplace.graphs.submodels import running_submodels, submodel_devices, submodel_labels
 from ovplace.seeds import generator

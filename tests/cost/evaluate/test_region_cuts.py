@@ -3,11 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ovplace.cost.evaluate import region_cuts as module
-from ovplace.cost.evaluate.precedence import Precedence
-from ovplace.cost.evaluate.region_cuts import region_cuts
-from ovplace.cost.evaluate.regions import connected, on_cycles
-from ovplace.cost.evaluate.returning_cuts import returning_cuts
+from ovplace.cost.evaluate.submodels import region_cuts as module
+from ovplace.cost.evaluate.submodels.precedence import Precedence
+from ovplace.cost.evaluate.submodels.region_cuts import region_cuts
+from ovplace.cost.evaluate.submodels.regions import connected, on_cycles
+from ovplace.cost.evaluate.submodels.remembered import Remembered
+from ovplace.cost.evaluate.submodels.returning_cuts import returning_cuts
 from ovplace.seeds import generator
 from ovplace.testing.graphs import costs, layered, problem
 
@@ -64,13 +65,13 @@ def test_a_region_is_looked_at_once_and_beside_others(monkeypatch):
     assert not columns
 
 
-def test_few_columns_are_open_and_little_is_remembered(monkeypatch):
+def test_few_columns_are_open(monkeypatch):
     order, joined, loose = drawn(1)
     labels = connected(order, joined, loose)
     circles = on_cycles(order, labels)
     expected = region_cuts(order, labels, circles)
     monkeypatch.setattr(module, "_OPEN", 1)
-    monkeypatch.setattr(module, "_MOST_REMEMBERED", 0)
+    monkeypatch.setattr(order, "regions", Remembered(0))
     for found, wanted in zip(region_cuts(order, labels, circles), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
 

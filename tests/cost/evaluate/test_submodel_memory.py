@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ovplace.cost.evaluate import submodel_counts as counting
-from ovplace.cost.evaluate.submodel_counts import submodels_of_groups
+from ovplace.cost.evaluate.submodels import counts as counting
+from ovplace.cost.evaluate.submodels.counts import submodels_of_groups
+from ovplace.cost.evaluate.submodels.precedence import precedence
+from ovplace.cost.evaluate.submodels.remembered import Remembered
 from ovplace.graphs.op_graph import IntArray
 from ovplace.seeds import generator
 from ovplace.testing.graphs import layered, problem
@@ -47,8 +49,22 @@ def test_another_thread_may_clear_what_is_remembered_meanwhile(monkeypatch: pyte
     count = counting._submodels
 
     def counted_while_cleared(n_groups: int, edges: IntArray, some: IntArray) -> IntArray:
-        counting._memory(n_groups, np.asarray(edges, dtype=np.int64).tobytes()).clear()
+        precedence(n_groups, edges).placements._results.clear()
         return count(n_groups, edges, some)
 
     monkeypatch.setattr(counting, "_submodels", counted_while_cleared)
     np.testing.assert_array_equal(submodels_of_groups(9, costs.edges, device_of), wanted)
+
+
+def test_each_key_is_found_once_until_there_are_too_many() -> None:
+    asked: list[list[int]] = []
+
+    def find(new: list[int]) -> list[str]:
+        asked.append(new)
+        return [f"{at}" for at in new]
+
+    remembered = Remembered[str](2)
+    assert remembered.of([b"a", b"b", b"a"], find) == ["2", "1", "2"]
+    assert remembered.of([b"b", b"c"], find) == ["1", "1"]
+    assert asked == [[2, 1], [1]]
+    assert remembered.of([b"b"], find) == ["0"]  # three are too many

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from ovplace.core.certificate import FULL
-from ovplace.cost.evaluate.submodel_counts import pieces_of_regions, submodel_counts, submodels_of_groups
+from ovplace.cost.evaluate.submodels.counts import pieces_of_regions, submodel_counts, submodels_of_groups
 from ovplace.cost.solvers.milp.lazy_cuts import add_lazy_cuts
 from ovplace.cost.solvers.milp.solver import formulate
 from ovplace.graphs.dag import connected_labels

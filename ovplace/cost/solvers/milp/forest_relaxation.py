@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ovplace.core.cost_table import CostTable
-from ovplace.cost.evaluate.submodel_counts import submodel_counts
+from ovplace.cost.evaluate.submodels.counts import submodel_counts
 from ovplace.cost.solvers.milp.program import Program
 from ovplace.graphs.dag import connected_labels, strong_labels, topological_rank
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ovplace.cost.evaluate.submodel_counts import pieces_of_regions
+from ovplace.cost.evaluate.submodels.counts import pieces_of_regions
 from ovplace.cost.solvers.milp.forest_relaxation import VIOLATED, ForestRelaxation
 from ovplace.graphs.dag import connected_labels, strong_labels
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray

@@ -7,21 +7,16 @@ demo (0.5 of 13.6 too few on average), 38 of `inception_v3`, 39 of `detector_hea
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
-from ovplace.cost.evaluate.isolating_cuts import isolating_cuts
-from ovplace.cost.evaluate.precedence import Precedence, precedence
-from ovplace.cost.evaluate.region_cuts import region_cuts
-from ovplace.cost.evaluate.regions import Labels, connected, on_cycles
+from ovplace.cost.evaluate.submodels.isolating_cuts import isolating_cuts
+from ovplace.cost.evaluate.submodels.precedence import Precedence, precedence
+from ovplace.cost.evaluate.submodels.region_cuts import region_cuts
+from ovplace.cost.evaluate.submodels.regions import Labels, connected, on_cycles
 from ovplace.graphs.op_graph import IntArray
 
 _CHUNK_WORDS = 1_000_000
 """Size of the largest arrays at a time, so that large batches need no more memory than small ones."""
-
-_MOST_REMEMBERED = 2_000_000
-"""Largest number of remembered placements times groups."""
 
 _FEW = 1000
 """Placements in a batch that is remembered; larger ones are random draws, which do not come again."""
@@ -41,15 +36,9 @@ def submodels_of_groups(n_groups: int, edges: IntArray, device_of: IntArray) -> 
     """
     if len(device_of) > _FEW:
         return _submodels(n_groups, edges, device_of)
-    known = _memory(n_groups, np.asarray(edges, dtype=np.int64).tobytes())
-    if len(known) * n_groups > _MOST_REMEMBERED:
-        known.clear()
     keys = [row.tobytes() for row in np.ascontiguousarray(device_of, dtype=np.int16)]
-    found = {key: labels for key in keys if (labels := known.get(key)) is not None}  # another thread may clear them
-    if new := {key: i for i, key in enumerate(keys) if key not in found}:
-        found.update(zip(new, _submodels(n_groups, edges, device_of[list(new.values())]), strict=True))
-        known.update(found)
-    return np.array([found[key] for key in keys], dtype=np.int64).reshape(len(keys), n_groups)
+    found = precedence(n_groups, edges).placements.of(keys, lambda new: _submodels(n_groups, edges, device_of[new]))
+    return np.array(found, dtype=np.int64).reshape(len(keys), n_groups)
 
 
 def _submodels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
@@ -60,12 +49,6 @@ def _submodels(n_groups: int, edges: IntArray, device_of: IntArray) -> IntArray:
         for start in range(0, len(device_of), size)
     ]
     return np.concatenate(parts).astype(np.int64) if parts else np.empty((0, n_groups), dtype=np.int64)
-
-
-@lru_cache(maxsize=4)
-def _memory(n_groups: int, edges: bytes) -> dict[bytes, IntArray]:
-    """Return the submodels of placements looked at before, in a model of its own for each set of edges."""
-    return {}
 
 
 def submodel_counts(n_groups: int, edges: IntArray, device_of: IntArray, n_devices: int) -> IntArray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ovplace.cost.evaluate.bit_sets import BitFields
-from ovplace.cost.evaluate.precedence import Precedence
+from ovplace.cost.evaluate.submodels.bit_sets import BitFields
+from ovplace.cost.evaluate.submodels.precedence import Precedence
 from ovplace.graphs.op_graph import BoolArray
 
 _CHUNK_BITS = 32_000_000

@@ -6,8 +6,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from ovplace.cost.evaluate.submodels.remembered import Remembered
 from ovplace.graphs.dag import strong_labels, topological_rank
 from ovplace.graphs.op_graph import BoolArray, IntArray
+
+_MOST_REMEMBERED = 2_000_000
+"""Largest number of remembered placements, and of remembered regions, times groups: some tens of megabytes each."""
 
 
 class Precedence:
@@ -20,7 +24,9 @@ class Precedence:
         steps: `edges` as pairs, `[F]`.
         starts: position of the first edge into each group that has any, `[T]`.
         targets: those groups, `[T]`.
-        region_cuts: the cuts in regions looked at so far, see `region_cuts`, by the bytes of their groups.
+        placements: the submodels of placements looked at before, by the bytes of their devices, `[G]` each.
+        regions: the edges cut in regions looked at before, and the groups parted from their constants, by the bytes of
+            their groups.
     """
 
     def __init__(self, n_groups: int, edges: IntArray) -> None:
@@ -38,7 +44,8 @@ class Precedence:
         self.steps: list[tuple[int, int]] = [(a, b) for a, b in self.edges.T.tolist()]
         self.starts = np.flatnonzero(np.diff(self.edges[1], prepend=-1))
         self.targets = self.edges[1, self.starts]
-        self.region_cuts: dict[bytes, tuple[IntArray, IntArray]] = {}
+        most = _MOST_REMEMBERED // max(n_groups, 1)
+        self.placements, self.regions = Remembered[IntArray](most), Remembered[tuple[IntArray, IntArray]](most)
 
     @cached_property
     def readers(self) -> IntArray:

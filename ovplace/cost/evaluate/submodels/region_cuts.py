@@ -12,19 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ovplace.cost.evaluate.precedence import Precedence
-from ovplace.cost.evaluate.regions import Labels, connected
-from ovplace.cost.evaluate.returning_cuts import returning_cuts
+from ovplace.cost.evaluate.submodels.precedence import Precedence
+from ovplace.cost.evaluate.submodels.regions import Labels, connected
+from ovplace.cost.evaluate.submodels.returning_cuts import returning_cuts
 from ovplace.graphs.op_graph import BoolArray, IntArray
-
-_MOST_REMEMBERED = 4_000_000
-"""Largest number of remembered regions times groups: a hundred megabytes at most."""
 
 _OPEN = 64
 """The last columns, in which there may be room for a region; to try all would take long where there are thousands."""
-
-_Cuts = tuple[IntArray, IntArray]
-"""The edges cut in a region, and the groups parted from their constants."""
 
 
 def region_cuts(order: Precedence, labels: Labels, wanted: BoolArray) -> tuple[BoolArray, BoolArray]:
@@ -35,19 +29,12 @@ def region_cuts(order: Precedence, labels: Labels, wanted: BoolArray) -> tuple[B
         labels: region of each group under each placement, `[G, B]`.
         wanted: groups of the regions to look at, others have no cuts, `[G, B]`.
     """
-    known = order.region_cuts
-    if len(known) * order.n_groups > _MOST_REMEMBERED:
-        known.clear()
     column, regions = _regions(labels, wanted)
     keys = [region.tobytes() for region in regions]
-    found = {key: cuts for key in keys if (cuts := known.get(key)) is not None}  # another thread may clear them
-    new = {key: region for key, region in zip(keys, regions, strict=True) if key not in found}
-    found.update(zip(new, _cuts(order, list(new.values())), strict=True))
-    known.update(found)
+    found = order.regions.of(keys, lambda new: _cuts(order, [regions[at] for at in new]))
     cut = np.zeros((order.edges.shape[1], labels.shape[1]), dtype=bool)
     parted = np.zeros(labels.shape, dtype=bool)
-    for at, key in zip(column, keys, strict=True):
-        edges, groups = found[key]
+    for at, (edges, groups) in zip(column, found, strict=True):
         cut[edges, at], parted[groups, at] = True, True
     return cut, parted
 
@@ -65,8 +52,8 @@ def _regions(labels: Labels, wanted: BoolArray) -> tuple[list[int], list[IntArra
     return (several // len(labels)).tolist(), pieces
 
 
-def _cuts(order: Precedence, regions: Sequence[IntArray]) -> list[_Cuts]:
-    """Return the cuts of each of R regions."""
+def _cuts(order: Precedence, regions: Sequence[IntArray]) -> list[tuple[IntArray, IntArray]]:
+    """Return the edges cut in each of R regions, and the groups parted from their constants."""
     owner = _columns(order.n_groups, regions)
     alone = -1 - np.arange(order.n_groups)[:, None]
     apart = np.where(owner < 0, alone, owner)

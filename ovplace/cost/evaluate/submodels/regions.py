@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ovplace.cost.evaluate.precedence import Precedence
+from ovplace.cost.evaluate.submodels.precedence import Precedence
 from ovplace.graphs.dag import lowest_connected, strong_labels
 from ovplace.graphs.op_graph import BoolArray
 

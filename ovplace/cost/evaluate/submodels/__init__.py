@@ -1,0 +1,1 @@
+"""The submodels that HETERO forms, for many placements of groups at once."""
