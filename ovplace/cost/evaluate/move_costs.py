@@ -11,7 +11,7 @@ from ovplace.cost.evaluate.folding import folded
 from ovplace.graphs.op_graph import FloatArray, IntArray
 
 
-class Moves:
+class MoveCosts:
     """The cost of single groups on each device, for many placements at once.
 
     Differences between the devices are those of the pairwise model (`pairwise_ms`). Only the tensors and edges of the

@@ -13,7 +13,6 @@ import numpy as np
 
 from ovplace.core.problem import Problem
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.evaluate.move_costs import Moves
 from ovplace.cost.solvers.portfolio import best_known
 from ovplace.graphs.op_graph import FloatArray, IntArray
 from ovplace.placers._base.cost_model import costs_of
@@ -45,7 +44,7 @@ class PlacetoEnvironment:
             PlacementError: the problem has no costs.
         """
         self._table, self._config = costs_of(problem), config
-        self.graph = PlacetoGraph.of(problem, self._table, Moves(self._table))
+        self.graph = PlacetoGraph.of(problem, self._table)
         if config.order == "random":
             visits = generator(problem.seed, "placer", "placeto", "order").permutation(len(self.graph))
             self.graph = replace(self.graph, visits=visits)

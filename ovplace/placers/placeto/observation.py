@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
+from ovplace.cost.evaluate.move_costs import MoveCosts
 from ovplace.graphs.dag import component_rank
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray
 
@@ -29,26 +29,6 @@ N_VIEW = N_PAIR + 5
 
 _MAX_LOG = 5.0
 """Limit on logarithmic features, and log cost ratio of a device that cannot run a group."""
-
-
-class MoveCosts(Protocol):
-    """Latencies, in ms, that depend on the device of a single group."""
-
-    def all_ms(self, device_of: IntArray) -> FloatArray:
-        """Return the cost of each group on each device while all others stay, `[B, N, D]`, for placements `[B, N]`."""
-        ...
-
-    def group_ms(self, device_of: IntArray, group: int) -> FloatArray:
-        """Return the cost of one group on each device while all others stay.
-
-        Args:
-            device_of: placements, `[B, N]`.
-            group: the group to move.
-
-        Returns:
-            Costs, ms `[B, D]`.
-        """
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +58,7 @@ class PlacetoGraph:
     visits: IntArray | None = None
 
     @classmethod
-    def of(cls, problem: Problem, table: CostTable, moves: MoveCosts) -> PlacetoGraph:
+    def of(cls, problem: Problem, table: CostTable) -> PlacetoGraph:
         """Return the graph of a problem with costs.
 
         A device must be allowed by the problem and by the table; for a group without such a device, by the table.
@@ -86,7 +66,6 @@ class PlacetoGraph:
         Args:
             problem: the placement problem.
             table: its costs.
-            moves: costs of moving single groups.
         """
         finite = np.isfinite(table.group_ms)
         both = problem.allowed & finite
@@ -101,7 +80,7 @@ class PlacetoGraph:
             out_bytes=_of_groups(table, table.traffic.n_bytes),
             out_ms=_of_groups(table, table.transfer_ms().sum(axis=(1, 2)) / pairs),
             submodel_ms=table.submodel_ms,
-            moves=moves,
+            moves=MoveCosts(table),
         )
 
     def __len__(self) -> int:

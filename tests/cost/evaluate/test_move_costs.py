@@ -7,7 +7,7 @@ import pytest
 
 from ovplace.core.partition import Partition
 from ovplace.cost.evaluate.latency import pairwise_ms
-from ovplace.cost.evaluate.move_costs import Moves
+from ovplace.cost.evaluate.move_costs import MoveCosts
 from ovplace.seeds import generator
 from ovplace.testing.graphs import chain, layered, problem
 
@@ -23,7 +23,7 @@ def random_problem(seed):
 def test_differences_between_devices_are_those_of_the_pairwise_model(seed):
     of, rng = random_problem(seed)
     device_of = rng.integers(len(of.devices), size=(5, of.n_groups))
-    found = Moves(of.costs).all_ms(device_of)
+    found = MoveCosts(of.costs).all_ms(device_of)
     for group in range(of.n_groups):
         moved = np.repeat(device_of[:, None], len(of.devices), axis=1)
         moved[:, :, group] = np.arange(len(of.devices))
@@ -35,7 +35,7 @@ def test_differences_between_devices_are_those_of_the_pairwise_model(seed):
 def test_one_group_alone_is_as_among_all(seed):
     of, rng = random_problem(seed)
     device_of = rng.integers(len(of.devices), size=(3, of.n_groups))
-    moves = Moves(of.costs)
+    moves = MoveCosts(of.costs)
     every = moves.all_ms(device_of)
     for group in range(of.n_groups):
         np.testing.assert_allclose(moves.group_ms(device_of, group), every[:, group], atol=1e-12)
@@ -44,5 +44,5 @@ def test_one_group_alone_is_as_among_all(seed):
 def test_a_device_that_cannot_run_a_group_costs_infinitely_much():
     supported = np.array([[True, True], [True, False], [True, True]])
     of = problem(chain(("Add", "Sin", "Relu")), supported=supported)
-    found = Moves(of.costs).all_ms(np.zeros((1, 3), dtype=np.int64))
+    found = MoveCosts(of.costs).all_ms(np.zeros((1, 3), dtype=np.int64))
     assert np.array_equal(np.isfinite(found[0]), supported)

@@ -16,7 +16,7 @@ from ovplace.cost.calibration.fit import fit
 from ovplace.cost.evaluate import terms
 from ovplace.cost.evaluate.design_matrix import design_matrix, parameters, with_parameters
 from ovplace.cost.evaluate.latency import latency_ms, pairwise_ms
-from ovplace.cost.evaluate.move_costs import Moves
+from ovplace.cost.evaluate.move_costs import MoveCosts
 from ovplace.cost.evaluate.restrict import restrict
 from ovplace.cost.solvers.alpha_expansion import alpha_expansion
 from ovplace.cost.solvers.dynamic_program import solve_chain
@@ -162,5 +162,5 @@ def test_the_pairwise_solvers_and_the_moves_fold_it_too():
     line = with_parameters_of(line, start_ms=none())
     assert solve_chain(line).certificate.value_ms == pytest.approx(optimum(line, latency_ms))
     moved = np.array([[0] * 7, [1, *[0] * 6]])
-    moves = Moves(table).group_ms(moved[:1], 0)[0]
+    moves = MoveCosts(table).group_ms(moved[:1], 0)[0]
     assert moves[1] - moves[0] == pytest.approx(np.diff(pairwise_ms(table, moved))[0])

@@ -8,7 +8,6 @@ import torch
 
 from ovplace.core.cost_table import CostTable
 from ovplace.core.problem import Problem
-from ovplace.cost.evaluate.move_costs import Moves
 from ovplace.learning.initialise import seeded
 from ovplace.placers.placeto.network import Messages, Placeto, PlacetoSettings, Pooling
 from ovplace.placers.placeto.observation import PlacetoGraph, label_free, pair_features, view_features
@@ -23,7 +22,7 @@ def rng(*path):
 
 
 def graph_of(of):
-    return PlacetoGraph.of(of, of.costs, Moves(of.costs))
+    return PlacetoGraph.of(of, of.costs)
 
 
 def probabilities(network, graph, device_of, visits, current):

@@ -11,7 +11,6 @@ import torch
 
 from ovplace.core.partition import Partition
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.cost.evaluate.move_costs import Moves
 from ovplace.learning.initialise import seeded
 from ovplace.learning.objectives import entropy_terms
 from ovplace.placers.placeto import learner as learning
@@ -29,7 +28,7 @@ SETTINGS = LearningSettings(learning_rate=1e-2, learning_rate_end=1e-3, entropy=
 
 
 def seen(of):
-    return PlacetoGraph.of(of, of.costs, Moves(of.costs))
+    return PlacetoGraph.of(of, of.costs)
 
 
 def network(n_devices, head="devices", seed=0):
@@ -61,7 +60,7 @@ def test_ancestors_descendants_and_parallel_groups_are_those_of_networkx(of):
 def test_published_features_by_hand():
     of = problem(chain(("Add", "Sin", "Relu")), n_devices=2)
     table = replace(of.costs, group_ms=np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
-    graph = PlacetoGraph.of(of, table, Moves(table))
+    graph = PlacetoGraph.of(of, table)
     found = label_free(graph, np.array([[0, 1, 1]]), np.array([1, 0, 0]), current=1)[0, 0]
     expected = [
         [1 / 6, 1, 1, 0, -1 / 4, 1, 0],  # started 1 ms before the current one, 5 ms is the largest gap, 4 after it
@@ -81,7 +80,7 @@ def test_features_do_not_depend_on_the_unit_of_time():
         },
     )
     device_of, visits = rng("unit").integers(3, size=(2, 15)), np.arange(15) % 2
-    one, other = (PlacetoGraph.of(of, table, Moves(table)) for table in (of.costs, slow))
+    one, other = (PlacetoGraph.of(of, table) for table in (of.costs, slow))
     np.testing.assert_allclose(view_features(one, device_of, visits, 3), view_features(other, device_of, visits, 3))
 
 
@@ -90,7 +89,7 @@ def test_features_stay_finite_and_small():
     supported[::3, 0] = supported[1::4, 2] = False
     for of in (problem(layered(20, seed=4), 3, supported=supported), problem(chain(("Add",)), 1)):
         for costs in (of.costs, replace(of.costs, group_ms=np.where(np.isfinite(of.costs.group_ms), 0.0, np.inf))):
-            graph = PlacetoGraph.of(of, costs, Moves(costs))
+            graph = PlacetoGraph.of(of, costs)
             device_of = graph.repaired(np.zeros((1, len(graph)), dtype=np.int64))
             found = view_features(graph, device_of, np.zeros(len(graph), dtype=np.int64), 0)
             assert np.isfinite(found).all()
