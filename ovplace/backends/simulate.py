@@ -221,9 +221,7 @@ class Backend(protocols.Backend):
     @cached_property
     def _compiles(self) -> BoolArray:
         """Operations that compile on each device, `[N, D]`: fewer than the devices claim to support."""
-        kinds = self._graph.types
-        failing = [[kind in device.failing for device in self._machine.devices] for kind in kinds]
-        return np.asarray(self.supported() & ~np.array(failing, dtype=bool))
+        return np.stack([device.compiles(self._graph) for device in self._machine.devices], axis=1)
 
     def _translated(self, placement: Placement) -> Placement:
         if len(placement.device_of) != len(self._graph):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -14,6 +14,7 @@ from ovplace.core.integer_labels import sums_by_label
 from ovplace.core.partition import Partition
 from ovplace.core.traffic import Traffic
 from ovplace.errors import DeviceError, PlacementError
+from ovplace.graphs.computed_from import computed_from
 from ovplace.graphs.op_graph import BoolArray, FloatArray, IntArray, OpGraph
 from ovplace.graphs.work import tensor_bytes, work
 from ovplace.simulation.noise import Noise
@@ -56,8 +57,19 @@ class SimulatedDevice(Roofline):
             raise ValueError(f"submodel_us must not be negative, got {self.submodel_us}")
 
     def supports(self, graph: OpGraph) -> BoolArray:
-        """Return which operations it says it can run, `[N]`."""
-        return np.array([kind not in self.unsupported for kind in graph.types], dtype=bool)
+        """Return which operations it says it can run, `[N]`: of any type, if computed from constants alone.
+
+        Plugins fold those before they look for a kernel.
+        """
+        return self._without(self.unsupported, graph)
+
+    def compiles(self, graph: OpGraph) -> BoolArray:
+        """Return which operations compile, `[N]`: fewer than it says."""
+        return self._without((*self.unsupported, *self.failing), graph)
+
+    def _without(self, types: Collection[str], graph: OpGraph) -> BoolArray:
+        folded = computed_from(graph, ("Constant",))
+        return np.array([kind not in types or op in folded for op, kind in enumerate(graph.types)], dtype=bool)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import openvino as ov
 import pytest
+from openvino import opset13 as ops
 
 import ovplace
 from ovplace import zoo
@@ -153,6 +154,16 @@ def test_what_a_device_refuses(simulated, graph):
     failing = simulated(MACHINE.replace("unsupported", "failing"))
     assert failing.supported().all()
     assert failing.measure([uniform(graph, "GPU")], SPEC)[0].error is ErrorKind.COMPILE
+
+
+@pytest.mark.parametrize("key", ["unsupported", "failing"])
+def test_what_is_computed_from_constants_alone_runs_anywhere(here, simulated, key):
+    start = ops.parameter([2, 8], np.float32)
+    folded = ops.softmax(ops.constant(np.ones((2, 8), dtype=np.float32)), 1)
+    ov.save_model(ov.Model([ops.relu(ops.add(start, folded))], [start]), here, compress_to_fp16=False)
+    backend = simulated(MACHINE.replace("unsupported", key))
+    found = backend.measure([Candidate(t, target=t) for t in ("GPU", "HETERO:GPU,CPU")], SPEC)
+    assert [m.submodels for m in found] == [("GPU",)] * 2
 
 
 def test_memory(simulated, graph):
