@@ -62,7 +62,7 @@ def parse_model(value: object) -> GridModel:
     if isinstance(path := table.pop("path", None), str):
         return _file(path, table)
     raise ConfigError(
-        f"a model in 'ablation.models' is a path, a recipe's name, or a table with 'recipe' or 'path'; got '{value}'"
+        f"a model in 'ablation.models' is a path, a benchmark model, or a table with 'recipe' or 'path'; got '{value}'"
     )
 
 
@@ -88,7 +88,7 @@ class _FileOptions:
 def _file(path: str, table: dict[str, object]) -> GridModel:
     if not Path(path).exists():
         raise ModelError(
-            f"the model '{path}' does not exist; check the path, or name a recipe: {', '.join(zoo.names())}"
+            f"the model '{path}' does not exist; check the path, or name a benchmark model: {', '.join(zoo.names())}"
         )
     return GridModel(
         Path(path).stem, path, shape=build_dataclass(_FileOptions, table, f"ablation.models: {path}").shape

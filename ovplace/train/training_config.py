@@ -16,8 +16,8 @@ class TrainConfig:
         families: families of generated models.
         graphs: number of models of each family.
         held_out: number of these, the last ones, that are only evaluated.
-        recipes: further models, names or tables such as `{recipe = "bert-base", tokens = 8}`.
-        held_out_recipes: further models that are only evaluated.
+        recipes: benchmark models, by names or tables such as `{recipe = "bert-base", tokens = 8}`.
+        held_out_recipes: benchmark models that are only evaluated.
         machines: simulated machines, names or files.
         held_out_machines: simulated machines that are only evaluated.
         random_machines: number of machines generated from randomly varied devices of `machines`.

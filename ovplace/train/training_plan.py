@@ -163,6 +163,6 @@ def _recipe(value: object, place: str) -> ModelRecipe:
     table = dict(value) if isinstance(value, Mapping) else {"recipe": value}
     name = table.pop("recipe", None)
     if not isinstance(name, str):
-        raise ConfigError(f"a model in 'train.{place}' is a recipe's name, or a table with 'recipe'; got '{value}'")
+        raise ConfigError(f"a model in 'train.{place}' is a benchmark model, or a table with 'recipe'; got '{value}'")
     build_dataclass(zoo.recipe(name).Config, dict(table), f"train.{place}: {name}")
     return ModelRecipe(" ".join([name, *(f"{key}={option}" for key, option in table.items())]), name, table)

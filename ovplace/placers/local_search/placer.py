@@ -37,7 +37,7 @@ class Config:
     """Settings of local search.
 
     Attributes:
-        kinds: number of operation kinds that are moved systematically, those that write most bytes; at least 0.
+        kinds: number of operation types that are moved systematically, those that write most bytes; at least 0.
         segments: number of equal segments of the group order that are moved systematically; at least 0.
         initial_temperature: temperature at the start of the annealing, in units of the log latency ratio.
         final_temperature: temperature at its end, in units of the log latency ratio; above 0, at most
