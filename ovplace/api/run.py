@@ -188,7 +188,7 @@ class Run(RunResult):
         Args:
             time: time limit of the call: seconds, or a string such as `2m`; 0 for no limit.
             input: `.npz` file with one array for each input; the inputs of the run by default.
-            rigorous: use twenty fresh processes in the comparison.
+            rigorous: use up to twenty fresh processes in the comparison.
             progress: show a progress bar, where there is a terminal or a notebook.
             listener: a function that is called at each step (`Progress`), in place of the progress bar.
 

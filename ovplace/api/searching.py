@@ -49,7 +49,7 @@ def optimize(
             `ovplace.enable_emulated_gpu()` before the first import of openvino.
         folder: the run folder; by default `runs/<model name>`. It has to be given for an in-memory model. If the folder
             holds this run already, the run is continued.
-        rigorous: use twenty fresh processes in the final comparison, for a narrower interval.
+        rigorous: use up to twenty fresh processes in the final comparison, for a narrower interval.
         settings: `section.key=value` strings, as `--set` takes them.
         config_file: a TOML file, or the name of one that comes with ovplace.
         progress: show a progress bar, where there is a terminal or a notebook.

@@ -18,9 +18,9 @@ from ovplace.cli.output.console import Console
 def command(console: Console, address: str, name: str, room_gib: float) -> None:
     """Let searches and trainings of a fleet use this machine until the command is stopped.
 
-    Only one worker runs on a machine, and no search at the same time, because that would disturb what it measures. The
-    worker measures in child processes as a local run does, listens on no port, and accepts requests to measure and to
-    train only: models, placements and settings, never code.
+    While it runs, another worker or a search on the devices of this machine is refused, because that would disturb what
+    it measures. The worker measures in child processes as a local run does, listens on no port, and accepts requests to
+    measure and to train only: models, placements and settings, never code.
     """
     from ovplace.cli.fleet.needs import require_distributed
 

@@ -70,9 +70,14 @@ def _order(racers: Field, heats: _Heats, listener: Listener) -> IntArray:
     config, now = heats.measurer.session.config.comparison, Standing(np.zeros(0, dtype=np.int64))
     with suppress(TimeIsUpError):  # what is believed by then has to do
         for now in race(racers, heats.measure, config.finalists, config.race):
-            first = heats.trials[now.order[0]].candidate.name if len(now.order) else "none works"
-            listener(Progress(Phase.FINALISTS, len(heats.raced), config.race, f"{first}, sure to {now.sure:.0%}"))
+            listener(Progress(Phase.FINALISTS, len(heats.raced), config.race, _in_words(now, heats.trials)))
     return now.order
+
+
+def _in_words(now: Standing, trials: Sequence[Trial]) -> str:
+    if not len(now.order):
+        return "none works"
+    return f"{trials[now.order[0]].candidate.name} leads, {100 * now.sure:.0f} % sure"
 
 
 @dataclass
