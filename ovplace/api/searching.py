@@ -102,8 +102,9 @@ def search(config: RunConfig, folder: Path, listener: Listener = silent, command
     _leave_report(folder)
     if config.search.require_gain and not found.is_faster:
         raise NotReachedError(
-            f"no placement was shown to be faster than {found.label(found.verdict.against)} ({found.verdict.status}); "
-            f"the answer in '{folder}' is {found.label(found.best.origin)}; try a larger --budget or other devices",
+            f"no placement was shown to be faster than {found.label(found.verdict.against)}: the verdict is "
+            f"'{found.verdict.status}', and the answer in '{folder}' is {found.label(found.best.origin)}; try a larger "
+            "--budget or other devices",
             found,
         )
     return found

@@ -92,7 +92,7 @@ def _description(result: RunResult) -> str:
 def _next_lines(result: RunResult) -> Iterator[str]:
     folder = RunFolder(result.folder)
     yield ""
-    yield f"Left in {result.folder}: {', '.join(path.name for path in folder.answer_files())}"
+    yield f"Files in {result.folder}: {', '.join(path.name for path in folder.answer_files())}"
     if folder.report.exists():
         yield f"See it:     {folder.report} in a browser"
     if not result.environment.simulated:  # else this machine may lack the devices

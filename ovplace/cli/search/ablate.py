@@ -97,7 +97,7 @@ def _show(data: Data, as_json: bool) -> None:
         say(line)
     for line in failures(data):
         say(f"Failed: {line}")
-    click.echo(f"\nLeft in {data['folder']}: ablation.md, ablation.json, a folder for each run that has begun")
+    click.echo(f"\nFiles in {data['folder']}: ablation.md, ablation.json, a folder for each run that has begun")
 
 
 def _check(data: Data, chosen: Collection[str]) -> None:

@@ -132,7 +132,7 @@ def _show(data: dict[str, Any]) -> None:
     show_table((*header, "one device", "p90", "worst"), rows, right=range(1, 11))
     if len(data.get("seeds", ())) > 1:
         _show_seeds(data)
-    click.echo(f"\nLeft in {data['policy']}: the policy, {data['bytes'] / 1e6:.2f} MB")
+    click.echo(f"\nThe policy is in {data['policy']}, {data['bytes'] / 1e6:.2f} MB.")
 
 
 def _show_seeds(data: dict[str, Any]) -> None:

@@ -101,7 +101,7 @@ def test_a_required_gain_that_is_not_there(ovplace, finished, tiny, quick, monke
     monkeypatch.setattr(searching, "run", lambda *_: verdicts[Status.BASELINE])
     done = ovplace("optimize", tiny, "-q", "-o", folder, *quick, "--require-gain")
     assert done.code == 3
-    assert "Left in" in done.out
+    assert "Files in" in done.out
     assert done.err.startswith("Error: no placement was shown to be faster than")
     monkeypatch.setattr(searching, "run", lambda *_: verdicts[Status.FASTER])
     assert ovplace("optimize", tiny, "-q", "-o", folder, *quick, "--require-gain", "--json").code == 0

@@ -135,4 +135,4 @@ def test_the_table_of_seeds_names_the_one_that_is_kept(capsys):
     assert "\nSeed 5 is kept. 90th percentile of the policy with each seed:\n" in said
     at = lines.index(["seed", "4", "seed", "5"])
     assert lines[at + 2 : at + 4] == [["trained", "1.500", "1.250"], ["held-out", "3.000", "2.500"]]
-    assert said.endswith("\nLeft in p.npz: the policy, 1.23 MB\n")
+    assert said.endswith("\nThe policy is in p.npz, 1.23 MB.\n")
