@@ -37,7 +37,7 @@ class RandomMoves:
 
         Args:
             problem: the problem to place.
-            kinds: the groups of each operation kind.
+            kinds: the groups of each operation type.
             rng: source of all randomness.
         """
         self._problem, self._kinds, self._rng = problem, kinds, rng

@@ -26,7 +26,7 @@ from ovplace.plugins import protocols
 from ovplace.plugins.protocols import State
 from ovplace.seeds import generator
 
-SUMMARY = "systematic moves by operation kind, then simulated annealing"
+SUMMARY = "systematic moves by operation type, then simulated annealing"
 
 MAX_DRAWS = 200
 """Draws before the first new placement in counting order is taken, which happens only in small search spaces."""

@@ -1,4 +1,4 @@
-"""Regions of a model that local search moves as one: groups of one operation kind, and segments of the group order."""
+"""Regions of a model that local search moves as one: groups of one operation type, and segments of the group order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ovplace.graphs.work import constant_bytes
 
 
 def groups_by_kind(problem: Problem) -> list[IntArray]:
-    """Return the groups of each operation kind, the kind whose operations write most bytes first.
+    """Return the groups of each operation type, the type whose operations write most bytes first.
 
     The kind of a group is the type of its operation that writes most bytes, among those that run at inference: with
     weights, and what is computed from weights alone, the largest weights would decide the kind.
