@@ -50,7 +50,7 @@ def explain(
         >>> import ovplace
         >>> found = ovplace.explain("models/demo.xml", machine="core-ultra", device="NPU,CPU")
         >>> found.rule.value, len(found.submodels), found.cut_bytes
-        ("HETERO's automatic rule", 19, 1843200)
+        ("HETERO's automatic mode", 19, 1843200)
         >>> found.devices[0].unsupported
         {'Softmax': 1, 'Sin': 1}
     """

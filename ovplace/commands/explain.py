@@ -1,4 +1,4 @@
-"""What would run where, and why: HETERO's automatic rule, or a placement, without measuring anything."""
+"""What would run where, and why: HETERO's automatic mode, or a placement, without measuring anything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Rule(StrEnum):
     """The rules by which operations get their devices."""
 
     ONE_DEVICE = "one device"
-    AUTOMATIC = "HETERO's automatic rule"
+    AUTOMATIC = "HETERO's automatic mode"
     AFFINITIES = "affinities"
 
 
