@@ -19,7 +19,7 @@ from ovplace.measuring.pool import Pool
 from ovplace.session.baselines import automatic_modes
 from ovplace.session.events import Listener, Progress
 from ovplace.session.measurer import LOST
-from ovplace.session.mismatches import not_finite_notes
+from ovplace.session.outputs import not_finite_notes
 from ovplace.session.session import Session
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}

@@ -49,7 +49,7 @@ class SearchConfig:
         seed: root seed of everything random.
         emulate_gpu: whether to use the emulated GPU; without a value, where there is no real GPU.
         max_error: reject placements whose relative output error is larger. Without a value the limit is 0.001 where all
-            devices compute in f32, and twice the error of the worst single device, at least 0.001, elsewhere.
+            devices compute in f32, and twice the error of the worst lower-precision device, at least 0.001, elsewhere.
         require_gain: exit with code 3 unless the verdict is `faster`.
         stages: run the placements of the search submodel by submodel, where the backend can: only what changed is
             compiled, and each submodel is timed. The final comparison runs HETERO itself in any case.

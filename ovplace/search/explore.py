@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
-from ovplace.core.measurement import Candidate, ErrorKind, Measurement, MeasureSpec, Trial
+from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec, Trial
 from ovplace.profiling.obtain import Costs, kept_costs, obtain_costs
 from ovplace.search.busy_machine import busy_notes
 from ovplace.search.comparison.final_comparison import FinalComparison, comparable, decide
@@ -21,13 +21,8 @@ from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
-from ovplace.session.mismatches import mismatch_notes, not_finite_notes
-from ovplace.session.session import Session
+from ovplace.session.outputs import mismatch_notes, not_finite_notes
 from ovplace.session.site import Fleet
-
-F32_LIMIT = 1e-3
-"""Relative output error that a placement on f32 devices may have where the user sets none. Two correct f32
-implementations of the benchmark models differ by 3e-4 at most; a faulty kernel is off by the signal itself."""
 
 
 def explore(measurer: Measurer, listener: Listener, earlier_answer: str = "") -> Findings:
@@ -123,23 +118,11 @@ def limiting_baselines(measurer: Measurer, listener: Listener) -> list[Baseline]
         BackendError: no single device runs the model.
     """
     session = measurer.session
-    fixed = _fixed_limit(session)
-    measurer.error_limit = float("inf") if fixed is None else fixed
     measurer.enter(Phase.BASELINES)
     with measurer.seconds.counting("baselines"):
         baselines = measure_baselines(measurer, session.config.measure, listener)
-    measurer.error_limit = error_limit(session, [b.measurement for b in baselines[: len(session.devices)]])
-    baselines = [_within_limit(measurer, baseline) for baseline in baselines]
     measurer.time = measurer.time.expecting(*expected_s(session, baselines))
     return baselines
-
-
-def _within_limit(measurer: Measurer, baseline: Baseline) -> Baseline:
-    """Return a baseline; one that may be the answer as a failure where its outputs are further off than is allowed."""
-    checked = measurer.check_outputs(baseline.measurement)
-    if not baseline.competes or checked is baseline.measurement:
-        return baseline
-    return replace(baseline, measurement=checked, ratio=float("inf"))
 
 
 def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listener) -> _Searched:
@@ -175,28 +158,6 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
 def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:
     verdict = comparison.verdict
     return replace(comparison, verdict=replace(verdict, notes=(*verdict.notes, *found)))
-
-
-def _fixed_limit(session: Session) -> float | None:
-    """Return the user's error limit, or that of f32 where all devices compute in f32; None where baselines tell it."""
-    if session.config.search.max_error is not None:
-        return session.config.search.max_error
-    return F32_LIMIT if all(device.computes_in == "f32" for device in session.devices) else None
-
-
-def error_limit(session: Session, alone: Sequence[Measurement]) -> float:
-    """Return the largest relative output error that a placement may have.
-
-    Where a device computes in a lower precision and the user set no limit, a placement may be twice as far off as the
-    worst working device alone: mixing devices of one run must not lose more than using one of them.
-
-    Args:
-        session: the run.
-        alone: measurement of each device alone.
-    """
-    if (fixed := _fixed_limit(session)) is not None:
-        return fixed
-    return max(F32_LIMIT, 2 * max((m.max_error for m in alone if m.ok), default=0.0))
 
 
 def make_loop(measurer: Measurer, reference: Baseline, listener: Listener, costs: CostTable | None = None) -> Loop:

@@ -15,7 +15,7 @@ from ovplace.session.deadline import TimeIsUpError
 from ovplace.session.events import Listener, Progress
 from ovplace.session.limited_baselines import NOT_MEASURED, fitting_spec, measure_alone
 from ovplace.session.measurer import ATTEMPTS, Measurer, latency_ratio
-from ovplace.session.mismatches import why_outputs_differ
+from ovplace.session.outputs import error_limit, why_outputs_differ
 from ovplace.session.session import Session
 from ovplace.store.run_db import RunStore, StoredMeasurement
 
@@ -83,7 +83,7 @@ def measure_baselines(measurer: Measurer, spec: MeasureSpec, listener: Listener)
     """Measure every single device, HETERO's automatic mode in each order, AUTO, and each plugin's default.
 
     Args:
-        measurer: the run's measurer.
+        measurer: the run's measurer; gets the limit of output errors, which single devices tell.
         spec: how long and how often.
         listener: is called with each step.
 
@@ -116,7 +116,10 @@ def _singles(measurer: Measurer, spec: MeasureSpec) -> list[Baseline]:
     names = measurer.session.problem.device_names
     n = len(measurer.session.graph)
     candidates = [Candidate(name, Placement.uniform(n, name, names)) for name in names]
+    measurer.error_limit = error_limit(measurer.session)
     measured = _stored_or_measured(measurer, candidates, spec)
+    measurer.error_limit = error_limit(measurer.session, measured)
+    measured = [measurer.check_outputs(m) for m in measured]
     best = min(measured, key=lambda m: m.median_ms)
     if not best.ok:
         raise BackendError(_nothing_works(measurer.session.graph, candidates, measured))

@@ -9,11 +9,12 @@ import pytest
 
 from ovplace.core.device import Device
 from ovplace.core.measurement import ErrorKind, Measurement, OutputError
-from ovplace.search.explore import error_limit, limiting_baselines
+from ovplace.search.explore import limiting_baselines
 from ovplace.search.time_limit import expected_s
 from ovplace.session.deadline import Phase
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
+from ovplace.session.outputs import error_limit
 from ovplace.store.run_db import RunStore
 from ovplace.testing.sessions import DirectPool, direct, session
 
@@ -34,23 +35,39 @@ def on(*properties, default="", **search):
     return of
 
 
+BF16 = {"INFERENCE_PRECISION_HINT": "bf16"}
+INF = float("inf")
+
+
 @pytest.mark.parametrize(
-    ("of", "alone", "limit"),
+    ("of", "errors", "limit"),
     [
-        (on(F32, F32, max_error=0.25), [off_by(0.4)], 0.25),
-        (on(F32, {}, max_error=0.0), [off_by(0.4)], 0.0),
-        (on(F32, {}, max_error=float("inf")), [off_by(0.4)], float("inf")),
-        (on(F32, F32), [off_by(0.4), off_by(0.1)], 1e-3),
-        (on(F32, {}), [off_by(0.4), off_by(0.1)], 0.8),
-        (on(F32, {}, default="bf16"), [off_by(0.4), off_by(0.1)], 0.8),
-        (on(F32, {}, default="f32"), [off_by(0.4), off_by(0.1)], 1e-3),
-        (on({"INFERENCE_PRECISION_HINT": "bf16"}, {}, default="f32"), [off_by(0.4), off_by(0.1)], 0.8),
-        (on(F32, {}), [off_by(1e-6), FAILED], 1e-3),
-        (on({}, {}), [FAILED], 1e-3),
+        (on(F32, F32, max_error=0.25), [0.4, 0.1], 0.25),
+        (on(F32, {}, max_error=0.0), [0.4, 0.1], 0.0),
+        (on(F32, {}, max_error=INF), [0.4, 0.1], INF),
+        (on(F32, F32), [0.4, 0.1], 1e-3),
+        (on({}, {}), [0.4, 0.1], 0.8),
+        (on({}, F32), [0.4, 0.1], 0.8),
+        (on(F32, {}), [0.4, 0.1], 0.2),  # a device in f32 that is further off is at fault
+        (on(F32, {}, default="bf16"), [0.4, 0.1], 0.2),
+        (on(F32, {}, default="f32"), [0.4, 0.1], 1e-3),
+        (on(BF16, {}, default="f32"), [0.4, 0.1], 0.8),
+        (on(F32, {}), [1e-6, None], 1e-3),
+        (on({}, {}), [None, None], 1e-3),
+        (on({}, {}, {}), [0.1, 5e37, 0.4], 0.8),  # one has lost the signal
+        (on({}, {}), [INF, 0.1], 0.2),
+        (on({}, {}), [3.0, 2.0], 4.0),  # all amplify rounding
     ],
 )
-def test_it_is_the_users_or_that_of_f32_or_twice_that_of_the_worst_device(of, alone, limit):
-    assert error_limit(of, alone) == limit
+def test_it_is_the_users_or_that_of_f32_or_twice_that_of_the_worst_rounding_device(of, errors, limit):
+    assert error_limit(of, [FAILED if error is None else off_by(error) for error in errors]) == limit
+
+
+@pytest.mark.parametrize(
+    ("of", "limit"), [(on(F32, {}), INF), (on(F32, F32), 1e-3), (on(F32, {}, max_error=0.25), 0.25)]
+)
+def test_before_the_devices_are_measured_only_what_is_certain_limits(of, limit):
+    assert error_limit(of) == limit
 
 
 def measuring(errors, store, *properties, **search):
@@ -68,10 +85,20 @@ def store():
 
 
 def test_the_limit_of_placements_is_twice_the_error_of_the_worst_device_alone(store):
-    of = measuring({"CPU_0": 0.1, "CPU_1": 0.2, "HETERO:CPU_0,CPU_1 (automatic)": 0.9}, store, {}, {})
+    of = measuring({"CPU_0": 0.1, "CPU_1": 0.2, "AUTO:CPU_0,CPU_1": 0.9}, store, {}, {})
     found = limiting_baselines(of, silent)
     assert all(baseline.measurement.ok for baseline in found)
     assert of.error_limit == 0.4
+
+
+@pytest.mark.parametrize(("first", "error"), [(F32, 0.5), ({}, 5e37), ({}, INF)])
+def test_a_device_at_fault_fails_and_is_no_reference_however_fast_it_is(store, first, error):
+    of = measuring({"CPU_1": 0.1}, store, first, {})
+    fast, slow = replace(off_by(error), samples_ms=(0.1,)), off_by(0.1)
+    of.session.pool = DirectPool(lambda candidates, _: [fast if one.name == "CPU_0" else slow for one in candidates])
+    reference, failed, *_ = limiting_baselines(of, silent)
+    assert (reference.name, reference.ratio, of.error_limit) == ("CPU_1", 1.0, 0.2)
+    assert (failed.name, failed.measurement.error) == ("CPU_0", ErrorKind.OUTPUT_MISMATCH)
 
 
 @pytest.mark.parametrize("second", [F32, {}])

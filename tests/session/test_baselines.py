@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,7 @@ def test_a_device_that_is_lost_once_is_measured_again(n_devices, lost, limit_s):
         return [failed or Measurement((1.0,), (1,)) for _ in candidates]
 
     of = session(Path(), DirectPool(measure), GRAPH)
+    of.selection = replace(of.selection, devices=of.selection.devices[:n_devices])
     of.problem = problem(GRAPH, n_devices=n_devices)
     with closing(RunStore(Path(":memory:"))) as store:
         found = measure_baselines(Measurer(of, store, time=TimeBudget(limit_s=limit_s)), QUICK, silent)

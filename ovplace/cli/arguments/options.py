@@ -280,7 +280,7 @@ searching = _all(
         "--max-error",
         type=float,
         help="Reject placements whose relative output error is larger; by default 0.001 if all devices compute in f32, "
-        "otherwise twice the error of the worst single device, at least 0.001.",
+        "otherwise twice the error of the worst lower-precision device, at least 0.001.",
     ),
     click.option(
         "--early-exit/--no-early-exit",

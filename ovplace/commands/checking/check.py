@@ -30,7 +30,7 @@ from ovplace.session.baselines import Baseline
 from ovplace.session.deadline import Phase, TimeBudget, TimeIsUpError
 from ovplace.session.events import Listener
 from ovplace.session.measurer import ATTEMPTS, Measurer
-from ovplace.session.mismatches import not_finite_notes
+from ovplace.session.outputs import not_finite_notes
 from ovplace.session.run_files import fingerprints_beside_model
 from ovplace.session.session import open_session
 from ovplace.store.run_db import RunStore

@@ -15,8 +15,8 @@ from ovplace.core.placement import Placement
 from ovplace.errors import PlacementError
 from ovplace.graphs.op_graph import IntArray
 from ovplace.ir.legal.groups import legal_groups
-from ovplace.search.explore import error_limit
 from ovplace.session.events import Listener, Progress
+from ovplace.session.outputs import error_limit
 from ovplace.session.session import Session
 
 
@@ -97,7 +97,7 @@ def _home(session: Session, oracle: Oracle, used: Mapping[str, int]) -> int:
     names = session.problem.device_names
     alone = {name: Placement.uniform(len(session.graph), name, names) for name in names}
     measured = [oracle.measured(one) for one in alone.values()]
-    oracle.limit = error_limit(session, [m for m in measured if np.isfinite(m.max_error)])  # as in the run
+    oracle.limit = error_limit(session, measured)  # as in the run
     for name in sorted(names, key=lambda name: -used.get(name, 0)):
         if not oracle.failure(alone[name]):
             return names.index(name)

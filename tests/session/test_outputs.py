@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ovplace.session.mismatches import mismatch_notes, not_finite_notes
+from ovplace.session.outputs import mismatch_notes, not_finite_notes
 from ovplace.testing.graphs import diamond
 
 

@@ -1,15 +1,50 @@
-"""Notes on the check of outputs: why correct devices differ, and what the check cannot see."""
+"""The check of outputs: how far off they may be, why correct devices differ, and what the check cannot see."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from ovplace.core.accuracy import NOT_FINITE
+from ovplace.core.measurement import Measurement
 from ovplace.graphs.op_graph import OpGraph
 from ovplace.graphs.op_kinds import QUANTISING, RANDOM
+from ovplace.session.session import Session
+
+F32_LIMIT = 1e-3
+"""Relative output error that a placement on f32 devices may have where the user sets none. Two correct f32
+implementations of the benchmark models differ by 3e-4 at most; a faulty kernel is off by the signal itself."""
+
+_NO_ROUNDING = 1.0
+"""Relative output error above which the signal itself is lost. OpenVINO's GPU plugin, emulated, is off by 3 to 5e37 on
+some models that PyPI's packages ship; devices that only round are off by less, but on models that amplify rounding."""
 
 COARSE = frozenset({"bf16", "f8e4m3", "f8e5m2"})
 """Types of outputs in which one step of rounding is a relative error of more than 0.001."""
+
+
+def error_limit(session: Session, alone: Sequence[Measurement] | None = None) -> float:
+    """Return the largest relative output error that a placement may have.
+
+    It is the user's, or that of f32 where all devices compute in f32. Elsewhere a placement may be twice as far off as
+    the worst device of a lower precision alone: mixing devices of one run must not lose more than using one of them. A
+    device whose outputs have lost the signal, as by a fault of its driver, sets no limit, unless all have.
+
+    Args:
+        session: the run.
+        alone: measurement of each device alone, in the order of the devices; None before they are measured, when
+            nothing is too far off unless the limit is one of the first two.
+    """
+    if session.config.search.max_error is not None:
+        return session.config.search.max_error
+    if all(device.computes_in == "f32" for device in session.devices):
+        return F32_LIMIT
+    if alone is None:
+        return inf
+    pairs = zip(session.devices, alone, strict=True)
+    errors = sorted(m.max_error for device, m in pairs if m.ok and device.computes_in != "f32")
+    rounded = [error for error in errors if error <= _NO_ROUNDING] or errors[:1]
+    return max(F32_LIMIT, 2 * max(rounded, default=0.0))
 
 
 def mismatch_notes(graph: OpGraph, names: Sequence[str]) -> tuple[str, ...]:
