@@ -15,6 +15,7 @@ from ovplace.placers.placeto.learner import PlacetoLearner
 from ovplace.placers.placeto.network import Placeto
 from ovplace.placers.placeto.observation import N_LABEL_FREE
 from ovplace.plugins import registry
+from ovplace.testing.graphs import layered, problem
 
 PLACETO = registry.load("placers", "placeto")
 PAPER = PLACETO.config({"preset": "paper"})
@@ -109,3 +110,32 @@ def test_longer_gradients_are_scaled_to_norm_1_25():
         parameter.grad = gradient
     learner.step(0)
     assert float(torch.cat([gradient.flatten() for gradient in gradients]).norm()) == pytest.approx(1.25, rel=1e-3)
+
+
+def played():
+    """Return the placer that is built, and its first episodes."""
+    placer = PLACETO.factory(problem(layered(9, seed=8), n_devices=DEVICES), PAPER)
+    episodes, _ = placer._played(placer._started())
+    return placer, episodes
+
+
+def test_8_episodes_from_one_placement_visit_each_group_once_and_are_encoded_and_rewarded_at_each_step():
+    placer, episodes = played()
+    assert episodes.groups.tolist() == placer._problem.group_order.tolist()
+    assert episodes.actions.shape == (9, 8)
+    assert (len(episodes.encoded), episodes.marks.tolist()) == (9, list(range(10)))
+    assert len(np.unique(episodes.visited[0], axis=0)) == 1
+
+
+def test_the_gradient_is_the_sum_over_steps_and_episodes_with_an_entropy_of_weight_1():
+    placer, episodes = played()
+    learner, graph = placer._learner, placer._environment.graph
+    weight = np.arange(72.0).reshape(9, 8) - 30.0
+    learner.reinforce(graph, episodes, weight, 0)
+    found = [parameter.grad.clone() for parameter in learner.network.parameters()]
+    ((log_p, _),) = learner._replayed(graph, episodes)
+    chosen = log_p.gather(2, torch.from_numpy(episodes.actions)[..., None])[..., 0]
+    loss = -(torch.from_numpy(weight).float() * chosen).sum() + (log_p.exp() * log_p).sum()
+    expected = torch.autograd.grad(loss, list(learner.network.parameters()))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
