@@ -170,6 +170,14 @@ def test_random_draws_many_granularities():
     assert max(regions) >= 40
 
 
+@pytest.mark.parametrize(("groups", "share"), [(19, 0.10), (176, 0.06)])
+def test_so_many_draws_of_random_are_one_region_as_the_page_says(groups, share):
+    random = registry.load("placers", "random")
+    placer = random.factory(problem(chain(("Add",) * groups)), random.config({}))
+    single = [not placer._segments().any() for _ in range(10_000)]
+    assert np.mean(single) == pytest.approx(share, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
