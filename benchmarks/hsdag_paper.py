@@ -1,7 +1,7 @@
 """The models and latencies of HSDAG's paper.
 
 Source: Duan et al., "A Structure-Aware Framework for Learning Device Placements on Computation Graphs"
-(arXiv 2405.14185), Tables 1 and 2; BERT at a sequence length of 8, as the authors' code tokenises its one sentence.
+(arXiv 2405.14185), Tables 1, 2 and 3; BERT at a sequence length of 8, as the authors' code tokenises its one sentence.
 """
 
 from __future__ import annotations
@@ -36,6 +36,14 @@ PUBLISHED_S: Mapping[str, Mapping[str, float | None]] = {
 
 PUBLISHED_SIZES = {"inception-v3": (728, 764), "resnet-50": (396, 411), "bert-base": (1009, 1071)}
 """Nodes and edges, Table 1."""
+
+PUBLISHED_FEATURES_S: Mapping[str, Mapping[str, float]] = {
+    "all features": {"inception-v3": 0.0105, "resnet-50": 0.00766, "bert-base": 0.00267},
+    "without output shape": {"inception-v3": 0.0117, "resnet-50": 0.00768, "bert-base": 0.00278},
+    "without node id": {"inception-v3": 0.0117, "resnet-50": 0.00768, "bert-base": 0.00279},
+    "without structural features": {"inception-v3": 0.0109, "resnet-50": 0.00766, "bert-base": 0.00268},
+}
+"""Table 3."""
 
 DEVICES = ("GPU", "CPU")
 OPTIONS: Mapping[str, Mapping[str, object]] = {
