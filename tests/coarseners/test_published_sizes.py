@@ -36,25 +36,44 @@ def prepared(name, folder, **options):
 @pytest.mark.parametrize(
     ("name", "options", "built", "fine", "coarse", "groups"),
     [
-        ("resnet-50", {}, (396, 411), (396, 411), (237, 252), (176, 126)),
-        ("inception-v3", {}, (698, 732), (698, 732), (411, 445), (314, 218)),
-        ("inception-v3", {"transform_input": True}, (730, 766), (726, 762), (439, 475), (327, 231)),
-        ("bert-base", {"hidden": 64}, (983, 1041), (969, 1027), (743, 801), (423, 397)),
+        ("resnet-50", {}, (396, 411), (396, 411), (237, 252), (176, 126, 37)),
+        ("inception-v3", {}, (698, 732), (698, 732), (411, 445), (314, 218, 66)),
+        ("inception-v3", {"transform_input": True}, (730, 766), (726, 762), (439, 475), (327, 231, 70)),
+        ("bert-base", {"hidden": 64}, (983, 1041), (969, 1027), (743, 801), (423, 397, 112)),
     ],
 )
 def test_graphs_have_these_nodes_and_edges(name, options, built, fine, coarse, groups, tmp_path):
     source, graph = prepared(name, tmp_path, **options)
     assert size(source) == built
     assert size(graph) == fine
-    colocate = registry.load("coarseners", "colocate")
-    legal = legal_groups(graph)
-    merged = colocate.factory(colocate.config({"nodes": "operations"})).coarsen(
-        graph, legal, legal.every(np.ones((len(graph), 1), bool))
-    )
+    legal, merged = legal_groups(graph), colocated(graph, nodes="operations")
     variants = ((legal, "operations"), (merged, "colocated"))
     nodes = [policy_graph(problem(graph, partition), nodes=kind, costs=False) for partition, kind in variants]
     assert [(len(of), of.edges.shape[1]) for of in nodes] == [fine, coarse]
-    assert (legal.n_groups, merged.n_groups) == groups
+    assert (legal.n_groups, merged.n_groups, colocated(graph).n_groups) == groups
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "groups"),
+    [
+        ("recurrent", {"index": 4}, (19, 1)),
+        ("decoder", {}, (26, 12)),
+        ("unet", {}, (69, 9)),
+        ("detector-head", {}, (176, 51)),
+    ],
+)
+def test_models_have_these_groups_and_so_many_after_their_co_location(name, options, groups, tmp_path):
+    """The configuration of `seq2seq` places the latter: of one model, a single group."""
+    zoo.save_recipe(name, zoo.recipe(name).Config(**options), tmp_path / "source.xml")
+    prepare(tmp_path / "source.xml", tmp_path / "prepared.xml")
+    graph = read_graph(tmp_path / "prepared.xml")
+    assert (legal_groups(graph).n_groups, colocated(graph).n_groups) == groups
+
+
+def colocated(graph, **settings):
+    colocate, legal = registry.load("coarseners", "colocate"), legal_groups(graph)
+    anywhere = legal.every(np.ones((len(graph), 1), dtype=bool))
+    return colocate.factory(colocate.config(settings)).coarsen(graph, legal, anywhere)
 
 
 def size(graph):
