@@ -17,20 +17,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.report import Row
+from benchmarks.shipped import PLANS, new_trainer, plan_of, shipped_trainer
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.cost.evaluate.latency import latency_ms
-from ovplace.learning.policy_file import SHIPPED, PolicyFile
 from ovplace.placers.hsdag.trainer import SAMPLES
 from ovplace.plugins import registry
 from ovplace.plugins.protocols import Trainer
 from ovplace.simulation.machine_file import load_machine
 from ovplace.train.random_machines import random_machines
-from ovplace.train.training_plan import TrainingPlan, find_training, read_plan
 from ovplace.train.training_problems import ModelRecipe, TrainingProblem, training_problems
 from ovplace.zoo.families import SIZE
-
-PLANS = {"hsdag": "default", "placeto": "placeto"}
-"""The configurations that the shipped policies were trained with."""
 
 UNSEEN_SEED = 1
 """Of the generated machines; those of the training have seed 0."""
@@ -73,7 +69,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _problems(family: str, options: Options) -> Iterator[TrainingProblem]:
     """Yield problems whose best known placement uses several devices, of models from the held-out half on."""
-    plan = read_plan(find_training(PLANS["hsdag"]))
+    plan = plan_of("hsdag")
     machines = [load_machine("core-ultra"), *random_machines(plan.machines, UNSEEN_SEED, options.machines)]
     found, index = 0, SIZE // 2
     while found < options.cases:
@@ -87,9 +83,7 @@ def _problems(family: str, options: Options) -> Iterator[TrainingProblem]:
 
 def _arms(placer: str, problems: Sequence[TrainingProblem], updates: int) -> dict[str, list[float]]:
     """Return the ratios of a placer's policies: shipped, the same after updates, and a new one after as many."""
-    plan, new, shipped = (read_plan(find_training(PLANS[placer])), *(_trainer(placer) for _ in range(2)))
-    PolicyFile.read(SHIPPED, placer).into(shipped.network)
-    first = plan.config.updates
+    new, shipped, first = new_trainer(placer), shipped_trainer(placer), plan_of(placer).config.updates
     zero_shot = {f"{placer}, zero-shot": [problem.over_best(shipped.place(problem.problem)) for problem in problems]}
     if not updates:
         return zero_shot
@@ -97,12 +91,6 @@ def _arms(placer: str, problems: Sequence[TrainingProblem], updates: int) -> dic
         f"{placer} + {updates}": [_learned(shipped, problem, range(first, first + updates)) for problem in problems],
         f"{placer} alone, {updates}": [_learned(new, problem, range(updates)) for problem in problems],
     }
-
-
-def _trainer(placer: str) -> Trainer:
-    plan: TrainingPlan = read_plan(find_training(PLANS[placer]))
-    assert plan.placer.trainer is not None, "read_plan checks it"
-    return plan.placer.trainer(plan.settings, 0, plan.config.seed)
 
 
 def _learned(trainer: Trainer, problem: TrainingProblem, updates: range) -> float:

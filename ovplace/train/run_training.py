@@ -89,7 +89,7 @@ def _scored(
 ) -> list[dict[str, Any]]:
     """Return how good the policy is on what it was trained on, without random machines, and on what it was not."""
     named = {machine.name for machine in plan.machines}
-    sets = {TRAINED: [each for each in training if each.machine in named], **_held_out(plan, listener)}
+    sets = {TRAINED: [each for each in training if each.machine in named], **held_out_problems(plan, listener)}
     return summary_rows(evaluate(trainer, sets, plan.config, listener))
 
 
@@ -107,8 +107,19 @@ def _training_problems(plan: TrainingPlan, listener: Listener) -> Iterator[Train
         listener(Progress("problems", number, len(plan.models), model.label))
 
 
-def _held_out(plan: TrainingPlan, listener: Listener) -> dict[str, list[TrainingProblem]]:
-    """Return held-out models on the machines of the training, and all held-out models on each held-out machine."""
+def held_out_problems(plan: TrainingPlan, listener: Listener) -> dict[str, list[TrainingProblem]]:
+    """Return held-out models on the machines of the training, and all held-out models on each held-out machine.
+
+    Args:
+        plan: the training.
+        listener: receives the progress.
+
+    Returns:
+        Problems by the name of their set.
+
+    Raises:
+        OvplaceError: a model cannot be built, or no machine can run it.
+    """
     config, sets = plan.config, {}
     settings = config.features, config.seed, config.solver_s
     total = len(plan.held_out) + len(plan.held_out_machines)
