@@ -11,16 +11,16 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+import ovplace
 from benchmarks.report import Row, interval_text
 from benchmarks.script import UnavailableError
 from benchmarks.sessions import EMULATED_GPU, own_cache
-from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.api.options import SearchOptions
 from ovplace.core.result.run_result import RunResult
 from ovplace.devices import emulated_gpu
-from ovplace.search.run import run
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,17 @@ def rows(options: Options) -> Iterator[Row]:
     """Yield two rows for each model: on this machine, and on the simulated one."""
     if reason := emulated_gpu.why_unavailable():
         raise UnavailableError(reason)
-    places = {
-        "CPU, emulated GPU": SearchConfig(device=EMULATED_GPU, emulate_gpu=True, time_s=options.time_s),
-        f"{options.machine}, simulated": SearchConfig(machine=options.machine, budget=options.budget),
+    places: Mapping[str, SearchOptions] = {
+        "CPU, emulated GPU": {"device": EMULATED_GPU, "emulate_gpu": True, "time": options.time_s},
+        f"{options.machine}, simulated": {"machine": options.machine, "budget": options.budget},
     }
     for name in options.models:
         with own_cache() as folder:
-            file, shape = _downloaded(MODELS[name], folder), MODELS[name].shape
-            for number, (place, search) in enumerate(places.items()):
-                config = RunConfig(search=replace(search, model=str(file), shape=shape))
-                yield {"model": name, "devices": place, **_row(run(config, folder / str(number)))}
+            file = _downloaded(MODELS[name], folder)
+            for number, (place, searched) in enumerate(places.items()):
+                given: SearchOptions = {**searched, "shape": MODELS[name].shape}
+                result = ovplace.optimize(file, folder / str(number), progress=False, **given)
+                yield {"model": name, "devices": place, **_row(result)}
 
 
 def _downloaded(model: PackagedModel, folder: Path) -> Path:
@@ -114,11 +115,12 @@ def _downloaded(model: PackagedModel, folder: Path) -> Path:
 
 def _row(result: RunResult) -> Row:
     ratio, answer = result.verdict.ratio, result.best
+    used = {device: count for device, count in answer.ops_per_device.items() if count}
     return {
         "operations": result.model.ops,
         "placements": result.search.measured,
         "verdict": result.verdict.status,
         "ratio": interval_text(ratio) if ratio else "-",
-        "answer": ", ".join(f"{count} on {device}" for device, count in answer.ops_per_device.items()),
+        "answer": ", ".join(f"{count} on {device}" for device, count in used.items()),
         "submodels": len(answer.submodels),
     }
