@@ -110,7 +110,8 @@ _ENDS = (
 _NOTE = (
     "Latency of the variant over that of its control, without noise: geometric mean over searches of the same seed, "
     "with Student's 95 % interval. *Best asked*: of the best placement asked for; *last 20*: of the median of the last "
-    "20 asked for."
+    "20 asked for. A row of *all* takes all searches as one sample: its interval says nothing of other models and "
+    "machines."
 )
 
 
