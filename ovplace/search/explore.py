@@ -21,7 +21,7 @@ from ovplace.session.baselines import Baseline, measure_baselines
 from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
-from ovplace.session.outputs import mismatch_notes, not_finite_notes
+from ovplace.session.outputs import inexact_notes, mismatch_notes, not_finite_notes
 from ovplace.session.site import Fleet
 
 
@@ -99,7 +99,10 @@ def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searche
         found = (searched.hopeless,)
     differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     busy = busy_notes(shown(baselines[0].name), searched.trials)
-    of_outputs = [*mismatch_notes(session.graph, differing), *not_finite_notes(session.facts)]
+    alone = {shown(b.name): b.measurement.max_error for b in baselines[: len(session.devices)] if b.measurement.ok}
+    of_outputs = (
+        *mismatch_notes(session.graph, differing), *inexact_notes(session, alone), *not_finite_notes(session.facts)
+    )  # fmt: skip
     return [*found, *searched.notes, *staging_notes(measurer.store), *busy, *of_outputs, *_aside(searched)]
 
 

@@ -22,6 +22,9 @@ some models that PyPI's packages ship; devices that only round are off by less, 
 COARSE = frozenset({"bf16", "f8e4m3", "f8e5m2"})
 """Types of outputs in which one step of rounding is a relative error of more than 0.001."""
 
+_MUCH = 0.1
+"""Relative output error of a device in its own precision that a user should know of."""
+
 
 def error_limit(session: Session, alone: Sequence[Measurement] | None = None) -> float:
     """Return the largest relative output error that a placement may have.
@@ -58,6 +61,22 @@ def mismatch_notes(graph: OpGraph, names: Sequence[str]) -> tuple[str, ...]:
     if not (names and why):
         return ()
     return (f"outputs of {', '.join(names)} differ: {why}; allow larger errors with --max-error",)
+
+
+def inexact_notes(session: Session, errors: Mapping[str, float]) -> tuple[str, ...]:
+    """Return what to say of devices whose own precision changes the outputs much, unless the user set the limit.
+
+    Args:
+        session: the run.
+        errors: relative output error of single devices that work, by their names.
+    """
+    found = [f"{name} {error:.2g}" for name, error in errors.items() if error > _MUCH]
+    if not found or session.config.search.max_error is not None:
+        return ()
+    return (
+        f"outputs in a device's own precision are off ({', '.join(found)}, relative to the largest value), and those "
+        "of placements may be off by twice as much; give real inputs with --input, compute in f32, or set --max-error",
+    )
 
 
 def not_finite_notes(facts: Mapping[str, str]) -> tuple[str, ...]:

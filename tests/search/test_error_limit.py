@@ -14,7 +14,7 @@ from ovplace.search.time_limit import expected_s
 from ovplace.session.deadline import Phase
 from ovplace.session.events import silent
 from ovplace.session.measurer import Measurer
-from ovplace.session.outputs import error_limit
+from ovplace.session.outputs import error_limit, inexact_notes
 from ovplace.store.run_db import RunStore
 from ovplace.testing.sessions import DirectPool, direct, session
 
@@ -68,6 +68,13 @@ def test_it_is_the_users_or_that_of_f32_or_twice_that_of_the_worst_rounding_devi
 )
 def test_before_the_devices_are_measured_only_what_is_certain_limits(of, limit):
     assert error_limit(of) == limit
+
+
+def test_devices_whose_precision_changes_the_outputs_much_are_named_where_they_set_the_limit():
+    errors = {"CPU": 0.26, "GPU": 0.05, "NPU": 0.4}
+    (note,) = inexact_notes(on({}, {}, {}), errors)
+    assert note.startswith("outputs in a device's own precision are off (CPU 0.26, NPU 0.4, relative")
+    assert inexact_notes(on({}, {}, {}, max_error=1.0), errors) == inexact_notes(on({}), {"CPU": 0.1}) == ()
 
 
 def measuring(errors, store, *properties, **search):

@@ -234,8 +234,10 @@ def test_notes_mark_simulated_devices(exploring, monkeypatch):
     monkeypatch.setattr(explore_module, "limiting_baselines", lambda *_: wrong)
     monkeypatch.setattr(explore_module, "busy_notes", lambda name, _: (f"{name} was slow",))
     monkeypatch.setattr(explore_module, "mismatch_notes", lambda _, names: (f"{', '.join(names)} differ",))
+    monkeypatch.setattr(explore_module, "inexact_notes", lambda _, errors: (f"{', '.join(errors)} are off",))
     of.session.facts = {NOT_FINITE: "y"}
-    slow, differ, lost = explore(of, silent).comparison.verdict.notes[-3:]
+    slow, differ, off, lost = explore(of, silent).comparison.verdict.notes[-4:]
+    assert off == f"{wrong[0].name} (simulated) are off"
     assert lost.startswith("no value of y is finite")
     assert slow == f"{wrong[0].name} (simulated) was slow"
     assert differ == f"{wrong[1].name} (simulated) differ"
