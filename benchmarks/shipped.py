@@ -10,14 +10,14 @@ PLANS = {"hsdag": "default", "placeto": "placeto"}
 """The configurations that they were trained with, by placer."""
 
 
-def plan_of(placer: str) -> TrainingPlan:
+def shipped_plan(placer: str) -> TrainingPlan:
     """Return the training of a placer's policy."""
     return read_plan(find_training(PLANS[placer]))
 
 
 def new_trainer(placer: str) -> Trainer:
     """Return a trainer of a placer's policy, which takes no node features, that has learned nothing."""
-    plan = plan_of(placer)
+    plan = shipped_plan(placer)
     assert plan.placer.trainer is not None, "read_plan checks it"
     return plan.placer.trainer(plan.settings, 0, plan.config.seed)
 

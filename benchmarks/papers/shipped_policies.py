@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.report import Row
-from benchmarks.shipped import PLANS, plan_of, shipped_trainer
+from benchmarks.shipped import PLANS, shipped_plan, shipped_trainer
 from ovplace.session.events import silent
 from ovplace.train.evaluation import evaluate, summary_rows
 from ovplace.train.run_training import TRAINED, held_out_problems
@@ -43,7 +43,7 @@ SHORT = Options(placers=("hsdag",), models=1, updates=1)
 def rows(options: Options) -> Iterator[Row]:
     """Yield a row for each policy and set of problems."""
     for placer in options.placers:
-        plan = _shortened(plan_of(placer), options.models)
+        plan = _shortened(shipped_plan(placer), options.models)
         problems = {TRAINED: _training(plan), **held_out_problems(plan, silent)}
         config = replace(plan.config, per_graph=options.updates)
         scores = evaluate(shipped_trainer(placer), problems, config, silent)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.report import Row
-from benchmarks.shipped import PLANS, new_trainer, plan_of, shipped_trainer
+from benchmarks.shipped import PLANS, new_trainer, shipped_plan, shipped_trainer
 from ovplace.core.measurement import Measurement, Trial
 from ovplace.cost.evaluate.latency import latency_ms
 from ovplace.placers.hsdag.trainer import SAMPLES
@@ -69,7 +69,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _problems(family: str, options: Options) -> Iterator[TrainingProblem]:
     """Yield problems whose best known placement uses several devices, of models from the held-out half on."""
-    plan = plan_of("hsdag")
+    plan = shipped_plan("hsdag")
     machines = [load_machine("core-ultra"), *random_machines(plan.machines, UNSEEN_SEED, options.machines)]
     found, index = 0, SIZE // 2
     while found < options.cases:
@@ -83,7 +83,7 @@ def _problems(family: str, options: Options) -> Iterator[TrainingProblem]:
 
 def _arms(placer: str, problems: Sequence[TrainingProblem], updates: int) -> dict[str, list[float]]:
     """Return the ratios of a placer's policies: shipped, the same after updates, and a new one after as many."""
-    new, shipped, first = new_trainer(placer), shipped_trainer(placer), plan_of(placer).config.updates
+    new, shipped, first = new_trainer(placer), shipped_trainer(placer), shipped_plan(placer).config.updates
     zero_shot = {f"{placer}, zero-shot": [problem.over_best(shipped.place(problem.problem)) for problem in problems]}
     if not updates:
         return zero_shot

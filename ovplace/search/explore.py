@@ -100,9 +100,8 @@ def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searche
     differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     busy = busy_notes(shown(baselines[0].name), searched.trials)
     alone = {shown(b.name): b.measurement.max_error for b in baselines[: len(session.devices)] if b.measurement.ok}
-    of_outputs = (
-        *mismatch_notes(session.graph, differing), *inexact_notes(session, alone), *not_finite_notes(session.facts)
-    )  # fmt: skip
+    of_outputs = [*mismatch_notes(session.graph, differing), *inexact_notes(session, alone)]
+    of_outputs += not_finite_notes(session.facts)
     return [*found, *searched.notes, *staging_notes(measurer.store), *busy, *of_outputs, *_aside(searched)]
 
 
