@@ -3,7 +3,9 @@
 Each row is one kind of noise: `round` is what a compilation adds to a candidate's latency (it differs from process to
 process), `block` what each block adds, both as standard deviations of the logarithm. `covered` is how often the
 interval holds the true ratio; `faster` and `slower` how often a placement that is exactly as fast as the baseline would
-be called so; `width` the median width. The percentile bootstrap over rounds and blocks is the natural alternative.
+be called so; `width` the median width. `Student` has one number for each round, as the final comparison has it;
+`Student of blocks` takes every block for a round of its own; the bootstrap draws rounds, then blocks of each, and takes
+percentiles.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.report import Row
+from ovplace.config.schema import ComparisonConfig
 from ovplace.core.statistics import Interval, Samples, ratio_interval
 
-ROUNDS = (2, 3, 4, 6, 10)
 NOISE = ((0.03, 0.02), (0.0, 0.02), (0.03, 0.0), (0.10, 0.05))
-BLOCKS = 10
+BLOCKS = ComparisonConfig().blocks
 
 Rule = Callable[[list[Samples], list[Samples], np.random.Generator], Interval]
 
@@ -28,9 +30,11 @@ class Options:
     """Options.
 
     Attributes:
+        rounds: of a comparison; 12 is the default of a run, which may end after 6.
         comparisons: simulated for each row; the bootstrap gets 1,000 at most.
     """
 
+    rounds: tuple[int, ...] = (2, 4, 6, 12)
     comparisons: int = 4000
 
 
@@ -48,17 +52,22 @@ class Case:
 
 def rows(options: Options) -> Iterator[Row]:
     """Yield a row for each case and rule."""
-    for rounds in ROUNDS:
+    for rounds in options.rounds:
         for between, within in NOISE:
             case = Case(rounds, between, within)
             noise = {"rounds": rounds, "blocks": BLOCKS, "round": between, "block": within}
             yield {**noise, "rule": "Student", **_coverage(_student, case, options.comparisons)}
+            yield {**noise, "rule": "Student of blocks", **_coverage(_of_blocks, case, options.comparisons)}
             few = min(options.comparisons, 1000)
             yield {**noise, "rule": "percentile bootstrap", **_coverage(_bootstrap, case, few)}
 
 
 def _student(numerator: list[Samples], denominator: list[Samples], _: np.random.Generator) -> Interval:
     return ratio_interval(numerator, denominator)
+
+
+def _of_blocks(numerator: list[Samples], denominator: list[Samples], _: np.random.Generator) -> Interval:
+    return ratio_interval(*(list(np.concatenate(side)[:, None]) for side in (numerator, denominator)))
 
 
 def _simulated(case: Case, rng: np.random.Generator) -> tuple[list[Samples], list[Samples]]:
@@ -80,13 +89,13 @@ def _bootstrap(numerator: list[Samples], denominator: list[Samples], rng: np.ran
     return Interval(float(np.exp(np.median(logs))), float(low), float(high))
 
 
-def _coverage(rule: Rule, case: Case, comparisons: int) -> dict[str, float]:
+def _coverage(rule: Rule, case: Case, comparisons: int) -> Row:
     """Return how the intervals of equal candidates lie."""
     rng = np.random.default_rng(0)
     found = [rule(*_simulated(case, rng), rng) for _ in range(comparisons)]
     return {
-        "covered": float(np.mean([i.low <= 1 <= i.high for i in found])),
-        "faster": float(np.mean([i.high < 1 for i in found])),
-        "slower": float(np.mean([i.low > 1 for i in found])),
-        "width": float(np.median([i.high - i.low for i in found])),
+        "covered": f"{np.mean([i.low <= 1 <= i.high for i in found]):.1%}",
+        "faster": f"{np.mean([i.high < 1 for i in found]):.1%}",
+        "slower": f"{np.mean([i.low > 1 for i in found]):.1%}",
+        "width": f"{np.median([i.high - i.low for i in found]):.3f}",
     }

@@ -66,8 +66,8 @@ def ratio_interval(
     nothing about that: each compilation gives one number, the mean over its blocks of the logarithm of the ratio of
     the two block medians (paired, so that a slow spell hits both sides), and the interval is that of a mean of R
     numbers. Where 4 compilations differ, a percentile bootstrap over compilations and blocks holds the truth in 87 to
-    89 % of simulated comparisons, and in 52 to 69 % where 2 do; this interval in 94 to 95 %
-    (`benchmarks/studies/interval_coverage.py`).
+    88 % of simulated comparisons, and in 51 to 70 % where 2 do; this interval in 94 to 96 %
+    (`python -m benchmarks run interval_coverage`).
 
     Args:
         numerator: block medians in ms of each compilation, `[R][B]`, R at least 2.
