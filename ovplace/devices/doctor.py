@@ -12,6 +12,7 @@ from pathlib import Path
 from ovplace.core.device import Device
 from ovplace.devices import emulated_gpu
 from ovplace.devices.discover import intel_nodes, is_intel
+from ovplace.devices.openvino_version import old_version, remedy
 
 NPU_RELEASES = "https://github.com/intel/linux-npu-driver/releases"
 
@@ -32,7 +33,7 @@ class Finding:
     """One thing that was looked at.
 
     Attributes:
-        subject: what it is about: a device, or `plugins`.
+        subject: what it is about: a device, `plugins`, or `OpenVINO`.
         good: whether there is nothing to mend.
         text: what was found.
         command: what fixes it; empty where there is nothing to fix, or no command for it.
@@ -51,16 +52,23 @@ class Host:
     Attributes:
         root: the root of the file system, another one in tests.
         platform: as `sys.platform`.
-        plugins: folder of OpenVINO's libraries.
+        openvino: folder of OpenVINO's Python package.
+        version: of OpenVINO, as it gives it.
         groups: numbers of the groups that this process is in.
         processor: as `platform.machine()`.
     """
 
     root: Path
     platform: str
-    plugins: Path
+    openvino: Path
+    version: str
     groups: tuple[int, ...]
     processor: str
+
+    @property
+    def plugins(self) -> Path:
+        """Folder of OpenVINO's libraries, where pip installed it."""
+        return self.openvino / "libs"
 
     @property
     def expected_plugins(self) -> dict[str, str]:
@@ -100,17 +108,17 @@ def this_host() -> Host:
     import openvino as ov
 
     groups = tuple(os.getgroups()) if hasattr(os, "getgroups") else ()
-    return Host(Path("/"), sys.platform, Path(ov.__file__).parent / "libs", groups, platform.machine())
+    return Host(Path("/"), sys.platform, Path(ov.__file__).parent, ov.get_version(), groups, platform.machine())
 
 
 def examine(devices: Sequence[Device], host: Host) -> tuple[Finding, ...]:
-    """Return what is to be said of a host, devices that OpenVINO sees first.
+    """Return what is to be said of a host: OpenVINO and the devices that it sees first.
 
     Args:
         devices: what `discover` found.
         host: where to look.
     """
-    return (*map(_seen, devices), *lacking(devices, host))
+    return (_openvino(host), *map(_seen, devices), *lacking(devices, host))
 
 
 def lacking(devices: Sequence[Device], host: Host) -> tuple[Finding, ...]:
@@ -129,6 +137,13 @@ def lacking(devices: Sequence[Device], host: Host) -> tuple[Finding, ...]:
     if "GPU" not in seen:
         found.append(_emulated())
     return tuple(found)
+
+
+def _openvino(host: Host) -> Finding:
+    if number := old_version(host.version):
+        text = f"OpenVINO {number} in {host.openvino} is older than what ovplace is made for"
+        return Finding("OpenVINO", False, text, remedy(host.openvino))
+    return Finding("OpenVINO", True, f"OpenVINO {host.version.partition('-')[0]} in {host.openvino}")
 
 
 def _seen(device: Device) -> Finding:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec, Trial
+from ovplace.devices.openvino_version import version_notes
 from ovplace.profiling.obtain import Costs, kept_costs, obtain_costs
 from ovplace.search.busy_machine import busy_notes
 from ovplace.search.comparison.final_comparison import FinalComparison, comparable, decide
@@ -102,7 +103,8 @@ def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searche
     alone = {shown(b.name): b.measurement.max_error for b in baselines[: len(session.devices)] if b.measurement.ok}
     of_outputs = [*mismatch_notes(session.graph, differing), *inexact_notes(session, alone)]
     of_outputs += not_finite_notes(session.facts)
-    return [*found, *searched.notes, *staging_notes(measurer.store), *busy, *of_outputs, *_aside(searched)]
+    of_machine = [*busy, *version_notes(session.facts)]
+    return [*found, *searched.notes, *staging_notes(measurer.store), *of_machine, *of_outputs, *_aside(searched)]
 
 
 def _aside(searched: _Searched) -> list[str]:

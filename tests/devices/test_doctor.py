@@ -2,6 +2,7 @@
 
 import os
 
+import openvino
 import pytest
 
 from ovplace.core.device import Device
@@ -16,12 +17,12 @@ LIB = "usr/lib/x86_64-linux-gnu"
 def machine(tmp_path):
     """Return a function that makes a machine of files, given by path and content."""
 
-    def make(platform="linux", groups=(), processor="x86_64", **files):
+    def make(platform="linux", groups=(), processor="x86_64", version="2026.4.1-1-abc", **files):
         for path, content in files.pop("files", {}).items():
             target = tmp_path / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content)
-        return Host(tmp_path, platform, tmp_path / "openvino", groups, processor)
+        return Host(tmp_path, platform, tmp_path / "openvino", version, groups, processor)
 
     return make
 
@@ -42,8 +43,19 @@ DRIVER = {"etc/OpenCL/vendors/intel.icd": f"/{LIB}/libigdrcl.so\n", f"{LIB}/libi
 
 def test_what_openvino_sees_is_said_first(machine):
     found = examine([CPU, Device("GPU", "GPU", facts={"full_name": "Arc", "driver": "1.2"})], machine())
-    assert [f.text for f in found[:2]] == ["OpenVINO sees CPU: a processor", "OpenVINO sees GPU: Arc, driver 1.2"]
-    assert all(f.subject != "GPU" for f in found[2:])
+    assert [f.text for f in found[1:3]] == ["OpenVINO sees CPU: a processor", "OpenVINO sees GPU: Arc, driver 1.2"]
+    assert all(f.subject != "GPU" for f in found[3:])
+
+
+def test_openvino_is_new_enough(machine, tmp_path):
+    found = about(machine(), "OpenVINO")
+    assert (found.good, found.text) == (True, f"OpenVINO 2026.4.1 in {tmp_path / 'openvino'}")
+
+
+def test_an_older_openvino_is_replaced(machine, tmp_path):
+    found = about(machine(version="2025.4.1-20426-82bbf0292c5-releases/2025/4"), "OpenVINO")
+    assert (found.good, found.command) == (False, "pip install --upgrade 'openvino>=2026.4'")
+    assert found.text == f"OpenVINO 2025.4.1 in {tmp_path / 'openvino'} is older than what ovplace is made for"
 
 
 def test_a_device_that_does_not_answer(machine):
@@ -147,7 +159,7 @@ def test_a_user_without_a_name_is_in_no_group(machine, monkeypatch, tmp_path):
 
 def test_a_missing_plugin(machine):
     made = machine(
-        files={"openvino/libopenvino_intel_cpu_plugin.so": "", "openvino/libopenvino_intel_gpu_plugin.so": ""}
+        files={f"openvino/libs/libopenvino_intel_{plugin}_plugin.so": "" for plugin in ("cpu", "gpu")},
     )
     found = about(made, "plugins")
     assert "has no NPU plugin" in found.text
@@ -159,12 +171,12 @@ def test_a_missing_plugin(machine):
     [("linux", "aarch64", "arm_cpu"), ("darwin", "arm64", "arm_cpu"), ("darwin", "x86_64", "intel_cpu")],
 )
 def test_openvino_has_plugins_for_gpu_and_npu_on_x86_64_only_and_not_for_macos(machine, platform, processor, plugin):
-    made = machine(platform, processor=processor, files={f"openvino/libopenvino_{plugin}_plugin.so": ""})
+    made = machine(platform, processor=processor, files={f"openvino/libs/libopenvino_{plugin}_plugin.so": ""})
     assert all(finding.subject != "plugins" for finding in examine([CPU], made))
 
 
 def test_a_missing_plugin_for_the_cpu_is_found_on_arm(machine):
-    found = about(machine(processor="aarch64", files={"openvino/libopenvino_auto_plugin.so": ""}), "plugins")
+    found = about(machine(processor="aarch64", files={"openvino/libs/libopenvino_auto_plugin.so": ""}), "plugins")
     assert "has no CPU plugin" in found.text
 
 
@@ -181,4 +193,7 @@ def test_the_command_says_what_it_finds_here(capfd):
         main(["doctor", "--json"])
     found = json.loads(capfd.readouterr().out)
     assert end.value.code == 0
-    assert found[0]["text"].startswith("OpenVINO sees CPU")
+    assert [finding["text"].split(" in ")[0].split(":")[0] for finding in found[:2]] == [
+        f"OpenVINO {openvino.__version__.split('-')[0]}",
+        "OpenVINO sees CPU",
+    ]

@@ -235,8 +235,9 @@ def test_notes_mark_simulated_devices(exploring, monkeypatch):
     monkeypatch.setattr(explore_module, "busy_notes", lambda name, _: (f"{name} was slow",))
     monkeypatch.setattr(explore_module, "mismatch_notes", lambda _, names: (f"{', '.join(names)} differ",))
     monkeypatch.setattr(explore_module, "inexact_notes", lambda _, errors: (f"{', '.join(errors)} are off",))
-    of.session.facts = {NOT_FINITE: "y"}
-    slow, differ, off, lost = explore(of, silent).comparison.verdict.notes[-4:]
+    of.session.facts = {NOT_FINITE: "y", "openvino": "2025.4.1-20426-82bbf0292c5"}
+    slow, old, differ, off, lost = explore(of, silent).comparison.verdict.notes[-5:]
+    assert old.startswith("OpenVINO 2025.4.1 is older than ")
     assert off == f"{wrong[0].name} (simulated) are off"
     assert lost.startswith("no value of y is finite")
     assert slow == f"{wrong[0].name} (simulated) was slow"

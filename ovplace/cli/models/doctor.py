@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def command(as_json: bool) -> None:
     """Show what OpenVINO sees on this machine, what it does not see, and the command that fixes it.
 
-    The command examines devices and their drivers, permissions, WSL, OpenVINO's plugins, and the emulated GPU. It
-    changes nothing.
+    The command examines OpenVINO's version and plugins, devices with their drivers and permissions, WSL, and the
+    emulated GPU. It changes nothing.
     """
     from ovplace.cli.output.tables import show_json
     from ovplace.devices.discover import physical_devices
