@@ -93,7 +93,7 @@ def test_a_pattern_that_fits_no_run_is_refused_before_anything_is_computed(tmp_p
 def test_a_script_is_run(tmp_path):
     done = run("run", "interval_coverage", "--short", "--set", "comparisons=5", "-o", tmp_path)
     assert "| Student |" in done.stdout
-    assert len(json.loads((tmp_path / "interval-coverage.json").read_text())["rows"]) == 40
+    assert len(json.loads((tmp_path / "interval-coverage.json").read_text())["rows"]) == 48
 
 
 def test_what_is_not_there_is_refused():
