@@ -35,8 +35,8 @@ def version_notes(facts: Mapping[str, str]) -> tuple[str, ...]:
         return ()
     least = ".".join(map(str, LEAST))
     return (
-        f"OpenVINO {number} is older than {least}, which ovplace is made for: its HETERO may divide models otherwise, "
-        "so predictions are worse and more placements may fail; 'ovplace doctor' says how to use a newer one",
+        f"OpenVINO {number} is older than {least}, which ovplace is made for: its HETERO may divide models otherwise "
+        "than ovplace predicts, and more placements may fail; 'ovplace doctor' says how to use a newer one",
     )
 
 
