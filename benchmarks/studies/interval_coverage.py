@@ -67,7 +67,7 @@ def _student(numerator: list[Samples], denominator: list[Samples], _: np.random.
 
 
 def _of_blocks(numerator: list[Samples], denominator: list[Samples], _: np.random.Generator) -> Interval:
-    return ratio_interval(*(list(np.concatenate(side)[:, None]) for side in (numerator, denominator)))
+    return ratio_interval(list(np.concatenate(numerator)[:, None]), list(np.concatenate(denominator)[:, None]))
 
 
 def _simulated(case: Case, rng: np.random.Generator) -> tuple[list[Samples], list[Samples]]:
