@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow coverage lint types contracts docs bench wheel clean
+.PHONY: demo test test-slow test-oldest coverage lint types contracts docs bench wheel clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,13 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(PYTEST) -m slow
+
+# The fast tests with the oldest required packages that pyproject.toml allows.
+test-oldest: $(READY)
+	rm -rf build/oldest && mkdir -p build
+	sed -n '/^dependencies/,/^]/s/^ *"\(.*\)>=\(.*\)",$$/\1==\2/p' pyproject.toml > build/oldest.txt
+	$(BIN)/python -m pip install --quiet --no-deps --target build/oldest --requirement build/oldest.txt
+	PYTHONPATH=$(CURDIR)/build/oldest $(PYTEST) -m 'not slow'
 
 # Branches of the rooms in pyproject.toml, by their own tests.
 coverage: $(READY)
