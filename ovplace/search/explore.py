@@ -23,6 +23,7 @@ from ovplace.session.deadline import Phase
 from ovplace.session.events import Listener
 from ovplace.session.measurer import Measurer
 from ovplace.session.outputs import inexact_notes, mismatch_notes, not_finite_notes
+from ovplace.session.session import Session
 from ovplace.session.site import Fleet
 
 
@@ -100,11 +101,20 @@ def _notes(measurer: Measurer, baselines: Sequence[Baseline], searched: _Searche
         found = (searched.hopeless,)
     differing = [shown(b.name) for b in baselines if b.measurement.error == ErrorKind.OUTPUT_MISMATCH]
     busy = busy_notes(shown(baselines[0].name), searched.trials)
-    alone = {shown(b.name): b.measurement.max_error for b in baselines[: len(session.devices)] if b.measurement.ok}
-    of_outputs = [*mismatch_notes(session.graph, differing), *inexact_notes(session, alone)]
+    of_outputs = [*mismatch_notes(session.graph, differing), *inexact_notes(session, _rounding(session, baselines))]
     of_outputs += not_finite_notes(session.facts)
     of_machine = [*busy, *version_notes(session.facts)]
     return [*found, *searched.notes, *staging_notes(measurer.store), *of_machine, *of_outputs, *_aside(searched)]
+
+
+def _rounding(session: Session, baselines: Sequence[Baseline]) -> dict[str, float]:
+    """Return the output error of each single device that works and may compute in less than f32, by its name."""
+    pairs = zip(session.devices, baselines, strict=False)  # the devices' are the first
+    return {
+        session.shown(baseline.name): baseline.measurement.max_error
+        for device, baseline in pairs
+        if baseline.measurement.ok and device.computes_in != "f32"
+    }
 
 
 def _aside(searched: _Searched) -> list[str]:

@@ -69,7 +69,7 @@ def inexact_notes(session: Session, errors: Mapping[str, float]) -> tuple[str, .
 
     Args:
         session: the run.
-        errors: relative output error of single devices that work, by their names.
+        errors: relative output error of single devices that work and may compute in less than f32, by their names.
     """
     found = [f"{name} {error:.2g}" for name, error in errors.items() if error > _MUCH]
     if not found or session.config.search.max_error is not None:

@@ -244,6 +244,16 @@ def test_notes_mark_simulated_devices(exploring, monkeypatch):
     assert differ == f"{wrong[1].name} (simulated) differ"
 
 
+def test_a_device_in_f32_is_not_said_to_round(exploring, monkeypatch):
+    of = exploring()
+    exact, *others = of.session.selection.devices
+    devices = (replace(exact, properties={"INFERENCE_PRECISION_HINT": "f32"}), *others)
+    of.session.selection = replace(of.session.selection, devices=devices)
+    monkeypatch.setattr(explore_module, "inexact_notes", lambda _, errors: (f"{', '.join(errors)} may round",))
+    notes = explore(of, silent).comparison.verdict.notes
+    assert f"{', '.join(device.name for device in others)} may round" in notes
+
+
 @pytest.mark.parametrize("name", ["info", "notes", "certificate", "needs_costs"])
 def test_a_placer_of_another_package_is_named_where_it_tells_of_itself(name, exploring, tmp_path, monkeypatch):
     module = f"""
