@@ -39,6 +39,13 @@ def test_help_imports_nothing_heavy():
     assert all(f"\n  {name} " in done.stdout for name in COMMANDS)
 
 
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-m", "ovplace", "optimise"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean 'optimize'?; see 'ovplace --help'" in done.stderr
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(ovplace, name):
     done = ovplace(name, "-h")

@@ -13,7 +13,7 @@ from ovplace.cli.temporary_files import choose_temporary_folder
 
 
 @pytest.fixture(autouse=True)
-def nothing_chosen(monkeypatch):
+def nothing_chosen(tmp_path, monkeypatch):  # after tmp_path, for which pytest chooses
     monkeypatch.setattr(tempfile, "tempdir", None)
     for name in ("TMPDIR", "TEMP", "TMP"):
         monkeypatch.delenv(name, raising=False)
@@ -35,8 +35,9 @@ def test_nothing_is_opened(tmp_path, monkeypatch):
         raise AssertionError("a file was opened")
 
     choose_temporary_folder()
-    monkeypatch.setattr(os, "open", refused)
-    assert tempfile.gettempdir() == str(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refused)
+        assert tempfile.gettempdir() == str(tmp_path)
 
 
 def test_a_folder_that_was_chosen_stays(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import math
 import shutil
 import sys
 import tempfile
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,33 +41,40 @@ def study_file(run, tmp_path_factory):
     return target
 
 
+@contextmanager
+def loaded(path):
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+    yield optuna.load_study(study_name=None, storage=storage)
+    storage.engine.dispose()
+
+
 def trials_of(run):
     with closing(RunFolder(run).open_store()) as store:
         return store.trials()
 
 
 def test_optuna_loads_every_trial(run, study_file):
-    study = optuna.load_study(study_name=None, storage=f"sqlite:///{study_file}")
-    trials = trials_of(run)
-    assert study.study_name == run.name
-    assert [trial.value for trial in study.trials] == [t.ratio if math.isfinite(t.ratio) else None for t in trials]
-    best = min(trials, key=lambda trial: trial.ratio)
-    assert study.best_trial.number == best.number
-    assert study.best_trial.user_attrs["latency_ms"] == pytest.approx(best.measurement.median_ms)
-    assert study.user_attrs == {"model": "demo.xml", "devices": ["GPU (simulated)", "CPU (simulated)"]}
+    with loaded(study_file) as study:
+        trials = trials_of(run)
+        assert study.study_name == run.name
+        assert [trial.value for trial in study.trials] == [t.ratio if math.isfinite(t.ratio) else None for t in trials]
+        best = min(trials, key=lambda trial: trial.ratio)
+        assert study.best_trial.number == best.number
+        assert study.best_trial.user_attrs["latency_ms"] == pytest.approx(best.measurement.median_ms)
+        assert study.user_attrs == {"model": "demo.xml", "devices": ["GPU (simulated)", "CPU (simulated)"]}
 
 
 def test_parameters_are_operations_on_devices(run, study_file):
-    study = optuna.load_study(study_name=None, storage=f"sqlite:///{study_file}")
-    names = json.loads((run / "placement.json").read_text(encoding="utf-8"))
-    assert len(study.trials[0].params) > 1
-    assert all(len({trial.params[name] for trial in study.trials}) > 1 for name in study.trials[0].params)
-    assert all(set(trial.params) <= set(names) for trial in study.trials)
-    placed = trials_of(run)
-    graph = [op.get_friendly_name() for op in ov.Core().read_model(run / "placed.xml").get_ordered_ops()]
-    for trial, stored in zip(study.trials, placed, strict=True):
-        table = dict(zip(graph, (stored.placement.devices[d] for d in stored.placement.device_of), strict=True))
-        assert trial.params == {name: f"{table[name]} (simulated)" for name in trial.params}
+    with loaded(study_file) as study:
+        names = json.loads((run / "placement.json").read_text(encoding="utf-8"))
+        assert len(study.trials[0].params) > 1
+        assert all(len({trial.params[name] for trial in study.trials}) > 1 for name in study.trials[0].params)
+        assert all(set(trial.params) <= set(names) for trial in study.trials)
+        placed = trials_of(run)
+        graph = [op.get_friendly_name() for op in ov.Core().read_model(run / "placed.xml").get_ordered_ops()]
+        for trial, stored in zip(study.trials, placed, strict=True):
+            table = dict(zip(graph, (stored.placement.devices[d] for d in stored.placement.device_of), strict=True))
+            assert trial.params == {name: f"{table[name]} (simulated)" for name in trial.params}
 
 
 def test_the_dashboard_serves_it(run, study_file):
@@ -107,7 +114,8 @@ def test_a_failed_trial_keeps_its_error(run, tmp_path):
         placement = store.trials()[0].placement
         store.add_trial("failed", Trial(14, placement, failed, math.inf, "cut", cached=False))  # 12 and 13 are missing
     Exporter(Config()).write(folder, tmp_path / "study.db")
-    last = optuna.load_study(study_name=None, storage=f"sqlite:///{tmp_path / 'study.db'}").trials[-1]
+    with loaded(tmp_path / "study.db") as study:
+        last = study.trials[-1]
     assert (last.state, last.value) == (optuna.trial.TrialState.FAIL, None)
     assert last.user_attrs == {"trial": 14, "origin": "cut", "submodels": [], "error": f"{failed.error}: gone"}
 
@@ -120,8 +128,8 @@ def test_trials_may_be_on_a_device_that_a_later_call_did_not_have(run, tmp_path)
         moved = Placement(trial.placement.device_of, ("NPU", "GPU"))
         store.add_trial("moved", replace(trial, number=12, placement=moved))
     Exporter(Config()).write(folder, tmp_path / "study.db")
-    study = optuna.load_study(study_name=None, storage=f"sqlite:///{tmp_path / 'study.db'}")
-    assert "NPU" in study.trials[-1].params.values()
+    with loaded(tmp_path / "study.db") as study:
+        assert "NPU" in study.trials[-1].params.values()
 
 
 def test_without_optuna_the_error_says_what_to_install(run, tmp_path, monkeypatch):
