@@ -122,7 +122,7 @@ def replace_file(new: Path, path: Path) -> None:
     Raises:
         OSError: that cannot be done.
     """
-    with new.open("rb") as file:
+    with new.open("r+b") as file:  # Windows flushes no file that is open for reading alone
         os.fsync(file.fileno())
     new.replace(path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -94,7 +95,8 @@ def _work(answers: Connection, text: str, output: str) -> None:
     """Train and send the report, or the error."""
     os.environ.update(one_thread.ENVIRONMENT)  # before NumPy and torch are imported
     without_telemetry()
-    os.setsid()  # Ctrl-C goes to the parent alone, which stops this process
+    if sys.platform != "win32":
+        os.setsid()  # Ctrl-C goes to the parent alone, which stops this process
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:

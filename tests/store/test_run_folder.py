@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -24,6 +25,13 @@ from ovplace.testing.results import run_result
 @pytest.fixture
 def folder(tmp_path):
     return RunFolder(tmp_path)
+
+
+def test_what_is_flushed_is_open_for_writing_as_windows_wants_it(tmp_path, monkeypatch):
+    modes = []
+    monkeypatch.setattr(os, "fsync", lambda number: modes.append(fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE))
+    atomic_write(tmp_path / "file", "new")
+    assert modes == [os.O_RDWR]
 
 
 def test_what_is_written_is_read(folder):
