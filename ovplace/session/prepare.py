@@ -12,16 +12,17 @@ from ovplace.measuring.isolated_call import isolated_call
 from ovplace.store.run_folder import RunFolder
 
 
-def prepare_model(config: RunConfig, folder: RunFolder, known_hash: str = "") -> OpGraph:
+def prepare_model(config: RunConfig, folder: RunFolder, known_hash: str | None = None) -> OpGraph:
     """Prepare the model into the run folder, unless a run has done that there, and read its operations.
 
     A prepared model of a call that failed before the run began is replaced: it may be of another model. One that was
-    damaged since the run began is made anew.
+    damaged since the run began is made anew where the run is continued, which also writes its placement again.
 
     Args:
         config: names the model and its shapes.
         folder: the run folder.
-        known_hash: content hash of the prepared model that the run began with; empty where it is not known.
+        known_hash: content hash of the prepared model of the run that is continued, empty where it is not known; None
+            for a new run, and for one that is only read.
 
     Raises:
         ModelError: the model cannot be read or prepared, or not within the time of the call.
@@ -31,8 +32,11 @@ def prepare_model(config: RunConfig, folder: RunFolder, known_hash: str = "") ->
     from ovplace.ir.read import read_graph
 
     target = folder.prepared_model
-    if folder.has_begun and (graph := _undamaged(target, known_hash)) is not None:
-        return graph
+    if folder.has_begun:
+        if known_hash is None:
+            return read_graph(target)
+        if (graph := _undamaged(target, known_hash)) is not None:
+            return graph
     model = Path(config.search.model)
     isolated_call(
         f"reading '{model}'", prepare, model, target, config.search.shape, limit_s=config.search.time_s or None

@@ -173,7 +173,7 @@ def open_session(config: RunConfig, folder: RunFolder, listener: Listener, begun
         config: the effective configuration.
         folder: the run folder.
         listener: is called with each step.
-        begun: the run that is continued; None for a new one.
+        begun: the run that is continued; None for a new one, and for one that is only read.
 
     Returns:
         The session, which the caller closes.
@@ -200,7 +200,7 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
     pool = site.open_pool(WorkerSpec(config.search.backend, job, start_s=_start_s(config.search.time_s)))
     try:
         pool.preload()
-        graph = prepare_model(config, folder, begun.model if begun else "")
+        graph = prepare_model(config, folder, begun.model if begun else None)
         listener(Progress("start", 0, 1, "starting the measuring process"))
         start = time.monotonic()
         pool.start()

@@ -60,6 +60,17 @@ def test_an_answer_holds_where_nothing_has_changed(ovplace, faster):
     assert number > 0 and f"trial {number} against" in done.err
 
 
+def test_a_placed_model_that_cannot_be_read_is_refused_and_stays(ovplace, tmp_path, faster):
+    run = elsewhere(faster, tmp_path / "run")
+    weights = RunFolder(run.folder).placed_model.with_suffix(".bin")
+    weights.unlink()
+    before = {path.name: path.read_bytes() for path in run.folder.iterdir()}
+    done = ovplace("check", run.folder)
+    assert (done.code, done.out) == (1, "")
+    assert f"the weights file '{weights}' does not exist" in done.err
+    assert {path.name: path.read_bytes() for path in run.folder.iterdir()} == before
+
+
 def test_a_run_of_a_fleet_is_checked_here(ovplace, tmp_path, faster):
     run = elsewhere(faster, tmp_path / "run", 'cluster = ""', 'cluster = "tls://127.0.0.1:1"')
     done = ovplace("check", run.folder)
