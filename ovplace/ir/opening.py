@@ -30,19 +30,33 @@ def open_model(core: ov.Core, path: Path, shapes: Mapping[str, Shape] | None = N
         shapes: of the inputs, as from `parse_shapes`: used only where operations cannot be converted without.
 
     Raises:
-        ModelError: the file is missing, unreadable, damaged, of an unknown format, or holds unknown operations.
+        ModelError: the file is missing, unreadable, damaged, of an unknown format, or holds unknown operations or names
+            that are no text.
         UsageError: `shapes` names an input that the file does not have.
     """
     path = Path(path)
     _check(path)
     try:
-        return core.read_model(path)
+        model = core.read_model(path)
     except RuntimeError as error:
         model = _converted(path, shapes) if shapes and _UNCONVERTED in str(error) else None
         if model is None:
             unknown = f"cannot read the model '{path}': {last_line(error)}; export it anew, without what this names"
             raise ModelError(_explain(path, str(error), bool(shapes)) or unknown) from error
-        return model
+    _check_names(model, path)
+    return model
+
+
+def _check_names(model: ov.Model, path: Path) -> None:
+    """Check that all names are UTF-8: OpenVINO reads a file with others, but cannot hand them to Python."""
+    try:
+        for op in model.get_ops():
+            _ = op.get_friendly_name(), [port.get_names() for port in op.outputs()]
+        _ = [variable.info.variable_id for variable in model.get_variables()]
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            f"'{path}' has a name that is not UTF-8: {error.object!r:.100}; export it with other names"
+        ) from error
 
 
 def _converted(path: Path, shapes: Mapping[str, Shape]) -> ov.Model | None:

@@ -133,3 +133,27 @@ def test_operations_of_an_extension_or_a_newer_openvino_are_named(part, other, t
     (tmp_path / "m.xml").write_text(text[:layer] + text[layer:].replace(part, other, 1), encoding="utf-8")
     with pytest.raises(ModelError, match=r"m\.xml' has operations that OpenVINO cannot read: .*; export it without"):
         prepare(tmp_path / "m.xml", tmp_path / "model.xml")
+
+
+@pytest.mark.parametrize("name", [b"node", b"image", b"result"])
+def test_names_that_are_not_utf_8_are_refused(name, tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["image"], ["hidden"], name="node"), helper.make_node("Neg", ["hidden"], ["result"])],
+        "graph",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("result", TensorProto.FLOAT, [2])],
+    )
+    content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]).SerializeToString()
+    (tmp_path / "m.onnx").write_bytes(content.replace(name, name[:-1] + b"\xe9"))
+    with pytest.raises(ModelError, match=r"m\.onnx' has a name that is not UTF-8: b'\w+\\xe9"):
+        prepare(tmp_path / "m.onnx", tmp_path / "model.xml")
+
+
+def test_a_state_whose_name_is_not_utf_8_is_refused(tmp_path):
+    x = ops.parameter([1], np.float32, name="x")
+    read = ops.read_value(x, "state", ov.Type.f32, [1])
+    ov.save_model(ov.Model([ops.result(read)], [ops.assign(read, "state")], [x], "m"), tmp_path / "m.xml")
+    content = (tmp_path / "m.xml").read_bytes()
+    (tmp_path / "m.xml").write_bytes(content.replace(b'"state"', b'"stat\xe9"'))
+    with pytest.raises(ModelError, match=r"m\.xml' has a name that is not UTF-8: b'stat\\xe9'"):
+        prepare(tmp_path / "m.xml", tmp_path / "model.xml")
