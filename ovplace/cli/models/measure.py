@@ -80,25 +80,25 @@ def _missing_percentiles(report: MeasureReport) -> list[str]:
         if row.latency_ms and (missing := row.latency_ms.missing()):
             percentile, needed = missing
             lacks = f"{percentile} needs {needed} samples, there are {row.latency_ms.samples}"
-            names.setdefault(lacks, []).append(_name(report, row))
+            names.setdefault(lacks, []).append(_label(report, row.name))
     return [f"{lacks} of {', '.join(rows)}: --rigorous" for lacks, rows in names.items()]
 
 
-def _name(report: MeasureReport, row: MeasuredCandidate) -> str:
+def _label(report: MeasureReport, name: str) -> str:
     from ovplace.core.result.labels import marked
 
     emulated = {device.name: device.emulated for device in report.devices}
-    return marked(row.name, emulated, bool(report.environment.get("simulated")))
+    return marked(name, emulated, bool(report.environment.get("simulated")))
 
 
 def _row(report: MeasureReport, row: MeasuredCandidate) -> tuple[str, ...]:
     from ovplace.core.result.labels import error, number
 
-    name, found = _name(report, row), row.latency_ms
+    name, found = _label(report, row.name), row.latency_ms
     if not found:
         return name, *"-------", str(row.error)
     ends = {level: f" [{number(p.low)}, {number(p.high)}]" if p else "" for level, p in found.percentiles.items()}
     upper = [number(p.value) + ends[level] if p else "-" for level, p in found.percentiles.items() if level != "p50"]
-    chain = " ".join(row.submodels) if len(row.submodels) <= 8 else f"{len(row.submodels)}"
+    chain = _label(report, " ".join(row.submodels)) if len(row.submodels) <= 8 else f"{len(row.submodels)}"
     times = (str(found.samples), number(found.median) + ends["p50"], *upper)
     return name, *times, f"{row.compile_ms:.0f}", error(row.max_rel_error), chain
