@@ -11,7 +11,8 @@ from ovplace.config.resolve import choose_plugin
 from ovplace.errors import ConfigError, StoreError
 from ovplace.plugins.blame import blaming
 from ovplace.plugins.protocols import Exporter
-from ovplace.store.overwriting import check_keeps_model, check_keeps_runs
+from ovplace.session.run_files import check_keeps_model
+from ovplace.store.overwriting import check_keeps_runs
 from ovplace.store.run_folder import RunFolder
 
 

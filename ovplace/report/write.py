@@ -13,7 +13,8 @@ from ovplace.report.ablation import is_ablation, read_ablation
 from ovplace.report.collect import collect
 from ovplace.report.compare import compare
 from ovplace.report.page import ablation_html, comparison_html, html
-from ovplace.store.overwriting import check_keeps_model, check_keeps_runs
+from ovplace.session.run_files import check_keeps_model
+from ovplace.store.overwriting import check_keeps_runs
 from ovplace.store.run_folder import RunFolder
 
 

@@ -62,11 +62,19 @@ def _computed(compute: Callable[[Path], str], path: Path, _: States) -> str:
 def _files(model: Path) -> list[Path]:
     if model.is_dir():
         return sorted(path for path in model.rglob("*") if path.is_file())
+    return [path for path in (model, *weights(model)) if _is_file(path)]
+
+
+def weights(model: Path) -> list[Path]:
+    """Return the files beside a model that have its weights, whether or not they are there.
+
+    Raises:
+        OSError: the model cannot be read.
+    """
     suffix = model.suffix.lower()  # formats are told by it in either case
-    weights = [model.with_suffix(_WEIGHTS[suffix])] if suffix in _WEIGHTS else []
     if suffix == ".onnx" and model.is_file() and model.stat().st_size:
-        weights = sorted({model.parent / name for name in _external(model)})
-    return [path for path in (model, *weights) if _is_file(path)]
+        return sorted({model.parent / name for name in _external(model)})
+    return [model.with_suffix(_WEIGHTS[suffix])] if suffix in _WEIGHTS else []
 
 
 def _is_file(path: Path) -> bool:

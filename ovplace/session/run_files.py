@@ -1,14 +1,16 @@
-"""The files that a run reads: noticed when their contents change, and the same under another path."""
+"""The files that a run reads: noticed when their contents change, the same under another path, not written over."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from ovplace.config.schema import RunConfig
 from ovplace.errors import ModelError, UsageError
-from ovplace.session.fingerprint import known_fingerprint
+from ovplace.session.fingerprint import known_fingerprint, weights
 from ovplace.store.run_db import RunStore
+from ovplace.store.run_folder import RunFolder
 
 
 def fingerprints(config: RunConfig) -> dict[str, str]:
@@ -77,3 +79,32 @@ def with_names_of(config: RunConfig, earlier: RunConfig, store: RunStore) -> Run
         search=replace(earlier.search, **{field: getattr(config.search, field) for field in fields}),
         backend={**earlier.backend, **machine},
     )
+
+
+def check_keeps_model(target: Path, source: Path) -> None:
+    """Check that writing a file or folder does not replace the model that a run was made of, nor its weights.
+
+    Args:
+        target: the file or folder to write.
+        source: a finished run; a folder without a result names no model.
+
+    Raises:
+        UsageError: it does.
+        StoreError: the run's result is damaged.
+    """
+    run = RunFolder(source)
+    if not run.result.exists():
+        return
+    kept = _model_files(Path(run.read_result().model.path))
+    models = (target, RunFolder(target).placed_model)  # a form of several files has the placed model
+    for written in (*models, *(path.with_suffix(".bin") for path in models if path.suffix == ".xml")):
+        if written.resolve() in kept:
+            raise UsageError(f"'{written}' is the model of the run, which would be lost; choose another place with -o")
+
+
+def _model_files(model: Path) -> set[Path]:
+    """Return the paths of a model and its weights; those of a model that cannot be read are not known."""
+    files = [model]
+    with suppress(OSError):
+        files += weights(model)
+    return {path.resolve() for path in files}

@@ -1,4 +1,4 @@
-"""The files of runs and their models, which nothing else may be written over."""
+"""The files of runs, which nothing else may be written over."""
 
 from __future__ import annotations
 
@@ -24,27 +24,6 @@ def check_keeps_runs(target: Path, source: Path | None = None) -> None:
         raise UsageError(f"'{target}' holds a run, whose answer would be lost; choose another folder with -o")
     if path in _files(RunFolder(path.parent)) and _is_kept(path.parent, source):
         raise UsageError(f"'{target}' belongs to a run, which would lose it; choose another file with -o")
-
-
-def check_keeps_model(target: Path, source: Path) -> None:
-    """Check that writing a file or folder does not replace the model that a run was made of, nor its weights.
-
-    Args:
-        target: the file or folder to write.
-        source: a finished run; a folder without a result names no model.
-
-    Raises:
-        UsageError: it does.
-        StoreError: the run's result is damaged.
-    """
-    run = RunFolder(source)
-    if not run.result.exists():
-        return
-    model, placed = Path(run.read_result().model.path), RunFolder(target).placed_model
-    kept = (model.resolve(), model.with_suffix(".bin").resolve())
-    for written in (target, placed, placed.with_suffix(".bin")):  # a form of several files has the placed model
-        if written.resolve() in kept:
-            raise UsageError(f"'{written}' is the model of the run, which would be lost; choose another place with -o")
 
 
 def _is_kept(folder: Path, source: Path | None) -> bool:

@@ -185,6 +185,19 @@ def test_no_form_overwrites_the_model_of_the_run(ovplace, finished, tmp_path, fo
     assert f"'{target}' is the model of the run" in done.err
 
 
+@pytest.mark.parametrize(("form", "name"), [("dot", "mine.data"), ("netron", "mine.xml")])
+def test_no_form_overwrites_external_weights_of_the_model(ovplace, finished, tmp_path, form, name):
+    run, model, target = shutil.copytree(finished[0], tmp_path / "run"), tmp_path / "mine.onnx", tmp_path / name
+    weights = target.with_suffix(".bin") if form == "netron" else target
+    model.write_bytes(b"\x0a\x08location\x12" + bytes([len(weights.name)]) + weights.name.encode())
+    said = json.loads((run / "result.json").read_text())
+    (run / "result.json").write_text(json.dumps(said | {"model": said["model"] | {"path": str(model)}}))
+    weights.write_text("mine")
+    done = ovplace("export", run, "--to", form, "-o", target)
+    assert (done.code, done.out, weights.read_text()) == (2, "", "mine")
+    assert f"'{weights}' is the model of the run" in done.err
+
+
 def test_what_a_killed_export_has_left_is_deleted(split, tmp_path):
     for name in ("p.json", "q.json"):
         (tmp_path / f"{name}.{10**30}.tmp").touch()
