@@ -72,13 +72,8 @@ def open_completed_run(path: Path) -> CompletedRun:
 
     folder = RunFolder(path)
     folder.check_finished()
-    result, table = folder.read_result(), folder.read_placement()
+    result, table = folder.read_answer()
     config, graph = folder.read_config(), read_graph(folder.prepared_model)
-    if strange := sorted(set(table.values()) - set(result.device_names)):
-        raise StoreError(
-            f"'{folder.placement}' names the device '{strange[0]}', the run was on {', '.join(result.device_names)}; "
-            "run its 'ovplace optimize' again"
-        )
     with closing(folder.open_store()) as store:
         partition = stored_groups(store, len(graph)) or form_groups(config, graph)
     if partition.n_groups != result.model.groups:

@@ -267,6 +267,20 @@ class RunFolder:
                 f"cannot read the placement '{self.placement}': {error}; run its 'ovplace optimize' again"
             ) from error
 
+    def read_answer(self) -> tuple[RunResult, dict[str, str]]:
+        """Return the result and the placement.
+
+        Raises:
+            StoreError: they cannot be read, or the placement names a device that the run was not on.
+        """
+        result, table = self.read_result(), self.read_placement()
+        if strange := sorted(set(table.values()) - set(result.device_names)):
+            raise StoreError(
+                f"'{self.placement}' names the device '{strange[0]}', the run was on {', '.join(result.device_names)}; "
+                "run its 'ovplace optimize' again"
+            )
+        return result, table
+
     def write_result(self, result: RunResult) -> None:
         """Write the result.
 

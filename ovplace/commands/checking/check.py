@@ -55,7 +55,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
     """
     start, files = time.monotonic(), RunFolder(folder)
     files.check_finished()
-    result, table = files.read_result(), files.read_placement()
+    result, table = files.read_answer()
     config = with_inputs(_to_compare(with_own_devices(files.read_config(), result), rounds), input_path)
     try:
         session = open_session(config, files, listener)

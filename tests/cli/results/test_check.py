@@ -71,6 +71,15 @@ def test_a_placed_model_that_cannot_be_read_is_refused_and_stays(ovplace, tmp_pa
     assert {path.name: path.read_bytes() for path in run.folder.iterdir()} == before
 
 
+def test_a_placement_on_a_device_that_the_run_did_not_have_is_refused(ovplace, tmp_path, faster):
+    run = elsewhere(faster, tmp_path / "run")
+    table = dict.fromkeys(run.placement, "NOPE")
+    RunFolder(run.folder).placement.write_text(json.dumps(table))
+    done = ovplace("check", run.folder)
+    assert (done.code, done.out) == (1, "")
+    assert "placement.json' names the device 'NOPE', the run was on " in done.err
+
+
 def test_a_run_of_a_fleet_is_checked_here(ovplace, tmp_path, faster):
     run = elsewhere(faster, tmp_path / "run", 'cluster = ""', 'cluster = "tls://127.0.0.1:1"')
     done = ovplace("check", run.folder)
