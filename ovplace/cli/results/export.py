@@ -56,7 +56,7 @@ def command(console: Console, run: str, form: str, output: str | None, settings:
     with blaming_it():
         text = using.text(folder) if output is None and isinstance(using, TextExporter) else None
     if text is not None:
-        click.echo(text, nl=False)
+        click.echo(text.encode(), nl=False)  # UTF-8 as in a file, whatever the terminal's encoding is
     else:
         written = export(folder, using, Path(output) if output else None)
         click.echo("\n".join(map(str, written)))

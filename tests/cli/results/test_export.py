@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import openvino as ov
 import pytest
+from openvino import opset13 as ops
 
 from ovplace.commands.export import export, exporter
 from ovplace.core.device import Device
@@ -196,6 +197,18 @@ def test_no_form_overwrites_external_weights_of_the_model(ovplace, finished, tmp
     done = ovplace("export", run, "--to", form, "-o", target)
     assert (done.code, done.out, weights.read_text()) == (2, "", "mine")
     assert f"'{weights}' is the model of the run" in done.err
+
+
+@pytest.mark.parametrize("form", ["json", "dot"])
+def test_standard_output_gets_the_same_bytes_as_a_file(program, tmp_path, monkeypatch, form):
+    x = ops.parameter([1], np.float32, name="entrée 入")
+    ov.save_model(ov.Model([ops.relu(x)], [x], "m"), tmp_path / "m.xml")
+    table = {op.get_friendly_name(): "CPU" for op in ov.Core().read_model(tmp_path / "m.xml").get_ops()}
+    write_placed(tmp_path / "m.xml", tmp_path, table, [Device("CPU", "CPU")], {})
+    export(tmp_path, exporter(form), tmp_path / "p.json")
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    done = subprocess.run([*program, "export", tmp_path, "--to", form], capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == ((tmp_path / "p.json").read_bytes(), b"")
 
 
 def test_what_a_killed_export_has_left_is_deleted(split, tmp_path):
