@@ -19,7 +19,7 @@ import click
 from ovplace.cli.arguments.options import common
 from ovplace.cli.errors import exit_code
 from ovplace.cli.output.console import Console
-from ovplace.cli.output.streams import let_go_of_output, open_closed_streams
+from ovplace.cli.output.streams import escape_missing_characters, let_go_of_output, open_closed_streams
 from ovplace.cli.temporary_files import choose_temporary_folder
 from ovplace.errors import ReportWarning
 from ovplace.measuring.interpreter import without_telemetry
@@ -94,6 +94,7 @@ def group(**_: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
     open_closed_streams()
+    escape_missing_characters()
     choose_temporary_folder()
     without_telemetry()
     console = Console()

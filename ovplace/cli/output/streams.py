@@ -1,9 +1,10 @@
-"""Standard streams that are closed, or that nobody reads."""
+"""Standard streams that are closed, that nobody reads, or whose encoding lacks characters."""
 
 from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 
 
@@ -21,6 +22,12 @@ def open_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
+
+
+def escape_missing_characters() -> None:
+    """Write characters that the encoding of standard output lacks as escapes, as Python does on standard error."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def let_go_of_output() -> None:

@@ -211,6 +211,13 @@ def test_standard_output_gets_the_same_bytes_as_a_file(program, tmp_path, monkey
     assert (done.stdout, done.stderr) == ((tmp_path / "p.json").read_bytes(), b"")
 
 
+def test_what_the_encoding_of_the_output_lacks_is_escaped(program, split, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    command = [*program, "export", split, "--to", "json", "-o", tmp_path / "入.json"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, str(tmp_path).encode() + b"/\\u5165.json\n"), done.stderr
+
+
 def test_what_a_killed_export_has_left_is_deleted(split, tmp_path):
     for name in ("p.json", "q.json"):
         (tmp_path / f"{name}.{10**30}.tmp").touch()
