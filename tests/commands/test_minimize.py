@@ -221,3 +221,18 @@ def test_a_program_leaves_outputs_that_are_texts_out(limit, tmp_path):
     write_reproduction(tmp_path, what, {}, graph, dict.fromkeys(graph.names, "CPU"))
     done = subprocess.run([sys.executable, tmp_path / PROGRAM], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "largest relative output error: 0.0"), done.stderr
+
+
+def test_a_program_prints_names_in_any_encoding(tmp_path, monkeypatch):
+    x = ops.parameter([3], np.float32, name="x")
+    model = ov.Model([ops.relu(x, name="入力")], [x])
+    for op in model.get_ops():
+        op.get_rt_info()[STORED_AFFINITY] = "CPU"
+    ov.save_model(model, tmp_path / MODEL)
+    np.savez(tmp_path / INPUTS, x=np.array([1, -1, 2], np.float32))
+    graph = read_graph(tmp_path / MODEL)
+    what = Reproduction(ErrorKind.CRASH, "it crashed", [Device("CPU", "CPU")], 1e-3)
+    write_reproduction(tmp_path, what, {}, graph, dict.fromkeys(graph.names, "CPU"))
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    done = subprocess.run([sys.executable, tmp_path / PROGRAM], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[1]) == (0, "Relu \\u5165\\u529b on CPU"), done.stderr

@@ -50,6 +50,7 @@ _BODY = """\
 import openvino as ov
 from openvino import opset13 as ops
 
+sys.stdout.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack characters of a name
 folder = Path(__file__).resolve().parent
 core = ov.Core()
 {registered}model = core.read_model(folder / "model.xml")
