@@ -11,6 +11,9 @@ from pathlib import Path
 _WEIGHTS = {".xml": ".bin", ".pdmodel": ".pdiparams"}
 """Suffix of the weights beside a model of IR and of PaddlePaddle."""
 
+_SAVED_MODEL = ("assets", "saved_model.pb", "variables")
+"""What belongs to the model in a SavedModel folder, which may hold runs, too."""
+
 States = tuple[tuple[int, int], ...]
 
 _LOCATION = b"\x0a\x08location\x12"
@@ -21,7 +24,7 @@ Source: onnx `onnx/onnx.proto`, TensorProto.external_data and StringStringEntryP
 
 
 def fingerprint(model: Path) -> str:
-    """Return a hash of the model's files: the file itself with its separate weights, or a whole folder."""
+    """Return a hash of the model's files: the file itself with its separate weights, or a SavedModel folder's."""
     digest = hashlib.blake2b(digest_size=16)
     for path in _files(model):
         digest.update(path.name.encode())
@@ -60,17 +63,17 @@ def _computed(compute: Callable[[Path], str], path: Path, _: States) -> str:
 
 
 def _files(model: Path) -> list[Path]:
-    if model.is_dir():
-        return sorted(path for path in model.rglob("*") if path.is_file())
-    return [path for path in (model, *weights(model)) if _is_file(path)]
+    return [path for path in (model, *other_files(model)) if _is_file(path)]
 
 
-def weights(model: Path) -> list[Path]:
-    """Return the files beside a model that have its weights, whether or not they are there.
+def other_files(model: Path) -> list[Path]:
+    """Return where the separate weights of a model are, or the content of a SavedModel folder.
 
     Raises:
         OSError: the model cannot be read.
     """
+    if model.is_dir():
+        return sorted(path for name in _SAVED_MODEL for path in (model / name, *(model / name).rglob("*")))
     suffix = model.suffix.lower()  # formats are told by it in either case
     if suffix == ".onnx" and model.is_file() and model.stat().st_size:
         return sorted({model.parent / name for name in _external(model)})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ovplace.config.schema import RunConfig
 from ovplace.errors import ModelError, UsageError
-from ovplace.session.fingerprint import known_fingerprint, weights
+from ovplace.session.fingerprint import known_fingerprint, other_files
 from ovplace.store.run_db import RunStore
 from ovplace.store.run_folder import RunFolder
 
@@ -106,5 +106,5 @@ def _model_files(model: Path) -> set[Path]:
     """Return the paths of a model and its weights; those of a model that cannot be read are not known."""
     files = [model]
     with suppress(OSError):
-        files += weights(model)
+        files += other_files(model)
     return {path.resolve() for path in files}

@@ -59,3 +59,15 @@ def test_a_model_counts_with_its_weights(tmp_path, model, weights):
     before = fingerprint(tmp_path / model)
     (tmp_path / weights).write_bytes(b"2")
     assert fingerprint(tmp_path / model) != before
+
+
+def test_a_saved_model_is_the_same_whatever_else_is_in_its_folder(tmp_path):
+    (tmp_path / "variables").mkdir()
+    (tmp_path / "saved_model.pb").write_bytes(b"graph")
+    (weights := tmp_path / "variables" / "variables.data-00000-of-00001").write_bytes(b"1")
+    before = fingerprint(tmp_path)
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "run.db").write_bytes(b"of a search in this folder")
+    assert fingerprint(tmp_path) == before
+    weights.write_bytes(b"2")
+    assert fingerprint(tmp_path) != before

@@ -199,6 +199,18 @@ def test_no_form_overwrites_external_weights_of_the_model(ovplace, finished, tmp
     assert f"'{weights}' is the model of the run" in done.err
 
 
+@pytest.mark.parametrize("name", ["saved_model.pb", "variables/variables.index"])
+def test_no_form_overwrites_a_saved_model(ovplace, finished, tmp_path, name):
+    run, target = shutil.copytree(finished[0], tmp_path / "run"), tmp_path / "saved" / name
+    target.parent.mkdir(parents=True)
+    target.write_text("mine")
+    said = json.loads((run / "result.json").read_text())
+    (run / "result.json").write_text(json.dumps(said | {"model": said["model"] | {"path": str(tmp_path / "saved")}}))
+    done = ovplace("export", run, "--to", "dot", "-o", target)
+    assert (done.code, done.out, target.read_text()) == (2, "", "mine")
+    assert ovplace("export", run, "--to", "dot", "-o", tmp_path / "saved" / "placement.dot").code == 0
+
+
 @pytest.mark.parametrize("form", ["json", "dot"])
 def test_standard_output_gets_the_same_bytes_as_a_file(program, tmp_path, monkeypatch, form):
     x = ops.parameter([1], np.float32, name="entrée 入")
