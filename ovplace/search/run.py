@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ovplace.config.files import reachable
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig
 from ovplace.core.one_thread import one_thread
@@ -74,8 +73,6 @@ def run(config: RunConfig, path: Path, listener: Listener = silent, command: str
     config = resolved(config)
     check_settings(config)
     folder = RunFolder(path)
-    folder.create()
-    reachable(folder.prepared_model, "the prepared model")
     try:
         with folder.locked(), opened_store(config, folder) as store:
             fingerprints = check_fingerprints(config, folder, store)

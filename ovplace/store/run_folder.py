@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -186,29 +187,41 @@ class RunFolder:
             advice = f"{found} searches it; 'ovplace show {self.typed}' tells how far it is"
         return PlacementError(f"'{self}' holds no finished run: there is no {missing}; {advice}")
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Keep other processes from searching here while a block runs.
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Make the folder and keep other processes from searching there while a block runs; delete it if it is empty.
 
         Raises:
             InUseError: one does.
-            StoreError: the folder cannot be written.
+            StoreError: the folder cannot be made or written.
+            UsageError: it can be made, but its files cannot be reached.
         """
         show, elsewhere = f"'ovplace show {self.typed}'", "choose another place with -o"
         advice = f"{show} tells how far it is; for a run beside it choose another folder with -o"
         if self.has_begun:
             elsewhere = f"{show} only reads it; to go on, make it writable, or {elsewhere}"
-        return locked(self.lock, f"the run in '{self}' is being searched by", advice, elsewhere)
+        is_new = not self.path.exists()
+        try:
+            self.create()
+            with locked(self.lock, f"the run in '{self}' is being searched by", advice, elsewhere):
+                yield
+        finally:
+            if is_new:
+                with suppress(OSError):  # it is not empty
+                    self.path.rmdir()
 
     def create(self) -> None:
         """Make the folder.
 
         Raises:
             StoreError: it cannot be made.
+            UsageError: it can, but its files cannot be reached.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
+        reachable(self.prepared_model, "the prepared model")
 
     def read_config(self) -> RunConfig:
         """Return the configuration of the run that has begun here; its saved inputs are where the folder is now.

@@ -34,6 +34,19 @@ def test_what_is_flushed_is_open_for_writing_as_windows_wants_it(tmp_path, monke
     assert modes == [os.O_RDWR]
 
 
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_folder_that_was_made_for_nothing_is_deleted(tmp_path, existed):
+    folder = RunFolder(tmp_path / "run")
+    if existed:
+        folder.create()
+    with pytest.raises(KeyError), folder.locked():
+        raise KeyError
+    assert folder.path.exists() == existed
+    with folder.locked():
+        folder.write_result(run_result())
+    assert folder.result.exists()
+
+
 def test_what_is_written_is_read(folder):
     config = resolved(RunConfig(search=SearchConfig(model="x.xml", budget=7)))
     assert not folder.has_begun
