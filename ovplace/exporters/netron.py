@@ -73,8 +73,8 @@ class Exporter(protocols.Exporter):
 
 
 def _document(path: Path) -> ElementTree.ElementTree:
-    """Return an IR; OpenVINO writes control characters as references to them, which are no XML."""
-    text = re.sub(r"&#(\d\d);", _written_out, path.read_text(encoding="utf-8"))
+    """Return an IR, without what OpenVINO writes that is no XML: control characters, and bytes that are not UTF-8."""
+    text = re.sub(r"&#(\d\d);", _written_out, path.read_text(encoding="utf-8", errors="backslashreplace"))
     return ElementTree.ElementTree(ElementTree.fromstring(written_out(text)))
 
 

@@ -176,6 +176,15 @@ def test_a_view_for_netron_is_xml_whatever_is_in_a_name(controlled, tmp_path):
     assert shown == set(names)
 
 
+def test_a_view_for_netron_is_xml_whatever_a_program_has_noted_in_the_model(plain, tmp_path):
+    run = shutil.copytree(plain, tmp_path / "run")
+    model = (run / "placed.xml").read_bytes()
+    (run / "placed.xml").write_bytes(model.replace(b"<rt_info>\n\t\t<", b'<rt_info>\n\t\t<mine value="\xe9" />\n\t\t<'))
+    path, _ = netron.Exporter(netron.Config()).write(run, tmp_path / "view.xml")
+    noted = ElementTree.parse(path).find("./rt_info/mine")
+    assert noted is not None and noted.attrib == {"value": r"\xe9"}
+
+
 def test_a_graph_shows_control_characters_as_escapes(controlled):
     written = dot.Exporter(dot.Config()).text(controlled)
     assert r"\\x01 \\x1b[31m" in written
