@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -59,6 +60,15 @@ def test_the_shipped_defaults_are_the_codes(ovplace):
     shipped = files.shipped("configs/default.toml")
     assert shipped == ROOT / "configs" / "default.toml"
     assert shipped.read_text() == documented(RunConfig()), "write it anew: ovplace config show > configs/default.toml"
+
+
+def test_config_show_writes_what_config_reads_in_any_encoding(program, ovplace, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    command = [*program, "config", "show", "--set", "search.model=Möve 入.xml"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    (tmp_path / "shown.toml").write_bytes(done.stdout)
+    shown = ovplace("config", "show", "--json", "--config", tmp_path / "shown.toml")
+    assert json.loads(shown.out)["search"]["model"].endswith("Möve 入.xml"), shown.err
 
 
 def test_config_show(ovplace, tmp_path):

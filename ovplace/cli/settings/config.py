@@ -32,4 +32,4 @@ def show(config_file: str | None, settings: tuple[str, ...], as_json: bool) -> N
     if as_json:
         show_json(asdict(config))
     else:
-        click.echo(documented(config), nl=False)
+        click.echo(documented(config).encode(), nl=False)  # UTF-8, as --config reads it, whatever the terminal's is
