@@ -125,6 +125,19 @@ def read_placed(core: ov.Core, folder: Path) -> PlacedModel:
     return PlacedModel(model, table, devices)
 
 
+def check_placed(folder: Path) -> None:
+    """Check that a folder can be read as `read_placed` reads it.
+
+    Args:
+        folder: a run folder, or an exported one.
+
+    Raises:
+        ModelError: the model cannot be read.
+        PlacementError: there is no placement, it is of another version, or it does not belong to the model.
+    """
+    read_placed(ov.Core(), folder)
+
+
 def _read_about(model: ov.Model, path: Path) -> dict[str, str]:
     """Return what `write_placed` has noted in the model."""
     keys = ("schema", "model_hash", "devices")

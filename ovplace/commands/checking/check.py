@@ -22,6 +22,7 @@ from ovplace.core.result.parts import Environment
 from ovplace.core.result.run_result import RunResult
 from ovplace.core.verdict import Status
 from ovplace.errors import BackendError, DeviceError, UsageError
+from ovplace.ir.placed_model import check_placed
 from ovplace.search.comparison.final_comparison import FinalComparison, decide
 from ovplace.search.explore import limiting_baselines
 from ovplace.search.result import environment_of
@@ -67,6 +68,7 @@ def check(folder: Path, listener: Listener, time_s: float = 0.0, rounds: int = 0
         report = CheckReport(result, "", changes, notes=not_finite_notes(session.facts))
         if session.graph.content_hash != result.model.hash:
             return replace(report, problem="placed.xml is not the model that was placed")
+        check_placed(folder)
         measurer = Measurer(session, store, time=TimeBudget(start, time_s or inf))
         listener = with_labels(with_time_left(listener, measurer), session)
         try:

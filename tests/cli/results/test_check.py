@@ -80,6 +80,15 @@ def test_a_placement_on_a_device_that_the_run_did_not_have_is_refused(ovplace, t
     assert "placement.json' names the device 'NOPE', the run was on " in done.err
 
 
+def test_an_answer_that_no_program_can_load_does_not_hold(ovplace, tmp_path, faster):
+    run = elsewhere(faster, tmp_path / "run")
+    placed = RunFolder(run.folder).placed_model
+    placed.write_text(placed.read_text().replace('<schema value="1"', '<schema value="99"'))
+    done = ovplace("check", run.folder)
+    assert (done.code, done.out) == (1, "")
+    assert "is of version 99, this ovplace reads 1" in done.err
+
+
 def test_a_run_of_a_fleet_is_checked_here(ovplace, tmp_path, faster):
     run = elsewhere(faster, tmp_path / "run", 'cluster = ""', 'cluster = "tls://127.0.0.1:1"')
     done = ovplace("check", run.folder)
