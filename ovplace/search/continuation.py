@@ -35,8 +35,12 @@ def opened_store(config: RunConfig, folder: RunFolder) -> Iterator[RunStore]:
 
     Raises:
         StoreError: it cannot be written.
-        ConfigError: it holds a run with other settings.
+        ConfigError: it holds a run with other settings, or an answer that was exported there.
     """
+    if not folder.has_begun and folder.placement.exists():
+        raise ConfigError(
+            f"'{folder}' holds an answer without its run, which would be replaced; choose another folder with -o"
+        )
     delete_abandoned(folder.path, folder.temporary_names)  # the user's own may lie beside them
     is_new = not folder.database.exists()
     try:

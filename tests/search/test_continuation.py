@@ -191,6 +191,13 @@ def test_a_folder_without_a_run_is_for_any(folder):
         assert folder.database.exists()
 
 
+def test_an_answer_that_was_exported_there_is_not_replaced(folder):
+    folder.placement.write_text("{}")
+    with pytest.raises(ConfigError, match="holds an answer without its run"), opened_store(asking(), folder):
+        pass
+    assert [path.name for path in folder.path.iterdir()] == ["placement.json"]
+
+
 def test_a_store_is_kept_once_a_run_begins_or_where_it_was_there_before(folder):
     with opened_store(asking(), folder):
         pass
