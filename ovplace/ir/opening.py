@@ -111,6 +111,8 @@ def _check_weights(path: Path) -> None:
 
 
 def _explain(path: Path, said: str, shaped: bool) -> str:
+    if path.name == "saved_model.pb":
+        return f"'{path}' is a part of a SavedModel, or damaged; give the folder '{path.parent}'"
     if "in bin file" in last_line(said) and path.suffix.lower() == ".xml":
         weights = path.with_suffix(".bin")
         size = f"has only {weights.stat().st_size} bytes" if weights.exists() else "does not exist"
@@ -118,11 +120,10 @@ def _explain(path: Path, said: str, shaped: bool) -> str:
         return f"the weights file '{weights}' {found}; put the one that belongs to '{path.name}' beside it"
     if EXTERNAL_DATA.search(said):
         return f"cannot read the model '{path}': {last_line(said)}; put the one that belongs to '{path.name}' beside it"
-    if "No conversion rule found for operations:" in said:
-        missing = said.partition("No conversion rule found for operations:")[2].strip().splitlines()[0]
-        return f"'{path}' has operations that OpenVINO cannot read: {missing[:300]}; export it without them"
-    if any(text in said for text in _UNKNOWN):
-        return f"'{path}' has operations that OpenVINO cannot read: {last_line(said)}; export it without them"
+    listed = said.partition("No conversion rule found for operations:")[2].strip()
+    if listed or any(text in said for text in _UNKNOWN):
+        missing = listed.splitlines()[0][:300] if listed else last_line(said)
+        return f"'{path}' has operations that OpenVINO cannot read: {missing}; export it without them"
     if _UNCONVERTED in said:
         hint = "" if shaped else "give fixed shapes by --shape, which may help, or "
         return f"'{path}' has operations that OpenVINO cannot convert: {_failed(said)}; {hint}export it without them"

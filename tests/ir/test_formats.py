@@ -1,5 +1,6 @@
 """Formats of other frameworks: read, made static, prepared alike every time, placed on two devices."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,13 @@ def test_external_data_that_is_missing_is_to_be_put_beside_the_model(tmp_path):
     onnx.save(onnx.load(path), path, save_as_external_data=True, location="m.weights", size_threshold=0)
     (tmp_path / "m.weights").unlink()
     with pytest.raises(ModelError, match=r"'m\.weights' is missing.*; put the one that belongs to 'm\.onnx' beside"):
+        prepare(path, tmp_path / "model.xml")
+
+
+def test_the_file_of_a_saved_model_points_to_its_folder(tmp_path):
+    path = tmp_path / "saved_model.pb"
+    path.write_bytes(b"\x08\x01\x12\x02\x0a\x00")
+    with pytest.raises(ModelError, match=re.escape(f"give the folder '{tmp_path}'")):
         prepare(path, tmp_path / "model.xml")
 
 
