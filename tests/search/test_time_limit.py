@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -187,8 +187,9 @@ def test_a_call_without_a_limit_or_anything_to_place_is_not_cut_short(store):
 def test_time_that_is_left_is_spent_on_more_rounds(store):
     found = explore(measurer(World(lambda c, spec: 0.2, split=0.5), store, budget=3), silent)
     assert len(found.comparison.best) == RIGOROUS_ROUNDS > COMPARISON.rounds
-    unlimited = measurer(World(lambda c, spec: 0.2, split=0.5), RunStore(Path(":memory:")), float("inf"), budget=3)
-    assert len(explore(unlimited, silent).comparison.best) == COMPARISON.rounds
+    with closing(RunStore(Path(":memory:"))) as other:
+        unlimited = measurer(World(lambda c, spec: 0.2, split=0.5), other, float("inf"), budget=3)
+        assert len(explore(unlimited, silent).comparison.best) == COMPARISON.rounds
 
 
 def test_the_number_of_rounds_follows_the_duration_of_the_first_one(store):
