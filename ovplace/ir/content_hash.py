@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
 import openvino as ov
 
 from ovplace.ir.bodies import bodies, wiring
 from ovplace.ir.tensors import shape_of
+
+# Threads that read the first constants of a process at the same time wait for one another for ever (openvino 2026.4.1),
+# but not those that import a module.
+_ = ov.op.Constant(np.zeros(1)).data
 
 
 def content_hash(model: ov.Model) -> str:
