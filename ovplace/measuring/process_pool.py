@@ -107,7 +107,8 @@ class ProcessPool:
         """End the child, in the middle of a request if need be, and the thread."""
         ended = self._thread.submit(children.discard, self._worker)
         while not wait([ended], CLOSE_PATIENCE_S).done and not self._thread.is_dead:
-            children.interrupt(self._worker)
+            if not ended.running():  # else it waits for a request of an equal pool, which shares the child
+                children.interrupt(self._worker)
         if self._thread.is_dead:
             children.discard(self._worker)
         self._thread.close()

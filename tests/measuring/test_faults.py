@@ -19,7 +19,7 @@ from ovplace.measuring import child as child_module
 from ovplace.measuring import children
 from ovplace.measuring.child import Child, ChildDiedError, ending
 from ovplace.measuring.children import WorkerSpec
-from ovplace.measuring.process_pool import ProcessPool
+from ovplace.measuring.process_pool import CLOSE_PATIENCE_S, ProcessPool
 from ovplace.testing import fake_backend
 from ovplace.testing.sessions import QUICK, job, pool
 
@@ -271,6 +271,19 @@ def test_the_same_workplace_shares_one_child_and_another_does_not(make):
     a, b, other = make(), make(), make(version="2")
     assert a.facts() == b.facts() != other.facts()
     assert len(children.running_pids()) == 2
+
+
+def test_closing_lets_a_request_of_an_equal_pool_end(make):
+    options = {"delay_s": 4 * CLOSE_PATIENCE_S}
+    closed, busy, found = make(**options), make(**options), []
+    busy.start()
+    waiting = threading.Thread(target=lambda: found.extend(busy.measure([WHOLE], QUICK)))
+    waiting.start()
+    time.sleep(CLOSE_PATIENCE_S)
+    closed.close()
+    waiting.join(30.0)
+    assert found[0].ok, found[0].error_text
+    closed.close = lambda: None  # its executor is gone
 
 
 @pytest.fixture
