@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from errno import EISDIR
@@ -45,7 +46,7 @@ def replacing(path: Path) -> Iterator[Path]:
             yield (new := Path(folder) / path.name)
             path.write_bytes(new.read_bytes())
         return
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f"{path.name}.{_writer()}.tmp")
     try:
         yield temporary
         replace_file(temporary, path)
@@ -53,6 +54,11 @@ def replacing(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _writer() -> str:
+    """Return the number of this process and that of this thread: another one may write the same file meanwhile."""
+    return f"{os.getpid()}-{threading.get_native_id()}"
 
 
 def _must_stay(path: Path) -> bool:
@@ -73,7 +79,7 @@ def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
     Raises:
         StoreError: it cannot be made.
     """
-    path = folder / f"{name}.{os.getpid()}.tmp"
+    path = folder / f"{name}.{_writer()}.tmp"
     shutil.rmtree(path, ignore_errors=True)  # of a killed process: in a container the next one may have its number
     try:
         path.mkdir()
@@ -93,8 +99,8 @@ def delete_abandoned(folder: Path, names: Collection[str] = ()) -> None:
         names: what is deleted was made for one of these; by default for any, in a folder that is ovplace's alone.
     """
     for path in folder.glob("*.tmp"):
-        name, _, pid = path.stem.rpartition(".")
-        if name and (not names or name in names) and not _is_running(pid):
+        name, _, writer = path.stem.rpartition(".")
+        if name and (not names or name in names) and not _is_running(writer.partition("-")[0]):
             with suppress(OSError):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 

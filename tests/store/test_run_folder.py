@@ -9,6 +9,8 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -210,11 +212,26 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path):
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
     with replacing(path) as temporary:
-        assert temporary == tmp_path / f"file.{os.getpid()}.tmp"
+        assert temporary.name.startswith(f"file.{os.getpid()}-")
         temporary.write_text("newer")
     assert path.read_text() == "newer"
     atomic_write(path, b"new")
     assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_threads_may_replace_a_file_at_the_same_time(tmp_path):
+    path, together = tmp_path / "file", threading.Barrier(4)
+
+    def write(text):
+        with replacing(path) as temporary:
+            temporary.write_text(text)
+            together.wait(10.0)
+        return text
+
+    with ThreadPoolExecutor(4) as threads:
+        written = list(threads.map(write, ["some", "text", "of", "each"]))
+    assert path.read_text() in written
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -243,8 +260,8 @@ def test_devices_stay_also_where_they_lead_to_a_file(tmp_path):
 def test_temporary_files_of_killed_processes_are_deleted(tmp_path):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    kept = [f"config.toml.{os.getpid()}.tmp", "notes.tmp", "config.toml", "a.b.tmp"]
-    for name in (*kept, f"config.toml.{dead.pid}.tmp", f"config.toml.{10**30}.tmp"):
+    kept = [f"config.toml.{os.getpid()}.tmp", f"config.toml.{os.getpid()}-7.tmp", "notes.tmp", "config.toml", "a.b.tmp"]
+    for name in (*kept, f"config.toml.{dead.pid}.tmp", f"config.toml.{10**30}.tmp", f"result.json.{dead.pid}-7.tmp"):
         (tmp_path / name).write_text("half")
     (tmp_path / f"links.{dead.pid}.tmp").mkdir()
     (tmp_path / f"links.{dead.pid}.tmp" / "links.xml").write_text("half")
@@ -256,11 +273,12 @@ def test_temporary_files_of_killed_processes_are_deleted(tmp_path):
 def test_a_temporary_folder_is_deleted_and_one_that_cannot_be_made_is_told_of(tmp_path):
     with temporary_folder(tmp_path, "links") as folder:
         (folder / "links.xml").write_text("whole")
-        assert folder.name == f"links.{os.getpid()}.tmp"
+        name = folder.name
+        assert name.startswith(f"links.{os.getpid()}-")
     assert list(tmp_path.iterdir()) == []
     with temporary_folder(tmp_path, "links") as folder:
         folder.rmdir()  # somebody else tidied up
-    left = tmp_path / f"links.{os.getpid()}.tmp"
+    left = tmp_path / name
     left.mkdir()
     (left / "links.xml").write_text("of a killed process with the same number")
     with temporary_folder(tmp_path, "links") as folder:
