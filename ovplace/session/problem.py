@@ -67,11 +67,26 @@ def form_groups(config: RunConfig, graph: OpGraph, supported: BoolArray | None =
     coarsener = config.plugins.coarsener
     with coarsener.blaming():
         coarse: Partition = coarsener.build().coarsen(graph, legal, legal.every(supported))
+        _check(coarse, legal)
     unsupported = np.flatnonzero(~coarse.every(supported).any(axis=1))
     if not len(unsupported):
         return coarse
     is_split = np.isin(coarse.group_of, unsupported)
     return Partition.from_labels(np.where(is_split, coarse.n_groups + legal.group_of, coarse.group_of))
+
+
+def _check(found: object, legal: Partition) -> None:
+    """Check that what a coarsener returns is a partition of the operations in which every legal group is whole."""
+    if not isinstance(found, Partition):
+        raise TypeError(f"coarsen() returned {type(found).__name__} in place of a Partition")
+    if len(found.group_of) != len(legal.group_of):
+        raise ValueError(
+            f"coarsen() returned a partition of {len(found.group_of)} operations, the model has {len(legal.group_of)}; "
+            "legal.then() turns one of the legal groups into one of the operations"
+        )
+    for group, members in enumerate(legal.members):
+        if len(np.unique(found.group_of[members])) > 1:
+            raise ValueError(f"coarsen() tore the legal group {group} apart")
 
 
 def compute_features(graph: OpGraph, features: Sequence[ChosenPlugin]) -> FloatArray:
@@ -84,5 +99,8 @@ def compute_features(graph: OpGraph, features: Sequence[ChosenPlugin]) -> FloatA
     found = np.empty((len(graph), 0))
     for feature in features:
         with feature.blaming():
-            found = np.concatenate([found, feature.build().compute(graph)], axis=1)
+            rows = np.asarray(feature.build().compute(graph), dtype=np.float64)
+            found = np.concatenate([found, rows], axis=1)
+            if not np.isfinite(rows).all():
+                raise ValueError("compute() returned values that are not finite")
     return found

@@ -1,11 +1,14 @@
 """Plug-ins of other packages are named in the errors that they raise; errors of ovplace's own are internal ones."""
 
+import numpy as np
 import pytest
 
 from ovplace.commands.export import export
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.partition import Partition
 from ovplace.errors import DivergedError, UsageError
+from ovplace.features.depth import Feature
 from ovplace.placers.random import Placer as Own
 from ovplace.plugins.blame import blaming
 from ovplace.session.problem import compute_features, form_groups
@@ -57,6 +60,44 @@ class Feature(protocols.Feature):
     with pytest.raises(UsageError, match=r"^the coarsener 'blamed\.both' failed: ValueError: wrong"):
         form_groups(config, layered(5, 0))
     with pytest.raises(UsageError, match=r"^the feature 'blamed\.both' failed: ValueError: all the input"):
+        compute_features(layered(5, 0), config.plugins.features)
+
+
+@pytest.mark.parametrize(
+    ("name", "returned", "told"),
+    [
+        ("array", "legal.group_of", "TypeError: coarsen.. returned ndarray in place of a Partition"),
+        (
+            "short",
+            "Partition.identity(3)",
+            "ValueError: coarsen.. returned a partition of 3 operations, the model has 5; legal",
+        ),
+        ("torn", "Partition.identity(5)", "ValueError: coarsen.. tore the legal group 0 apart"),
+    ],
+)
+def test_a_coarsener_that_returns_no_coarser_groups_is_named(monkeypatch, tmp_path, name, returned, told):
+    module = f"""
+from dataclasses import dataclass
+from ovplace.core.partition import Partition
+from ovplace.plugins import protocols
+@dataclass(frozen=True)
+class Config: pass
+class Coarsener(protocols.Coarsener):
+    def coarsen(self, graph, legal, allowed): return {returned}
+"""
+    (tmp_path / f"blamed_{name}").mkdir()
+    (tmp_path / f"blamed_{name}" / "groups.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("ovplace.ir.legal.groups.legal_groups", lambda _: Partition(np.zeros(5, dtype=np.int64)))
+    with pytest.raises(UsageError, match=rf"^the coarsener 'blamed_{name}.groups' failed: {told}"):
+        form_groups(RunConfig(search=SearchConfig(coarsener=f"blamed_{name}.groups")), layered(5, 0))
+
+
+def test_a_feature_that_is_not_finite_is_named(monkeypatch):
+    monkeypatch.setattr(Feature, "compute", lambda *_: [[float("nan")]] * 5)
+    monkeypatch.setattr(Feature, "__module__", "theirs")
+    config = RunConfig(search=SearchConfig(features=("depth",)))
+    with pytest.raises(UsageError, match=r"^the feature .depth. failed: ValueError: compute.. returned values"):
         compute_features(layered(5, 0), config.plugins.features)
 
 
