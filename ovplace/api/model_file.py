@@ -20,10 +20,11 @@ def find_model(text: str | Path) -> str:
         UsageError: nobody can look it up.
     """
     path = reachable(Path(text), "the model")
+    is_other_folder = path.is_dir() and not (path / "saved_model.pb").exists()  # such as a run of the model
+    if str(text) == DEMO and (is_other_folder or not path.exists()) and (demo := shipped("models/demo.xml")):
+        return str(demo)
     if path.exists():
         return str(text)
-    if str(text) == DEMO and (demo := shipped("models/demo.xml")):
-        return str(demo)
     if path.stem == DEMO:
         raise ModelError(f"the model '{text}' does not exist; the one that comes with ovplace is called '{DEMO}'")
     if path.stem in zoo.names():
