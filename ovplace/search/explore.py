@@ -9,6 +9,7 @@ from ovplace.core.certificate import Certificate
 from ovplace.core.cost_table import CostTable
 from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec, Trial
 from ovplace.devices.openvino_version import version_notes
+from ovplace.plugins.protocols import Placer
 from ovplace.profiling.obtain import Costs, kept_costs, obtain_costs
 from ovplace.search.busy_machine import busy_notes
 from ovplace.search.comparison.final_comparison import FinalComparison, comparable, decide
@@ -163,10 +164,20 @@ def _search(measurer: Measurer, baselines: Sequence[Baseline], listener: Listene
             aside |= loop.requests.notes
         cut = measurer.deadline.left_s <= 0  # before the certificate, which may take seconds
     with placer.blaming():
-        certificate = loop.placer.certificate(measurer.time.proof_s)
-        info, notes = loop.placer.info, [*loop.placer.notes]
+        certificate, info, notes = _told_by(loop.placer, measurer.time.proof_s)
     told = [*notes, loop.diverged] if loop.diverged else notes
     return _Searched(trials, costs, certificate, info, told, hopeless, aside, cut)
+
+
+def _told_by(placer: Placer, limit_s: float) -> tuple[Certificate | None, dict[str, float], list[str]]:
+    """Return what a placer tells of its search, as the result can hold it: its certificate, numbers and notes."""
+    certificate, info, notes = placer.certificate(limit_s), placer.info, placer.notes
+    if not isinstance(certificate, Certificate | None):
+        raise TypeError(f"certificate() returned {type(certificate).__name__} in place of a Certificate")
+    if isinstance(notes, str) or not all(isinstance(note, str) for note in notes):
+        raise TypeError(f"notes must be a sequence of strings, got {notes!r}")
+    numbers = {name: value if isinstance(value, int | float) else float(value) for name, value in info.items()}
+    return certificate, numbers, [*notes]
 
 
 def _with_notes(comparison: FinalComparison, found: Sequence[str]) -> FinalComparison:

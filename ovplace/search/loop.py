@@ -138,7 +138,7 @@ class Loop:
                 return
             told = self._tell(open_, untold)
             idle = idle + told if untold.measured == before else 0
-            if (idle >= IDLE and not self.placer.ends) or self._time_is_up():
+            if (idle >= IDLE and not self._ends) or self._time_is_up():
                 return
             asked = self._ask(open_, untold)
             if not asked and not open_:
@@ -193,8 +193,14 @@ class Loop:
         return 0 if open_ else most
 
     @property
+    def _ends(self) -> bool:
+        with self._blaming():
+            return self.placer.ends
+
+    @property
     def _is_asynchronous(self) -> bool:
-        return self.placer.asynchronous and self.requests.capacity > 1
+        with self._blaming():
+            return self.placer.asynchronous and self.requests.capacity > 1
 
     def _resume(self) -> dict[int, Placement]:
         """Restore the placer to its last `ask`; return what it was not told of, by the numbers of the trials."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,33 @@ def test_a_search_that_cannot_gain_is_left_out_and_says_why(exploring, costs, mo
     assert found.comparison.verdict.notes == ("it is hopeless",)
     assert found.costs == {"measured": 3}
     assert [(baselines[0].name, *given) for _, baselines, *given in asked] == [("CPU_0", costs, 1e5)]
+
+
+def test_numbers_of_numpy_are_kept_as_those_of_python(exploring, monkeypatch):
+    module: Any = registry.load("placers", "random").module
+    monkeypatch.setattr(module.Placer, "info", {"loss": np.float32(0.5), "updates": 3})
+    assert json.dumps(explore(exploring(), silent).info) == '{"loss": 0.5, "updates": 3}'
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("info", {"loss": "small"}, "ValueError: could not convert string to float: 'small'"),
+        ("info", 3, "AttributeError: 'int' object has no attribute 'items'"),
+        ("notes", "all of it", "TypeError: notes must be a sequence of strings, got 'all of it'"),
+        ("notes", [3], r"TypeError: notes must be a sequence of strings, got \[3\]"),
+        ("certificate", lambda *_: 3.0, r"TypeError: certificate\(\) returned float in place of a Certificate"),
+        ("asynchronous", property(lambda _: 1 // 0), "ZeroDivisionError: integer division or modulo by zero"),
+        ("ends", property(lambda _: 1 // 0), "ZeroDivisionError: integer division or modulo by zero"),
+    ],
+)
+def test_a_placer_that_tells_what_no_result_can_hold_is_named(exploring, monkeypatch, name, given, told):
+    module: Any = registry.load("placers", "random").module
+    monkeypatch.setattr(module, "Placer", type("Placer", (module.Placer,), {"__module__": "theirs", name: given}))
+    if name == "ends":
+        monkeypatch.setattr("ovplace.search.loop.IDLE", 0)  # it is asked at once
+    with pytest.raises(UsageError, match=rf"^the placer 'random' failed: {told}; correct theirs"):
+        explore(exploring(), silent)
 
 
 def test_a_policy_that_has_diverged_is_noted(exploring, monkeypatch):

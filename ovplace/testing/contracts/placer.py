@@ -155,11 +155,13 @@ class PlacerContract(PluginContract):
             _check(placement, of)
 
     def test_capabilities_are_of_the_declared_types(self, plugin: Plugin) -> None:
-        """`needs_costs` answers from the settings; `info` is numbers; a certificate has a bound below its value."""
+        """`needs_costs` answers from the settings; `info` is numbers, `notes` texts; a certificate's bound is sound."""
         assert isinstance(plugin.factory.needs_costs(plugin.Config()), bool)
         placer = _fresh(plugin, "diamond")
         advance(placer, 3)
         assert all(isinstance(name, str) and isfinite(value) for name, value in placer.info.items())
+        assert not isinstance(placer.notes, str)
+        assert all(isinstance(note, str) for note in placer.notes)
         if certificate := placer.certificate(inf):
             assert certificate.lower_bound_ms <= certificate.value_ms * (1 + 1e-9)
 

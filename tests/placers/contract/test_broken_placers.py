@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ovplace.core.placement import Placement
+from ovplace.plugins import registry
 from ovplace.seeds import generator
 from ovplace.testing.contracts import placer as placer_contract
 from ovplace.testing.contracts.placer import PlacerContract, all_fail
@@ -204,6 +205,14 @@ def test_a_sound_placer_passes(check):
 def test_a_defect_is_seen(check, placer):
     with pytest.raises(AssertionError):
         CHECKS[check](as_plugin("placers", Placer=placer))
+
+
+def test_notes_that_are_one_text_are_seen(monkeypatch):
+    plugin = registry.load("placers", "random")
+    PlacerContract().test_capabilities_are_of_the_declared_types(plugin)
+    monkeypatch.setattr(plugin.factory, "notes", "all of it")
+    with pytest.raises(AssertionError):
+        PlacerContract().test_capabilities_are_of_the_declared_types(plugin)
 
 
 HASH_ORDER = """
