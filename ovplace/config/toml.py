@@ -47,7 +47,7 @@ def read(path: Path) -> Tables:
         ConfigError: the file is missing or not TOML; the text names the line.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors of Windows begin with a mark
     except OSError as error:
         raise ConfigError(f"cannot read the configuration '{path}': {error.strerror}") from error
     except ValueError as error:  # syntax, characters, or numbers of thousands of digits

@@ -46,6 +46,12 @@ def test_what_is_written_is_read_back(tmp_path_factory, config):
     assert toml.build_config(toml.read(path)) == config
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text("[search]\nbudget = 7\n", encoding="utf-8-sig")
+    assert toml.read(path) == {"search": {"budget": 7}}
+
+
 def test_the_defaults_need_no_file():
     assert toml.build_config({}) == RunConfig()
 
