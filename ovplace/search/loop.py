@@ -207,13 +207,14 @@ class Loop:
         checkpoint = self.measurer.store.checkpoint()
         if checkpoint is None:
             return {}
-        try:
-            self.placer.restore(checkpoint.state)
-        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise StoreError(
-                f"the placer '{self.origin}' cannot go on from the state in the run folder ({_described(error)}): "
-                "it is damaged, or of another version; start anew in another folder with -o"
-            ) from error
+        with self._blaming():
+            try:
+                self.placer.restore(checkpoint.state)
+            except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+                raise StoreError(
+                    f"the placer '{self.origin}' cannot go on from the state in the run folder ({_described(error)}): "
+                    "it is damaged, or of another version; start anew in another folder with -o"
+                ) from error
         return dict(checkpoint.pending)
 
     def _answer(self, open_: Mapping[int, Placement], untold: UntoldTrials) -> bool:

@@ -331,3 +331,14 @@ def test_a_state_that_the_placer_refuses_is_one_line(make, error):
         f"the placer 'listed' cannot go on from the state in the run folder ({why}): it is damaged, or of another "
         "version; start anew in another folder with -o"
     )
+
+
+def test_a_placer_that_fails_as_it_is_restored_is_named(make):
+    class Failing(Listed):
+        def restore(self, state):
+            raise AssertionError("wrong")
+
+    failing = make(Failing(), Instant())
+    failing.measurer.store.save_checkpoint({}, {})
+    with pytest.raises(UsageError, match=r"^the placer 'listed' failed: AssertionError: wrong; correct tests\.search"):
+        failing.run()
