@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ovplace.atomic import delete_abandoned
 from ovplace.config import toml
@@ -80,7 +81,10 @@ def limits(folder: Path, using: Exporter) -> tuple[str, ...]:
     """
     check(folder)
     with blaming(type(using), "the exporter"):
-        return using.limits(folder)
+        found: Any = using.limits(folder)
+        if isinstance(found, str) or not all(isinstance(limit, str) for limit in found):
+            raise TypeError(f"limits() must return a tuple of strings, got {found!r}")
+        return tuple(found)
 
 
 def check(folder: Path) -> None:

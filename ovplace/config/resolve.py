@@ -68,8 +68,13 @@ class ChosenBackend(ChosenPlugin):
     def own_devices(self) -> tuple[str, tuple[Device, ...]] | None:
         """Return the name and the devices of the machine that it stands for; None for this machine's devices."""
         with self.blaming():
-            own: tuple[str, tuple[Device, ...]] | None = self.factory.own_devices(self.settings)
-        return own
+            own = self.factory.own_devices(self.settings)
+            if own is None:
+                return None
+            name, devices = own
+            if not devices or not all("full_name" in device.facts for device in devices):
+                raise ValueError("own_devices() must return devices, each with the fact 'full_name'")
+        return str(name), tuple(devices)
 
     def digest(self) -> str:
         """Return a hash of the machine that it stands for; empty for this machine."""

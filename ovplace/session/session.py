@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
+import numpy as np
+
 from ovplace.config.files import reachable
 from ovplace.config.schema import RunConfig
 from ovplace.core.device import Device
@@ -18,7 +20,7 @@ from ovplace.core.result.labels import marked
 from ovplace.core.text.plural import plural
 from ovplace.devices.select import Selection, references
 from ovplace.errors import BackendError, DeviceError, StoreError, UsageError
-from ovplace.graphs.op_graph import OpGraph
+from ovplace.graphs.op_graph import BoolArray, OpGraph
 from ovplace.measuring.children import WorkerSpec
 from ovplace.measuring.pool import Pool
 from ovplace.session.devices import null_aliases
@@ -205,7 +207,7 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
         start = time.monotonic()
         pool.start()
         starting_s = time.monotonic() - start
-        supported = pool.ask("supported")[:, : len(selection.devices)]
+        supported = _supported(pool, config, graph, job)[:, : len(selection.devices)]
         groups = _groups_of(begun, config, graph) if begun else None
         problem = make_problem(config, graph, selection.devices, supported, groups)
         listener(Progress("prepare", 2, 3, f"{len(graph)} operations in {plural(problem.n_groups, 'group')}"))
@@ -214,6 +216,22 @@ def _open_at(site: Site, config: RunConfig, folder: RunFolder, listener: Listene
     except BaseException:
         pool.close()
         raise
+
+
+def _supported(pool: Pool, config: RunConfig, graph: OpGraph, job: Job) -> BoolArray:
+    """Return which device of a job supports which operation, `[N, D]`.
+
+    Raises:
+        BackendError: the backend returned something else.
+    """
+    found, shape = pool.ask("supported"), (len(graph), len(job.devices))
+    if not isinstance(found, np.ndarray) or found.shape != shape:
+        got = f"one of {list(found.shape)}" if isinstance(found, np.ndarray) else type(found).__name__
+        raise BackendError(
+            f"the backend '{config.search.backend}' must return an array of operations and devices, {list(shape)}, "
+            f"from supported(), got {got}; correct it"
+        )
+    return found
 
 
 def _start_s(time_s: float) -> float:

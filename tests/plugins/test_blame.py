@@ -1,15 +1,19 @@
 """Plug-ins of other packages are named in the errors that they raise; errors of ovplace's own are internal ones."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from ovplace.commands.export import export
+from ovplace.commands.export import export, limits
 from ovplace.config.resolve import resolved
 from ovplace.config.schema import RunConfig, SearchConfig
+from ovplace.core.device import Device
 from ovplace.core.partition import Partition
 from ovplace.errors import DivergedError, UsageError
 from ovplace.features.depth import Feature
 from ovplace.placers.random import Placer as Own
+from ovplace.plugins import registry
 from ovplace.plugins.blame import blaming
 from ovplace.session.problem import compute_features, form_groups
 from ovplace.testing.graphs import layered
@@ -125,6 +129,23 @@ class Backend(protocols.Backend):
             UsageError, match=r"^the backend 'blamed_backends\.one' failed: .*; correct blamed_backends"
         ):
             ask()
+
+
+@pytest.mark.parametrize("own", ["x", ("x", ()), ("x", (Device("A", "A"),))])
+def test_a_backend_without_usable_devices_is_named(monkeypatch, own):
+    module: Any = registry.load("backends", "simulate").module
+    theirs = type("Backend", (module.Backend,), {"__module__": "theirs", "own_devices": lambda _: own})
+    monkeypatch.setattr(module, "Backend", theirs)
+    with pytest.raises(UsageError, match=r"^the backend 'simulate' failed: ValueError: .*; correct theirs"):
+        RunConfig(search=SearchConfig(backend="simulate")).plugins.backend.own_devices()
+
+
+def test_the_limits_of_an_exporter_are_texts(tmp_path):
+    (tmp_path / "placement.json").write_text("{}")
+    for wrong in ("one text", [3], None):
+        theirs = type("Theirs", (Theirs,), {"limits": lambda *_, wrong=wrong: wrong})
+        with pytest.raises(UsageError, match=r"^the exporter failed: TypeError: .*; correct "):
+            limits(tmp_path, theirs())
 
 
 def test_an_exporter_is_named(tmp_path):
