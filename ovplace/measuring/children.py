@@ -28,7 +28,7 @@ _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _MORE_TIME = "it compiles the whole model for the CPU first; allow the call more time with --time"
 
 _ANOTHER_MODEL = (
-    "if OpenVINO's benchmark_app -d CPU cannot run this model either, give other shapes or inputs, or export it anew"
+    "if OpenVINO's 'benchmark_app -d CPU' cannot run this model either, give other shapes or inputs, or export it anew"
 )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ovplace.api.python_texts import python_text
 from ovplace.core.measurement import Candidate, ErrorKind, MeasureSpec
 from ovplace.core.placement import Placement
 from ovplace.errors import BackendError
@@ -104,6 +105,7 @@ def test_a_child_that_never_comes_up_is_an_error_in_one_line(make, fault):
     with pytest.raises(BackendError, match=r"did not come up: .*; if .*, give other shapes") as caught:
         make(fault=fault, on="build").measure([WHOLE], QUICK)
     assert "\n" not in str(caught.value)
+    assert "if OpenVINO's 'benchmark_app -d CPU' cannot" in python_text(str(caught.value))
 
 
 def test_an_import_that_outlasts_the_call_is_an_error_that_asks_for_more_time():
