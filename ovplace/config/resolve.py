@@ -66,7 +66,11 @@ class ChosenBackend(ChosenPlugin):
             return str(self.factory.available())
 
     def own_devices(self) -> tuple[str, tuple[Device, ...]] | None:
-        """Return the name and the devices of the machine that it stands for; None for this machine's devices."""
+        """Return the name and the devices of the machine that it stands for; None for this machine's devices.
+
+        Raises:
+            UsageError: the backend fails, or returns something else.
+        """
         with self.blaming():
             own = self.factory.own_devices(self.settings)
             if own is None:

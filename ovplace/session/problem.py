@@ -95,6 +95,9 @@ def compute_features(graph: OpGraph, features: Sequence[ChosenPlugin]) -> FloatA
     Args:
         graph: the operations.
         features: feature plug-ins with their settings.
+
+    Raises:
+        UsageError: one fails, or returns values that are not finite.
     """
     found = np.empty((len(graph), 0))
     for feature in features:
