@@ -62,7 +62,7 @@ def test_what_acts_is_refused(call):
 def test_no_module_is_imported_for_a_message():
     data = pickle.dumps(Path).replace(b"pathlib", b"antigra")
     assert "antigra" in str(list(pickletools.genops(data)))
-    with pytest.raises(pickle.UnpicklingError, match=r"may not name antigra\S*\.Path"):
+    with pytest.raises(pickle.UnpicklingError, match=r"may not name antigra(\._local)?\.Path"):
         message_of(data)
 
 
